@@ -32,7 +32,7 @@ PLAIN = ReschedulerSettings(policies=())
 
 
 @dataclass
-class Script:
+class Script(Planner):
     """Lets pods leave the node `bad`, ``at_once`` at a time and together; its plans have ``errors``.
 
     ``standings`` is what it was told.

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action, CreateObject, PatchObject, Record
+from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.autoscaling.node_removals import NodeRemovals, RemovalSettings
 from podium.controllers.controller import PLACEMENT_KINDS
@@ -172,8 +172,7 @@ class Autoscaler:
         return ClusterTransaction(self._picture.cluster, self._runners, self._seed)
 
     def _surroundings(self) -> RemovalTerms:
-        closed = self._picture.upcoming.union(self._removals.under_way())
-        return replace(self._around, closed=closed)
+        return replace(self._around, closed=self._picture.upcoming.union(self._removals.under_way()))
 
     def _foresee(self, transaction: ClusterTransaction, but_for: str = "") -> None:
         """Add DaemonSets' pods on new nodes, and move pods of nodes that are being removed."""
@@ -204,16 +203,12 @@ class Autoscaler:
         paused_ns = self._start_ups.paused_until(group.name, now)
         if paused_ns is not None:
             return Expandable(group, (), f"its nodes were refused, tried again from {format_time(paused_ns)}")
-        room = max(0, group.maximum - self._size(group.name))
+        room = max(0, group.maximum - len(self._picture.nodes_of[group.name]))
         return Expandable(group, group.free_names(min(room, wanted), self._picture.cluster.nodes.row_of))
-
-    def _size(self, group: str) -> int:
-        """Return the number of a group's nodes, with those that are starting or leaving."""
-        return len(self._picture.nodes_of[group])
 
     def _expand(self, plan: ScaleUpPlan, now: int) -> list[Action]:
         """Create the chosen nodes, and report to pods. If only a pause prevents help, scan again after it."""
-        records = self._reports.report(plan, {name: self._size(name) for name in self._groups})
+        records = self._reports.report(plan, {name: len(names) for name, names in self._picture.nodes_of.items()})
         if plan.unhelped:
             for name in self._groups:
                 paused_ns = self._start_ups.paused_until(name, now)
@@ -239,7 +234,9 @@ class Autoscaler:
         """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
         since, self._unneeded_since = self._unneeded_since, {}
         drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
-        rest_ns = self._last_added_ns(now) + self._settings.delay_after_add_ns
+        nodes = self._picture.nodes.values()
+        last_added_ns = max((now if each.is_expected else each.created_ns or 0 for each in nodes), default=0)
+        rest_ns = last_added_ns + self._settings.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
             since_ns = self._unneeded_since[name] = since.get(name, now)
@@ -251,13 +248,6 @@ class Autoscaler:
                 drains += not is_empty
                 actions.append(self._removals.begin(name, now))
         return actions
-
-    def _last_added_ns(self, now: int) -> int:
-        """Return when the last node of a group was created, 0 without one."""
-        created = (self._picture.nodes[name] for names in self._picture.nodes_of.values() for name in names)
-        return max(
-            (now if group_node.is_expected else _created_ns(group_node.node) for group_node in created), default=0
-        )
 
     def _residents(self, name: str) -> Residents:
         return residents(self._picture.pods_on(name), self._around)
@@ -274,11 +264,6 @@ class Autoscaler:
             return why_kept(transaction, name, self._surroundings())
 
 
-def _created_ns(node: Node) -> int:
-    created = node.metadata.creation_timestamp
-    return parse_time(created) if created else 0
-
-
 class ScaleUpReports:
     """Reports scale-ups to pods, each message once.
 
@@ -291,7 +276,11 @@ class ScaleUpReports:
     def report(self, plan: ScaleUpPlan, sizes: Mapping[str, int]) -> list[Record]:
         """Return the events of a plan. ``sizes`` are the group sizes before it."""
         told, self._told = self._told, {}
-        records = [_not_triggered(plan, pod) for pod in plan.unhelped]
+        records = []
+        for pod in plan.unhelped:
+            reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
+            message = f"pod didn't trigger scale-up: {reasons}"
+            records.append(Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", message))
         if plan.chosen is not None:
             records += [_triggered(plan, plan.chosen, pod, sizes) for pod in plan.chosen.pods]
         self._told = {record.uid: record.message for record in records}
@@ -306,11 +295,6 @@ def _triggered(plan: ScaleUpPlan, chosen: Option, pod: PodRecord, sizes: Mapping
             others[option.group.name] = f"wastes {float(option.waste):.0%} instead of {float(chosen.waste):.0%}"
     message = f"pod triggered scale-up: {group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
     return Record(pod.key, pod.uid, "Normal", "TriggeredScaleUp", "; ".join([message, *_listed(others)]))
-
-
-def _not_triggered(plan: ScaleUpPlan, pod: PodRecord) -> Record:
-    reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
-    return Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", f"pod didn't trigger scale-up: {reasons}")
 
 
 def _listed(reasons: Mapping[str, str]) -> list[str]:
@@ -333,10 +317,12 @@ class NodeStartUps:
         self._picture = picture
         self._cause = cause
         self._queue: WorkQueue[str] = WorkQueue()
+        self.seen = self._queue.add
         # By node name, the failed writes in a row.
         self._failed: Counter[str] = Counter()
         # The groups whose nodes were refused.
         self._pauses: Backoff[str] = Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS)
+        self.paused_until = self._pauses.until
 
     def create(self, group: NodeGroup, names: Iterable[str]) -> list[Action]:
         """Create nodes of a group."""
@@ -347,17 +333,9 @@ class NodeStartUps:
             actions.append(CreateObject(raw, self._cause))
         return actions
 
-    def paused_until(self, group: str, now: int) -> int | None:
-        """Return until when the group is paused, or None."""
-        return self._pauses.until(group, now)
-
     def is_hopeless(self, group: str) -> bool:
         """Return whether the group's nodes were refused repeatedly."""
         return self._pauses.failures(group) >= STUCK_AFTER
-
-    def seen(self, name: str) -> None:
-        """Record an observed node."""
-        self._queue.add(name)
 
     def answered(self, answered: Answered, now: int) -> bool:
         """Handle an answer; return whether an expected node will not come."""
@@ -408,8 +386,8 @@ class NodeStartUps:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return []
-        created = group_node.node.metadata.creation_timestamp
-        ready_ns = (parse_time(created) if created else now) + self._groups[group_node.group].start_up_ns
+        created_ns = group_node.created_ns
+        ready_ns = (now if created_ns is None else created_ns) + self._groups[group_node.group].start_up_ns
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)
             return []
@@ -417,14 +395,10 @@ class NodeStartUps:
 
     def _started(self, group_node: GroupNode) -> PatchObject:
         """Mark the node as ready, then remove the taint, each on an observed version."""
-        meta = group_node.node.metadata
         conditions: list[Raw] = group_node.raw.get("status", {}).get("conditions", [])
-        version = {"resourceVersion": meta.resource_version}
         if any(condition.get("type") == "Ready" and condition.get("reason") == STARTING for condition in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
             listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
-            patch = {"metadata": version, "status": {"conditions": listed}}
-            return PatchObject("Node", meta.name, meta.uid, patch, self._cause, "status", "ready")
+            return versioned_patch(group_node.node, {"status": {"conditions": listed}}, self._cause, "status", "ready")
         taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
-        patch = {"metadata": version, "spec": {"taints": taints}}
-        return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message="started")
+        return versioned_patch(group_node.node, {"spec": {"taints": taints}}, self._cause, message="started")

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.meta import Kubernetes, OwnerReference, Raw
-from podium.api.node import READY, Namespace, Node, condition_status
+from podium.api.node import READY, Node, condition_status
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
+from podium.api.times import parse_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import DaemonSet
-from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pods import PodRecord
-from podium.cluster.storage import StorageObject
+from podium.controllers.cluster_view import ClusterView
 from podium.controllers.scheduling.property_changes import node_changes
 from podium.decide.autoscaling import (
     GROUP_LABEL,
@@ -27,8 +25,7 @@ from podium.decide.autoscaling import (
     removal_taint,
     started,
 )
-from podium.decide.evictions import DAEMON_SET, EvictionBudgets
-from podium.decide.kubelet import has_local_storage
+from podium.decide.evictions import DAEMON_SET
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,67 +43,38 @@ class GroupNode:
         return self.is_expected or is_starting(self.node)
 
     @property
+    def created_ns(self) -> int | None:
+        """Return when it was created; None if unknown."""
+        created = self.node.metadata.creation_timestamp
+        return parse_time(created) if created else None
+
+    @property
     def is_leaving(self) -> bool:
         """Return whether it is being removed."""
         return removal_taint(self.node) is not None
 
 
-class AutoscalerView:
+class AutoscalerView(ClusterView):
     """The observed state for one autoscaler.
 
-    ``nodes`` are the groups' nodes by name, ``upcoming`` those that have not started. ``unschedulable`` are pods that
-    no node can take and that wait for none, ``keeps_data`` those that would lose data by a move; both by uid.
-    ``daemons`` has a pod of each DaemonSet.
+    ``nodes`` are the groups' nodes by name, ``upcoming`` those that have not started, ``nodes_of`` the names by group,
+    with nodes that start or leave. ``daemons`` has a pod of each DaemonSet.
     """
 
     def __init__(self, groups: Iterable[str], release: Release = DEFAULT_RELEASE) -> None:
-        self.cluster = Cluster(release)
-        self._feed = ClusterUpdater(self.cluster)
-        self.budgets = EvictionBudgets()
+        super().__init__(release)
         self.nodes: dict[str, GroupNode] = {}
         self.upcoming: set[str] = set()
         self.nodes_of: dict[str, dict[str, None]] = {group: {} for group in groups}
-        self.unschedulable: dict[str, PodRecord] = {}
-        self.keeps_data: set[str] = set()
         self.daemons: dict[str, PodRecord] = {}
-        self._differences: dict[str, tuple[object, ...] | None] = {}
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
-        """Take in an object; return whether it may change a decision."""
-        match object_:
-            case Pod():
-                return self._pod_changed(object_, raw)
-            case Node():
-                return self._node_changed(object_, raw)
-            case PodDisruptionBudget():
-                return self.budgets.put(object_)
-            case DaemonSet():
-                return self._daemon_set_changed(object_)
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                self.budgets.requires_all = object_.spec.several_budgets == "RequireAll"
-                return True
-        self._feed.changed(object_)
-        return isinstance(object_, StorageObject | Namespace)
+        return self._daemon_set_changed(object_) if isinstance(object_, DaemonSet) else super().changed(object_, raw)
 
     def gone(self, object_: Kubernetes) -> bool:
-        """Forget an object; return whether that may change a decision."""
-        match object_:
-            case Pod():
-                change = self._feed.pod_gone(object_)
-                self._feed.settle(change)
-                return self._forget_pod(change.before)
-            case Node():
-                return self._node_gone(object_)
-            case PodDisruptionBudget():
-                self.budgets.remove(object_)
-                return True
-            case DaemonSet():
-                return self.daemons.pop(object_.key, None) is not None
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                self.budgets.requires_all = False
-                return True
-        self._feed.gone(object_)
-        return isinstance(object_, StorageObject | Namespace)
+        if isinstance(object_, DaemonSet):
+            return self.daemons.pop(object_.key, None) is not None
+        return super().gone(object_)
 
     def pods_on(self, node_name: str) -> list[PodRecord]:
         """Return the pods on a node that have not ended."""
@@ -122,61 +90,50 @@ class AutoscalerView:
         group_node = self.nodes.get(name)
         if group_node is not None and group_node.is_expected:
             self._forget_node(name)
-            self._feed.gone(group_node.node)
+            self._updater.gone(group_node.node)
 
-    # Pods
-
-    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
-        change = self._feed.pod_changed(pod)
-        record = change.after
-        # This comes first, because settling removes the nomination of a bound pod.
-        difference = None if record is None else _difference(pod, record)
-        waits = record is not None and not (record.node_name or record.nominated_node_name or record.terminating)
-        self._feed.settle(change)
-        made_room = self._forget_pod(change.replaced)
-        if record is None:
-            return self._forget_pod(change.before) or made_room
-        before = self._differences.get(record.uid)
-        self._differences[record.uid] = difference
-        if has_local_storage(raw):
-            self.keeps_data.add(record.uid)
-        else:
-            self.keeps_data.discard(record.uid)
-        if waits and pod.is_unschedulable:
-            self.unschedulable[record.uid] = record
-        else:
-            self.unschedulable.pop(record.uid, None)
-        return made_room or difference != before
-
-    def _forget_pod(self, record: PodRecord | None) -> bool:
-        """Forget a pod; return whether that may change a decision."""
-        if record is None:
-            return False
-        self.unschedulable.pop(record.uid, None)
-        self.keeps_data.discard(record.uid)
-        return self._differences.pop(record.uid) is not None
-
-    # Nodes
+    def _difference(self, pod: Pod, record: PodRecord) -> tuple[object, ...] | None:
+        """Return the properties of a pod that affect decisions; None for one that was not attempted yet."""
+        is_unschedulable = pod.is_unschedulable
+        if not (record.node_name or record.nominated_node_name or is_unschedulable):
+            return None
+        return (
+            record.node_name,
+            record.nominated_node_name,
+            is_unschedulable,
+            record.pod_class.id,
+            record.priority,
+            record.terminating,
+            record.annotations.get(SAFE_TO_EVICT),
+        )
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
-        before = self._feed.known_node(name)
+        before = self._updater.known_node(name)
         was_upcoming = name in self.upcoming
         self._put_node(GroupNode(node, raw, node.metadata.labels.get(GROUP_LABEL, "")))
-        return before is None or was_upcoming != (name in self.upcoming) or _differ(before, started(node))
+        after = started(node)
+        return (
+            before is None
+            or was_upcoming != (name in self.upcoming)
+            or bool(node_changes(before, after))
+            or condition_status(before, READY) != condition_status(after, READY)
+            or before.metadata.annotations.get(SCALE_DOWN_DISABLED)
+            != after.metadata.annotations.get(SCALE_DOWN_DISABLED)
+        )
 
     def _put_node(self, group_node: GroupNode) -> None:
         """Keep a node; a starting one is treated as started."""
         name = group_node.node.metadata.name
         self._forget_node(name)
         if group_node.group not in self.nodes_of:
-            self._feed.changed(group_node.node)
+            self._updater.changed(group_node.node)
             return
         self.nodes[name] = group_node
         self.nodes_of[group_node.group][name] = None
         if group_node.is_upcoming:
             self.upcoming.add(name)
-        self._feed.changed(started(group_node.node))
+        self._updater.changed(started(group_node.node))
 
     def _node_gone(self, node: Node) -> bool:
         name = node.metadata.name
@@ -184,7 +141,7 @@ class AutoscalerView:
         if group_node is not None and group_node.is_expected:
             return False
         self._forget_node(name)
-        return self._feed.gone(node) is not None
+        return self._updater.gone(node) is not None
 
     def _forget_node(self, name: str) -> None:
         group_node = self.nodes.pop(name, None)
@@ -200,28 +157,3 @@ class AutoscalerView:
         before = self.daemons.get(daemon_set.key)
         self.daemons[daemon_set.key] = daemon
         return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)
-
-
-def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...] | None:
-    """Return the properties of a pod that affect decisions; None for one that was not attempted yet."""
-    is_unschedulable = pod.is_unschedulable
-    if not (record.node_name or record.nominated_node_name or is_unschedulable):
-        return None
-    return (
-        record.node_name,
-        record.nominated_node_name,
-        is_unschedulable,
-        record.pod_class.id,
-        record.priority,
-        record.terminating,
-        record.annotations.get(SAFE_TO_EVICT),
-    )
-
-
-def _differ(before: Node, after: Node) -> bool:
-    """Return whether a node's properties that affect decisions have changed."""
-    return (
-        bool(node_changes(before, after))
-        or condition_status(before, READY) != condition_status(after, READY)
-        or before.metadata.annotations.get(SCALE_DOWN_DISABLED) != after.metadata.annotations.get(SCALE_DOWN_DISABLED)
-    )

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.api.meta import Raw
-from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries, EvictionSettings
@@ -99,8 +98,7 @@ class NodeRemovals:
 
     def look_again(self) -> None:
         """Check all removals after a relevant change."""
-        for name in self._began_ns:
-            self._queue.add(name)
+        self._queue.add_all(self._began_ns)
 
     def answered(self, answered: Answered, now: int) -> str:
         """Handle an answer; return the name of a node that could not be marked, or ""."""
@@ -155,12 +153,17 @@ class NodeRemovals:
             return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
         if residents.is_empty:
             self._written[name] = group_node.node.metadata.resource_version
-            message = "scale-down: it is empty"
-            return [DeleteObject("Node", name, group_node.node.metadata.uid, self._cause, message=message)]
+            return [deletion_of(group_node.node, self._cause, message="scale-down: it is empty")]
         actions: list[Action] = []
         for pod in residents.to_evict:
-            actions += self._evictions.ask(pod.key, pod.uid, now, self._grace_seconds(pod))
-        self._plan(name, residents, now)
+            longest = self._settings.max_graceful_termination_ns // _SECOND
+            grace_seconds = longest if pod.spec.termination_grace_period_seconds > longest else None
+            actions += self._evictions.ask(pod.key, pod.uid, now, grace_seconds)
+        # Check again when an eviction is due, and when time is up.
+        for pod in residents.to_evict:
+            self._queue.add_by(name, self._evictions.of(pod.uid).next_ns)
+        ends = (self._eviction_end_ns(name), self._end_ns(name))
+        self._queue.add_by(name, next(end for end in ends if end > now))
         return actions
 
     def _why_not(self, name: str, group_node: GroupNode, residents: Residents, now: int) -> str:
@@ -180,31 +183,16 @@ class NodeRemovals:
             return f"{refused[0].key} could not be evicted: {message}"
         return "its pods take too long to end" if not residents.is_empty and now >= self._end_ns(name) else ""
 
-    def _plan(self, name: str, residents: Residents, now: int) -> None:
-        """Check again when an eviction is due, and when time is up."""
-        for pod in residents.to_evict:
-            next_ns = self._evictions.of(pod.uid).next_ns
-            if next_ns is not None:
-                self._queue.add_by(name, next_ns)
-        ends = (self._eviction_end_ns(name), self._end_ns(name))
-        self._queue.add_by(name, next(end for end in ends if end > now))
-
     def _eviction_end_ns(self, name: str) -> int:
         return self._began_ns[name] + self._settings.max_eviction_ns
 
     def _end_ns(self, name: str) -> int:
         return self._eviction_end_ns(name) + self._settings.max_graceful_termination_ns + _HEADROOM_NS
 
-    def _grace_seconds(self, pod: PodRecord) -> int | None:
-        """Return the limit for a pod with a longer grace period, else None."""
-        longest = self._settings.max_graceful_termination_ns // _SECOND
-        return longest if pod.spec.termination_grace_period_seconds > longest else None
-
     def _write_taints(self, group_node: GroupNode, taints: list[Raw], message: str) -> PatchObject:
-        meta = group_node.node.metadata
-        self._written[meta.name] = meta.resource_version
-        patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"taints": taints}}
-        return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message=message)
+        node = group_node.node
+        self._written[node.metadata.name] = node.metadata.resource_version
+        return versioned_patch(node, {"spec": {"taints": taints}}, self._cause, message=message)
 
     def _is_written(self, name: str, group_node: GroupNode) -> bool:
         """Return whether the effect of a write was not observed yet."""

@@ -14,6 +14,7 @@ from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.replacements import ForReplacement
+from podium.cluster.pods import PodRecord
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered
@@ -52,51 +53,58 @@ class PlannedEvictions:
         self._look = look
         # The node whose taint must be observed before pods are evicted from it.
         self._marking = ""
-        self._queue = EvictionQueue()
+        self._orders: deque[Ordered] = deque()
+        # The move whose answer is pending, with those that it is made with.
+        self._asked: tuple[Planned, PlannedMoves] | None = None
         self.refusals = Refusals()
 
     def __bool__(self) -> bool:
-        return bool(self._queue)
+        return bool(self._orders) or self._asked is not None
 
     def deadline(self) -> Deadline:
         """Return whether an eviction or a pending taint is due."""
-        return Deadline(None, True) if self._marking or self._queue.next() is None else AT_ONCE
+        return Deadline(None, True) if self._marking or self._next() is None else AT_ONCE
 
     def put(self, planned: Iterable[PlannedMoves]) -> None:
-        """Add planned moves."""
-        self._queue.put(planned)
+        """Add planned moves.
+
+        The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
+        none of theirs.
+        """
+        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
 
     def clear(self) -> None:
         """Drop all planned moves."""
-        self._queue.clear()
+        self._orders.clear()
         self._marking = ""
 
     def node_seen(self, name: str) -> None:
-        """Record the observed state of a node."""
+        """Record the observed state of a node, or its end."""
         if name == self._marking and not self._soft_taints.is_asked(name):
-            self._marking = ""
-
-    def node_gone(self, name: str) -> None:
-        """Forget a node that was deleted."""
-        if name == self._marking:
             self._marking = ""
 
     def not_marked(self, name: str) -> None:
         """Record that a node could not be tainted: its pods are not evicted."""
         if name == self._marking:
             self._marking = ""
-            self._queue.skip()
+            self._orders.popleft()
+
+    def _next(self) -> Ordered | None:
+        """Return the moves to request next; None while an answer is pending or if nothing is left."""
+        return self._orders[0] if self._orders and self._asked is None else None
 
     def answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
         """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
-        if self._queue.asked is None or self._queue.asked[0].pod.uid != evict.uid:
+        if self._asked is None or self._asked[0].pod.uid != evict.uid:
             return []
-        move, planned = self._queue.asked
+        (move, planned), self._asked = self._asked, None
         answer = answered.answer
-        self._queue.answered(is_done=answer is Answer.DONE)
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
             return [_told(move, planned)]
+        if self._orders and self._orders[0].planned is planned:
+            # The rest of its moves is dropped.
+            self._orders.popleft()
         if answer is Answer.UNKNOWN:
             self._moves.doubt(evict.uid)
         else:
@@ -109,30 +117,34 @@ class PlannedEvictions:
         """Evict the next pod if that still holds and no taint is pending."""
         if self._marking:
             return []
-        while (order := self._queue.next()) is not None:
+        while (order := self._next()) is not None:
             if not self._why_not(order, now):
                 return self.begin(now)
-            self._queue.skip()
+            self._orders.popleft()
         return []
 
     def begin(self, now: int) -> list[Action]:
         """Evict the next pod, or taint its node first if a taint keeps the replacement away."""
-        settings, order = self._planners.settings, self._queue.next()
-        source = "" if order is None else order.left[0].source
-        if source in self.nodes_to_mark() and not self._soft_taints.has(source):
+        settings, order = self._planners.settings, self._orders[0]
+        planned, source = order.planned, order.left[0].source
+        if source in self.nodes_to_mark() and source not in self._soft_taints.marked:
             self._marking = source
             return self._soft_taints.mark(source, now)
-        asked, planned = self._queue.ask()
+        asked = order.left.pop(0)
+        if not order.left:
+            self._orders.popleft()
+        self._asked = asked, planned
         pod, target = asked.pod, asked.target or ""
         self._moves.begin(pod, target, now, has_ended=asked.has_ended)
         hint = "" if settings.guidance is Guidance.EVICT else target
+        comes = planned.comes_after(asked)
         evict = Evict(
             pod.key,
             pod.uid,
             RESCHEDULER,
             RESCHEDULER,
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=_awaited(asked, planned)),
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=None if comes is None else _awaited(comes.pod)),
             for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
         )
         return [evict]
@@ -143,7 +155,7 @@ class PlannedEvictions:
         if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
             return frozenset()
         under_way = (move.source for move in self._moves.under_way())
-        return frozenset((*under_way, *self._queue.sources()))
+        return frozenset((*under_way, *(move.source for order in self._orders for move in order.left)))
 
     def _why_not(self, order: Ordered, now: int) -> str:
         """Return why the rest of some moves is dropped; "" if it is not.
@@ -159,21 +171,15 @@ class PlannedEvictions:
             pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
         ):
             return "a pod has left its node by itself"
-        if order.was_begun:
+        if len(order.left) < len(order.planned.moves):
             return ""
         self._look(now)
         return self._planners.holds(order.planned, present, self._standing(now), now)
 
 
-def _awaited(move: Planned, planned: PlannedMoves) -> AwaitedPod | None:
-    """Return the pod whose replacement is to get the capacity that a pod frees.
-
-    Other pods avoid the node until then.
-    """
-    comes = planned.comes_after(move)
-    if comes is None:
-        return None
-    return AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
+def _awaited(pod: PodRecord) -> AwaitedPod:
+    """Return the pod whose replacement is to get the capacity of an evicted one; others avoid the node until then."""
+    return AwaitedPod(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:
@@ -182,9 +188,9 @@ def _told(move: Planned, planned: PlannedMoves) -> Record:
         whose = move.pod.controller
         who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
         message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
-        return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
-    where = "" if move.target is None else f"; there is room on {move.target}"
-    message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
+    else:
+        where = "" if move.target is None else f"; there is room on {move.target}"
+        message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
     return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
 
 
@@ -202,65 +208,6 @@ class Ordered:
     planned: PlannedMoves
     left: list[Planned]
 
-    @property
-    def was_begun(self) -> bool:
-        """Return whether an eviction of these moves has been requested."""
-        return len(self.left) < len(self.planned.moves)
-
-
-class EvictionQueue:
-    """The evictions still to be requested; ``asked`` is the move whose answer is pending, with its plan."""
-
-    def __init__(self) -> None:
-        self._orders: deque[Ordered] = deque()
-        self.asked: tuple[Planned, PlannedMoves] | None = None
-
-    def __bool__(self) -> bool:
-        """Return whether an eviction is still to be requested, or an answer is pending."""
-        return bool(self._orders) or self.asked is not None
-
-    def put(self, planned: Iterable[PlannedMoves]) -> None:
-        """Add planned moves.
-
-        The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
-        none of theirs.
-        """
-        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
-
-    def next(self) -> Ordered | None:
-        """Return the moves to request next; None while an answer is pending or if nothing is left."""
-        return self._orders[0] if self._orders and self.asked is None else None
-
-    def sources(self) -> set[str]:
-        """Return the nodes from which pods are still to be evicted."""
-        return {move.source for order in self._orders for move in order.left}
-
-    def ask(self) -> tuple[Planned, PlannedMoves]:
-        """Request the next move; return it and the moves that it is made with."""
-        order = self._orders[0]
-        move = order.left.pop(0)
-        if not order.left:
-            self._orders.popleft()
-        self.asked = move, order.planned
-        return self.asked
-
-    def skip(self) -> None:
-        """Drop the next moves."""
-        self._orders.popleft()
-
-    def answered(self, *, is_done: bool) -> None:
-        """Record an answer; after a refusal the rest of its moves is dropped."""
-        if self.asked is None:
-            raise ValueError("nothing was asked for")
-        _, planned = self.asked
-        self.asked = None
-        if not is_done and self._orders and self._orders[0].planned is planned:
-            self._orders.popleft()
-
-    def clear(self) -> None:
-        """Drop all moves."""
-        self._orders.clear()
-
 
 class Refusals:
     """Pods whose evictions were refused; they are left alone until the next attempt is due."""
@@ -268,14 +215,8 @@ class Refusals:
     def __init__(self) -> None:
         self._backoff: Backoff[str] = Backoff(_FIRST_WAIT_NS, _LONGEST_WAIT_NS)
         self._until: dict[str, int] = {}
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._until
-
-    @property
-    def uids(self) -> frozenset[str]:
-        """The uids of the pods."""
-        return frozenset(self._until)
+        self.uids = self._until.keys()
+        """The uids of the pods; a live view."""
 
     def refuse(self, uid: str, now: int, wait_ns: int) -> None:
         """Record that a pod's eviction was refused and that the server asks to wait for ``wait_ns``."""
@@ -309,10 +250,12 @@ class SoftTaints:
     def __init__(self) -> None:
         # The known nodes by name: their uid, resource version and taints.
         self._nodes: dict[str, tuple[str, str, list[Raw]]] = {}
-        self._marked: dict[str, None] = {}
+        self.marked: dict[str, None] = {}
+        """The tainted nodes, by name."""
         # By name, the resource version on which a pending or applied change is based.
         self._asked: dict[str, str] = {}
         self._queue: WorkQueue[str] = WorkQueue()
+        self.deadline = self._queue.deadline
 
     def changed(self, node: Node, raw: Raw) -> None:
         """Record the observed state of a node."""
@@ -320,22 +263,18 @@ class SoftTaints:
         taints: list[Raw] = raw.get("spec", {}).get("taints") or []
         self._nodes[meta.name] = meta.uid, meta.resource_version, taints
         if any(taint.key == SOFT_TAINT.key for taint in node.spec.taints):
-            self._marked[meta.name] = None
+            self.marked[meta.name] = None
         else:
-            self._marked.pop(meta.name, None)
+            self.marked.pop(meta.name, None)
         if self._asked.get(meta.name, meta.resource_version) != meta.resource_version:
             del self._asked[meta.name]
 
     def gone(self, name: str) -> None:
         """Forget a node that was deleted."""
         self._nodes.pop(name, None)
-        self._marked.pop(name, None)
+        self.marked.pop(name, None)
         self._asked.pop(name, None)
         self._queue.forget(name)
-
-    def has(self, name: str) -> bool:
-        """Return whether a node is tainted."""
-        return name in self._marked
 
     def is_asked(self, name: str) -> bool:
         """Return whether a requested change has not been observed yet."""
@@ -343,15 +282,13 @@ class SoftTaints:
 
     def mark(self, name: str, now: int) -> list[Action]:
         """Taint a node unless that is under way."""
-        if name in self._marked or name in self._asked or name not in self._nodes:
+        if name in self.marked or name in self._asked or name not in self._nodes:
             return []
         return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // _SECOND)}], "marked")]
 
     def unmark(self, but_for: Collection[str]) -> None:
         """Remove the taints of all nodes but the given ones."""
-        for name in self._marked:
-            if name not in but_for:
-                self._queue.add(name)
+        self._queue.add_all(name for name in self.marked if name not in but_for)
 
     def answered(self, answered: Answered, now: int) -> None:
         """Record the result of a change of a node."""
@@ -365,14 +302,10 @@ class SoftTaints:
         """Remove the taints that are due for removal."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            if name in self._marked and name not in self._asked and name not in but_for:
+            if name in self.marked and name not in self._asked and name not in but_for:
                 taints = [taint for taint in self._nodes[name][2] if taint.get("key") != SOFT_TAINT.key]
                 actions.append(self._write(name, taints, "unmarked"))
         return actions
-
-    def deadline(self) -> Deadline:
-        """Return when something is due."""
-        return self._queue.deadline()
 
     def _write(self, name: str, taints: list[Raw], what: str) -> PatchObject:
         uid, version, _ = self._nodes[name]

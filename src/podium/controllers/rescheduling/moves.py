@@ -265,19 +265,37 @@ def _past(move: Move) -> PastMove:
     )
 
 
-# Longer than a replacement takes to return again.
+# How long after its end a cool-down counts towards the length of the next one: longer than a replacement takes to
+# return again.
 _REMEMBERED_NS = 7_200 * 10**9
 _LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class CoolDown:
+    """How long something is left alone, and until when."""
+
+    length_ns: int
+    until_ns: int
+
+    @staticmethod
+    def after(before: CoolDown | None, first_ns: int, begin_ns: int) -> CoolDown:
+        """Return a cool-down of ``first_ns``, or of twice the one before it."""
+        length_ns = first_ns if before is None else min(2 * before.length_ns, _LONGEST_COOL_DOWN_NS)
+        return CoolDown(length_ns, begin_ns + length_ns)
+
+    def counts(self, now: int) -> bool:
+        """Return whether it lasts, or counts towards the next one."""
+        return now < self.until_ns + max(self.length_ns, _REMEMBERED_NS)
+
+
+@dataclass(frozen=True, slots=True)
 class _Return:
-    """The pods that returned and are still there, their nodes, and how long and until when they are left alone."""
+    """The pods that returned and are still there, their nodes, and how long they are left alone."""
 
     pod_uids: frozenset[str]
     nodes: frozenset[str]
-    length_ns: int
-    until_ns: int
+    cool_down: CoolDown
 
 
 class Returns:
@@ -294,18 +312,21 @@ class Returns:
             by_owner.setdefault(move.owner_uid, []).append(move)
         for owner, of_owner in by_owner.items():
             self._look_at_owner(owner, of_owner, now, settings)
-        for place, found in list(self._returns.items()):
-            if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
-                del self._returns[place]
+        self._returns = {place: found for place, found in self._returns.items() if found.cool_down.counts(now)}
 
     def cooling(self, now: int) -> frozenset[tuple[str, str]]:
         """Return the owners, with nodes, whose pods are left alone."""
-        still = ((owner, found) for (owner, _), found in self._returns.items() if now < found.until_ns)
-        return frozenset((owner, node) for owner, found in still for node in found.nodes)
+        return frozenset(
+            (owner, node)
+            for (owner, _), found in self._returns.items()
+            if now < found.cool_down.until_ns
+            for node in found.nodes
+        )
 
     def next_time(self, now: int) -> int | None:
         """Return when the next cool-down ends; None if there is none."""
-        return earliest(found.until_ns for found in self._returns.values() if found.until_ns > now)
+        ends = (found.cool_down.until_ns for found in self._returns.values())
+        return earliest(end for end in ends if end > now)
 
     def _look_at_owner(self, owner: str, moves: Sequence[Move], now: int, settings: ReschedulerSettings) -> None:
         """Find an owner's replacements on a node that one of its pods was evicted from.
@@ -336,14 +357,15 @@ class Returns:
         anew = [pod for pod in made if pod.uid not in known]
         if not anew:
             return
-        length_ns = cool_down_ns if before is None else min(2 * before.length_ns, _LONGEST_COOL_DOWN_NS)
-        until_ns = max(_came_ns(pod, now) for pod in anew) + length_ns
-        if before is not None:
-            until_ns = max(until_ns, before.until_ns)
+        cool_down = CoolDown.after(
+            None if before is None else before.cool_down, cool_down_ns, max(_came_ns(pod, now) for pod in anew)
+        )
+        if before is not None and before.cool_down.until_ns > cool_down.until_ns:
+            cool_down = CoolDown(cool_down.length_ns, before.cool_down.until_ns)
         uids = known.union(pod.uid for pod in anew)
         back = [pod for pod in there if pod.uid in uids]
         nodes = frozenset(pod.node_name for pod in back)
-        self._returns[place] = _Return(frozenset(pod.uid for pod in back), nodes, length_ns, until_ns)
+        self._returns[place] = _Return(frozenset(pod.uid for pod in back), nodes, cool_down)
 
 
 def _came_ns(pod: PodRecord, now: int) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, escape
 from podium.api.meta import Kubernetes, Raw
-from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Record
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan, untouched_pods
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler
@@ -23,7 +22,6 @@ from podium.framework.rescheduling.policy import (
     PolicyRegistry,
     Proposal,
     Relocation,
-    Signals,
     kubelet_runner,
     make_policies,
 )
@@ -41,27 +39,7 @@ WhyNot = Callable[[PodRecord], str]
 Weighted = tuple[Policy, float]
 
 
-class Planning(Protocol):
-    """Plans moves (`podium.decide.rescheduling.planner.Planner`)."""
-
-    def picture(
-        self,
-        cluster: Cluster,
-        runners: Mapping[str, Runner],
-        kubelet: Runner,
-        now: int,
-        *,
-        standing: PlanInputs,
-        signals: Signals | None = None,
-        waiting: Sequence[PodRecord] = (),
-    ) -> Picture: ...
-
-    def plan(self, transaction: ClusterTransaction, picture: Picture, standing: PlanInputs) -> ReschedulingPlan: ...
-
-    def why_left_alone(self, picture: Picture, standing: PlanInputs) -> WhyNot: ...
-
-
-MakePlanner = Callable[[Sequence[Weighted], ReschedulerSettings], Planning]
+MakePlanner = Callable[[Sequence[Weighted], ReschedulerSettings], Planner]
 
 
 class Planners:
@@ -121,7 +99,7 @@ class Planners:
 
     def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], standing: PlanInputs, now: int) -> str:
         """Return why some pods of a plan should now stay in place; "" if they should still be moved."""
-        proposal = _proposal(planned, left)
+        proposal = Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
         policies = [
             (_Only(policy, [proposal] if policy.name == planned.policy else []), weight)
             for policy, weight in self._policies
@@ -139,12 +117,12 @@ class Planners:
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             return not transaction.refusal(pod, row)
 
-    def _run(self, planner: Planning, standing: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
+    def _run(self, planner: Planner, standing: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
         picture = self._look(planner, standing, is_movable, now)
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             return planner.plan(transaction, picture, standing)
 
-    def _look(self, planner: Planning, standing: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
+    def _look(self, planner: Planner, standing: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
         shown = self._picture
         shown.cluster.pass_time(now)
         picture = planner.picture(
@@ -176,10 +154,6 @@ class _Only:
 
     def proposals(self, picture: Picture) -> Iterable[Proposal]:
         return self.found
-
-
-def _proposal(planned: PlannedMoves, left: Sequence[PodRecord]) -> Proposal:
-    return Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
 
 
 CONFIG_MAP = "ConfigMap"

@@ -6,7 +6,6 @@ Source: controlled-rescheduling.md, Rescheduler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from podium.api.meta import Kubernetes, Raw
@@ -19,7 +18,7 @@ from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest, soonest
 from podium.controllers.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.controllers.rescheduling.evictions import PlannedEvictions, SoftTaints
-from podium.controllers.rescheduling.moves import Move, Moves, Returns
+from podium.controllers.rescheduling.moves import CoolDown, Move, Moves, Returns
 from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Planners, SettingsMap, Weighted
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
@@ -164,7 +163,7 @@ class Rescheduler:
         elif isinstance(gone, Node):
             self._soft_taints.gone(gone.metadata.name)
             self._emptying.forget(gone.metadata.name)
-            self._evictions.node_gone(gone.metadata.name)
+            self._evictions.node_seen(gone.metadata.name)
 
     def _use(self, settings: ReschedulerSettings) -> None:
         """Use these settings from now on. Raises InputError for policies that cannot be created."""
@@ -215,7 +214,7 @@ class Rescheduler:
         """
         if pod.namespace in capped and self._picture.budgets.covering(pod):
             return f"the cap on disruptions in {pod.namespace} leaves none"
-        if pod.uid in self._evictions.refusals:
+        if pod.uid in self._evictions.refusals.uids:
             return "its eviction was refused, and is tried again later"
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
@@ -238,7 +237,7 @@ class Rescheduler:
             budgets=self._picture.budgets,
             cooling=self._returns.cooling(now),
             keeps_data=self._picture.keeps_data,
-            refused=self._evictions.refusals.uids,
+            refused=frozenset(self._evictions.refusals.uids),
             emptying=self._emptying.node,
             given_up=self._emptying.given_up(now),
             component_may_evict=self._picture.may_evict(now),
@@ -315,15 +314,6 @@ def next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int
 
 
 _PATIENCE_NS = 3_600 * 10**9
-_LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
-# How long after its end a cool-down counts towards the length of the next one.
-_REMEMBERED_NS = 7_200 * 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class _CoolDown:
-    until_ns: int
-    length_ns: int
 
 
 class Emptying:
@@ -333,18 +323,14 @@ class Emptying:
         self.node = ""
         self._policy = ""
         self._moved_ns = 0
-        self._cooling: dict[str, _CoolDown] = {}
+        self._cooling: dict[str, CoolDown] = {}
 
     def look(self, now: int, cool_down_ns: int) -> None:
         """Give up a node whose emptying has made no progress for too long, and forget old cool-downs."""
         if self.node and now - self._moved_ns >= _PATIENCE_NS:
-            before = self._cooling.get(self.node)
-            length_ns = cool_down_ns if before is None else min(2 * before.length_ns, _LONGEST_COOL_DOWN_NS)
-            self._cooling[self.node] = _CoolDown(now + length_ns, length_ns)
+            self._cooling[self.node] = CoolDown.after(self._cooling.get(self.node), cool_down_ns, now)
             self.node = ""
-        for node, found in list(self._cooling.items()):
-            if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
-                del self._cooling[node]
+        self._cooling = {node: found for node, found in self._cooling.items() if found.counts(now)}
 
     def given_up(self, now: int) -> frozenset[str]:
         """Return the nodes that must not be started again yet."""

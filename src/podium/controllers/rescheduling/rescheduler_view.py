@@ -9,27 +9,25 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_rate import full_times
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Namespace, Node, maintenance_ns
+from podium.api.node import Node, maintenance_ns
 from podium.api.pod import Pod
 from podium.api.pod_health import WELL, pod_health
-from podium.api.policy import PodDisruptionBudget
 from podium.api.use import Use
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceObject
 from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
-from podium.cluster.storage import StorageObject
 from podium.controllers.actions import RESCHEDULER
+from podium.controllers.cluster_view import ClusterView
 from podium.controllers.deadlines import earliest
+from podium.controllers.indexes import MultiMap
 from podium.controllers.kubelets.pod_annotations import cpu_want, is_running, memory_used, says_use
 from podium.controllers.observations import Measured
 from podium.controllers.scheduling.property_changes import node_changes
-from podium.decide.evictions import EvictionBudgets
-from podium.decide.kubelet import CPUWant, cpu_pressure, has_local_storage, shared_cpu
+from podium.decide.kubelet import CPUWant, cpu_pressure, shared_cpu
 from podium.decide.rescheduling.guards import off_duty
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.rescheduling.policy import NO_NODE_SIGNALS, NO_POD_SIGNALS, NodeSignals, PodSignals, Signals
@@ -38,80 +36,47 @@ DISRUPTION_MEMORY_NS = 7 * 24 * 3600 * 10**9
 """For how long disruptions of workloads are remembered; settings may ask for less and change meanwhile."""
 
 
-class ReschedulerView:
+class ReschedulerView(ClusterView):
     """The observed state of the cluster, kept for one rescheduler.
 
-    ``keeps_data`` are the pods (uids) that would lose data by a move, ``unschedulable`` the unschedulable pods by uid.
     ``avoid_lists`` are the texts of the nodes' avoid lists, by name.
     """
 
+    relevant = ClusterView.relevant | DeviceObject
+
     def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
-        self.cluster = Cluster(release)
+        super().__init__(release)
         self.cluster.disrupted.remember(DISRUPTION_MEMORY_NS)
-        self.budgets = EvictionBudgets()
         self.observed = ObservedSignals()
-        self.keeps_data: set[str] = set()
-        self.unschedulable: dict[str, PodRecord] = {}
         self.avoid_lists: dict[str, str] = {}
         self.measured = MeasuredUse()
         self._use = SaidUse()
-        self._feed = ClusterUpdater(self.cluster)
-        self._owned: dict[str, dict[str, None]] = {}
-        self._differences: dict[str, tuple[object, ...]] = {}
-        self._policy = DisruptionPolicy()
-
-    # Observations
+        # By the uid of their owner, the pods that have not ended; and the owners by the pod's uid.
+        self._owned: MultiMap[str, str] = MultiMap()
+        self._owner_of: dict[str, str] = {}
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
-        """Record an object; return whether it may change a plan."""
-        match object_:
-            case Pod():
-                fares_otherwise = self.observed.pod_changed(object_, raw, self.cluster.read)
-                fares_otherwise |= self._use.pod_changed(object_)
-                return self._pod_changed(object_, raw) or fares_otherwise
-            case Node():
-                return self._node_changed(object_)
-            case PodDisruptionBudget():
-                return self.budgets.put(object_)
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                return self._set_policy(object_)
-        self._feed.changed(object_)
-        return isinstance(object_, StorageObject | DeviceObject | Namespace)
+        fares_otherwise = False
+        if isinstance(object_, Pod):
+            fares_otherwise = self.observed.pod_changed(object_, raw, self.cluster.read)
+            fares_otherwise |= self._use.pod_changed(object_)
+        return super().changed(object_, raw) or fares_otherwise
 
     def gone(self, object_: Kubernetes) -> bool:
-        """Forget an object; return whether that may change a plan."""
-        match object_:
-            case Pod():
-                fared = self.observed.pod_gone(object_)
-                change = self._feed.pod_gone(object_)
-                self._feed.settle(change)
-                return self._forget_pod(change.before) or fared
-            case Node():
-                name = object_.metadata.name
-                self.avoid_lists.pop(name, None)
-                self.observed.node_gone(name)
-                return self._feed.gone(object_) is not None
-            case PodDisruptionBudget():
-                self.budgets.remove(object_)
-                return True
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                return self._set_policy(DisruptionPolicy())
-        self._feed.gone(object_)
-        return isinstance(object_, StorageObject | DeviceObject | Namespace)
-
-    # Queries
+        fared = isinstance(object_, Pod) and self.observed.pod_gone(object_)
+        return super().gone(object_) or fared
 
     def pod(self, uid: str) -> PodRecord | None:
         """Return a pod that has not ended; None if it is unknown."""
-        return self._feed.pods.get(uid)
+        return self._updater.pods.get(uid)
 
     def pods(self) -> Iterator[PodRecord]:
         """Yield all pods that have not ended, in the order in which they were observed."""
-        return iter(self._feed.pods.values())
+        return iter(self._updater.pods.values())
 
     def pods_of(self, owner_uid: str) -> list[PodRecord]:
         """Return the pods of an owner that have not ended: the oldest first, then by key."""
-        found = (self._feed.pods[uid] for uid in self._owned.get(owner_uid, ()))
+        found = (self._updater.pods[uid] for uid in self._owned.get(owner_uid, ()))
         return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
 
     def waiting(self) -> Sequence[PodRecord]:
@@ -141,61 +106,46 @@ class ReschedulerView:
         """Return the namespaces in which a cap now forbids disruptions of pods with a budget."""
         if not self._policy.spec.caps:
             return frozenset()
-        found = {pod.namespace for pod in self._feed.pods.values()}
+        found = {pod.namespace for pod in self._updater.pods.values()}
         return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
 
-    # Pods
+    def _difference(self, pod: Pod, record: PodRecord) -> tuple[object, ...]:
+        return (
+            record.node_name,
+            record.nominated_node_name,
+            pod.is_unschedulable,
+            record.pod_class.id,
+            record.priority,
+            record.ready,
+            record.terminating,
+            record.annotations,
+        )
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
-        change = self._feed.pod_changed(pod)
-        record = change.after
-        # This comes first, because settling takes the nomination from a pod that is on its node.
-        difference = None if record is None else _difference(pod, record)
-        waits = record is not None and not (record.node_name or record.nominated_node_name or record.terminating)
-        self._feed.settle(change)
-        has_gone = self._forget_pod(change.replaced)
-        if record is None or difference is None:
-            return self._forget_pod(change.before) or has_gone
-        uid = record.uid
-        if change.before is not None and change.before.owner_uid != record.owner_uid:
-            self._disown(change.before)
-        self._owned.setdefault(record.owner_uid, {})[uid] = None
-        if has_local_storage(raw):
-            self.keeps_data.add(uid)
-        else:
-            self.keeps_data.discard(uid)
-        if waits and pod.is_unschedulable:
-            self.unschedulable[uid] = record
-        else:
-            self.unschedulable.pop(uid, None)
-        before = self._differences.get(uid)
-        self._differences[uid] = difference
-        return has_gone or difference != before
+        makes_difference = super()._pod_changed(pod, raw)
+        record = self.pod(pod.metadata.uid)
+        if record is not None and self._owner_of.get(record.uid) != record.owner_uid:
+            self._disown(record.uid)
+            self._owner_of[record.uid] = record.owner_uid
+            self._owned.add(record.owner_uid, record.uid)
+        return makes_difference
 
     def _forget_pod(self, record: PodRecord | None) -> bool:
-        """Forget a pod that is gone; return whether it was known."""
-        if record is None:
-            return False
-        self.unschedulable.pop(record.uid, None)
-        self.keeps_data.discard(record.uid)
-        self._use.pod_gone(record.uid)
-        self._differences.pop(record.uid, None)
-        self._disown(record)
-        return True
+        if record is not None:
+            self._use.pod_gone(record.uid)
+            self._disown(record.uid)
+        return super()._forget_pod(record)
 
-    def _disown(self, record: PodRecord) -> None:
-        owned = self._owned[record.owner_uid]
-        del owned[record.uid]
-        if not owned:
-            del self._owned[record.owner_uid]
+    def _disown(self, uid: str) -> None:
+        owner = self._owner_of.pop(uid, None)
+        if owner is not None:
+            self._owned.discard(owner, uid)
 
-    # Nodes
-
-    def _node_changed(self, node: Node) -> bool:
+    def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
-        before = self._feed.known_node(name)
+        before = self._updater.known_node(name)
         node = _without_mark(node)
-        self._feed.changed(node)
+        self._updater.changed(node)
         text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
         if text:
             self.avoid_lists[name] = text
@@ -210,12 +160,10 @@ class ReschedulerView:
             or before.metadata.annotations != node.metadata.annotations
         )
 
-    # Rules
-
-    def _set_policy(self, policy: DisruptionPolicy) -> bool:
-        before, self._policy = self._policy, policy
-        self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
-        return before.spec != policy.spec
+    def _node_gone(self, node: Node) -> bool:
+        self.avoid_lists.pop(node.metadata.name, None)
+        self.observed.node_gone(node.metadata.name)
+        return self._updater.gone(node) is not None
 
 
 def _without_mark(node: Node) -> Node:
@@ -224,20 +172,6 @@ def _without_mark(node: Node) -> Node:
     if len(taints) == len(node.spec.taints):
         return node
     return structs.replace(node, spec=structs.replace(node.spec, taints=taints))
-
-
-def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...]:
-    """Return the facts of a pod on which a plan may depend."""
-    return (
-        record.node_name,
-        record.nominated_node_name,
-        pod.is_unschedulable,
-        record.pod_class.id,
-        record.priority,
-        record.ready,
-        record.terminating,
-        record.annotations,
-    )
 
 
 # The reasons with which a kubelet rejects a pod (pkg/kubelet/lifecycle, pkg/kubelet/cm).
