@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from podium.api.node import MAINTENANCE_TIME
 from podium.apirequests.request import Request
 from podium.controllers.kubelets import node_annotations, pod_annotations
 from podium.store.errors import StoreError
@@ -23,7 +24,7 @@ VALUES: list[Any] = [
 ]
 TEXTS = [value for value in VALUES if isinstance(value, str)]
 ANNOTATIONS = [
-    *(*pod_annotations.READ, *node_annotations.PROBLEMS),
+    *(*pod_annotations.READERS, MAINTENANCE_TIME, node_annotations.TROUBLE),
     *("podium.dev/power", "podium.dev/delete", "deployment.kubernetes.io/revision"),
 ]
 
@@ -103,7 +104,7 @@ def test_no_component_stumbles_in_long_runs(caplog: pytest.LogCaptureFixture) ->
         check(seed, caplog)
 
 
-@pytest.mark.parametrize("name", pod_annotations.READ)
+@pytest.mark.parametrize("name", pod_annotations.READERS)
 def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
     raw = pod("a", annotations={name: "nonsense"})
     with ControlPlane(nodes=1) as cluster:
@@ -139,7 +140,7 @@ def test_one_in_a_template_is_told_to_whoever_writes_the_workload(kind: str, pat
     assert warning.startswith(f"{path}.metadata.annotations[{pod_annotations.DURATION}]: ")
 
 
-@pytest.mark.parametrize("name", node_annotations.PROBLEMS)
+@pytest.mark.parametrize("name", [MAINTENANCE_TIME, node_annotations.TROUBLE])
 def test_an_annotation_of_a_node_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
     patch = {"metadata": {"annotations": {name: "nonsense"}}}
     with ControlPlane(nodes=1) as cluster:

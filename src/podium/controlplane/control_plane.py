@@ -288,7 +288,7 @@ class ControlPlane:
         _LOG.error("%s has failed, and begins anew in %d s", component.name, wait_seconds, exc_info=error)
 
 
-_Judge = Callable[[Mapping[str, str]], list[str]]
+_Judge = Callable[[Mapping[str, str]], Mapping[str, str]]
 _WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 # By kind: the location of the annotations that configure simulated behavior, and the function that checks them.
 _JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
@@ -310,7 +310,8 @@ def with_warnings(request: Request, response: Response) -> Response:
     for name in path:
         annotated = annotated.get(name) or {}
     annotations = (annotated.get("metadata") or {}).get("annotations")
-    found = [".".join((*path, problem)) for problem in problems_of(annotations)] if annotations else []
+    problems = problems_of(annotations) if annotations else {}
+    found = [f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {told}" for name, told in problems.items()]
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
 
 

@@ -25,7 +25,7 @@ from podium.controllers.kubelets.pod_annotations import (
     PodUse,
     is_running,
     pod_uses,
-    readable,
+    stated,
     uid_of,
 )
 from podium.server.backend import Backend
@@ -83,12 +83,12 @@ def node_metrics_list(nodes: Iterable[Node], uses: Uses, now: int) -> Raw:
 
 def _containers(pod: Pod, use: Use) -> Mapping[str, Use]:
     """Return each container's share of the pod's usage."""
-    annotations = readable(pod.metadata.annotations)
+    annotations = pod.metadata.annotations
     requests = [requests_of(container.resources) for container in pod.spec.containers]
-    cpu = _parts(use.cpu_milli, [milli_value(amounts.get(CPU, 0)) for amounts in requests], CPU_USAGE in annotations)
-    memory = _parts(
-        use.memory_bytes, [whole_value(amounts.get(MEMORY, 0)) for amounts in requests], MEMORY_USAGE in annotations
-    )
+    cpu_requests = [milli_value(amounts.get(CPU, 0)) for amounts in requests]
+    cpu = _parts(use.cpu_milli, cpu_requests, stated(annotations, CPU_USAGE) is not None)
+    memory_requests = [whole_value(amounts.get(MEMORY, 0)) for amounts in requests]
+    memory = _parts(use.memory_bytes, memory_requests, stated(annotations, MEMORY_USAGE) is not None)
     names = [container.name for container in pod.spec.containers]
     return {name: Use(*used) for name, *used in zip(names, cpu, memory, strict=True)}
 

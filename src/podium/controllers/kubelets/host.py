@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv4Network
 
+import msgspec
+
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_time
@@ -100,7 +102,9 @@ class Hosts:
         status: Raw = raw.get("status", {})
         fields: Raw = {}
         if not any(condition.get("type") == "Ready" for condition in status.get("conditions", ())):
-            fields["conditions"] = [*status.get("conditions", ()), *_told(conditions, now)]
+            time = {"lastHeartbeatTime": format_time(now), "lastTransitionTime": format_time(now)}
+            reported: list[Raw] = [{**msgspec.structs.asdict(condition), **time} for condition in conditions]
+            fields["conditions"] = [*status.get("conditions", ()), *reported]
         if not status.get("addresses"):
             addresses = {"InternalIP": self.nodes.of(uid), "Hostname": name}
             fields["addresses"] = [{"type": type_, "address": address} for type_, address in addresses.items()]
@@ -139,21 +143,6 @@ def _internal_address(status: Raw) -> str:
     listed: list[Raw] = status.get("addresses", [])
     found = (address for address in listed if address.get("type") == "InternalIP")
     return str(next(found, {}).get("address", ""))
-
-
-def _told(conditions: Iterable[PodCondition], now: int) -> list[Raw]:
-    time = format_time(now)
-    return [
-        {
-            "type": condition.type,
-            "status": condition.status,
-            "reason": condition.reason,
-            "message": condition.message,
-            "lastHeartbeatTime": time,
-            "lastTransitionTime": time,
-        }
-        for condition in conditions
-    ]
 
 
 _SECOND = 10**9

@@ -13,7 +13,7 @@ import msgspec
 
 from podium.api.meta import Int32, Narrow, Raw
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
-from podium.api.pod import Pod, PodCondition
+from podium.api.pod import PodCondition
 from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
 from podium.api.times import format_time, parse_time
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
@@ -26,6 +26,7 @@ KUBELET = "kubelet"
 _READY = PodCondition(type=READY, status="True")
 _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
 _COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
+_POD_FAILED = PodCondition(type=READY, status="False", reason="PodFailed")
 _PREEMPTED = "Preempted in order to admit critical pod"
 
 
@@ -40,15 +41,15 @@ def started(run: PodRun, now: int) -> ReportStatus:
 
 def ready(run: PodRun) -> ReportStatus:
     """Report that the containers are ready."""
-    if run.started_ns is None or not (run.restarts or run.addresses):
-        return _report(run, "Running", _READY)
-    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns))
+    is_told = run.started_ns is not None and (run.restarts or run.addresses)
+    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns or 0) if is_told else ())
 
 
 def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
     """Report that the containers have failed and wait for a restart."""
-    statuses = container_statuses(run.pod, run.raw, run.restarts, waiting(run.pod, wait_ns), run.last_exit)
-    return _report(run, "Running", _NOT_READY, statuses=statuses)
+    message = f"back-off {wait_ns // 10**9}s restarting failed containers of pod {run.pod.key}"
+    waiting = {"waiting": {"reason": CRASH_LOOP, "message": message}}
+    return _report(run, "Running", _NOT_READY, statuses=container_statuses(run, waiting, run.last_exit))
 
 
 def stops(run: PodRun) -> list[Record]:
@@ -59,24 +60,19 @@ def stops(run: PodRun) -> list[Record]:
 
 def succeeded(run: PodRun, now: int) -> ReportStatus:
     """Report that the containers have exited with success."""
-    # This is the most frequent end: unreported states are not built.
-    statuses = container_statuses(run.pod, run.raw, run.restarts, terminated(COMPLETED, now)) if _are_told(run) else ()
-    return _report(run, "Succeeded", _COMPLETED, statuses=statuses)
+    return _report(run, "Succeeded", _COMPLETED, statuses=_ended(run, COMPLETED, now))
 
 
 def failed(run: PodRun, exit_: Raw) -> ReportStatus:
     """Report that the containers have failed and are not restarted."""
     ended = exit_["terminated"]
     message = f"containers ended with code {ended['exitCode']} ({ended['reason']})"
-    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
-    statuses = container_statuses(run.pod, run.raw, run.restarts, exit_)
-    return _report(run, "Failed", not_ready, message=message, statuses=statuses)
+    return _report(run, "Failed", _POD_FAILED, message=message, statuses=container_statuses(run, exit_))
 
 
 def killed(run: PodRun) -> ReportStatus:
     """Report that the containers were killed by the pod's deletion."""
-    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
-    return _report(run, "Failed", not_ready, statuses=_restarted(run, terminated(KILLED)))
+    return _report(run, "Failed", _POD_FAILED, statuses=_ended(run, KILLED))
 
 
 def rejected(run: PodRun, refusal: Refusal) -> ReportStatus:
@@ -86,12 +82,12 @@ def rejected(run: PodRun, refusal: Refusal) -> ReportStatus:
 
 def preempted(run: PodRun) -> ReportStatus:
     """Report that the pod ends for a critical pod."""
-    return _failed(run, "Preempting", _PREEMPTED, _disruption(_PREEMPTED))
+    return _failed(run, "Preempting", _PREEMPTED, is_disruption=True)
 
 
 def evicted(run: PodRun, message: str) -> ReportStatus:
     """Report an eviction because of memory pressure."""
-    return _failed(run, "Evicted", message, _disruption(message))
+    return _failed(run, "Evicted", message, is_disruption=True)
 
 
 def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
@@ -129,28 +125,23 @@ def reported(action: ReportStatus | DeleteObject) -> str:
     return action.conditions[0].type if action.conditions else ""
 
 
-def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportStatus:
-    not_ready = PodCondition(type=READY, status="False", reason=reason)
-    statuses = _restarted(run, terminated(KILLED))
-    return _report(run, "Failed", not_ready, *conditions, reason=reason, message=message, statuses=statuses)
-
-
-def _disruption(message: str) -> PodCondition:
-    return PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message=message)
+def _failed(run: PodRun, reason: str, message: str, *, is_disruption: bool = False) -> ReportStatus:
+    conditions = [PodCondition(type=READY, status="False", reason=reason)]
+    if is_disruption:
+        reported = {"reason": "TerminationByKubelet", "message": message}
+        conditions.append(PodCondition(type="DisruptionTarget", status="True", **reported))
+    return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
 
 
 def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
-    state = running(started_ns)
-    return container_statuses(run.pod, run.raw, run.restarts, state, run.last_exit, is_ready=run.is_ready)
+    state = {"running": {"startedAt": format_time(started_ns)}}
+    return container_statuses(run, state, run.last_exit, is_ready=run.is_ready)
 
 
-def _restarted(run: PodRun, state: Raw) -> tuple[Raw, ...]:
-    """Return the container statuses, if they are reported for this pod."""
-    return container_statuses(run.pod, run.raw, run.restarts, state) if _are_told(run) else ()
-
-
-def _are_told(run: PodRun) -> bool:
-    return bool(run.restarts) or (run.addresses is not None and run.started_ns is not None)
+def _ended(run: PodRun, exit_: Raw, now: int | None = None) -> tuple[Raw, ...]:
+    """Return the statuses of ended containers, if they are reported for this pod; most are not."""
+    is_told = run.restarts or (run.addresses is not None and run.started_ns is not None)
+    return container_statuses(run, terminated(exit_, now)) if is_told else ()
 
 
 def _report(
@@ -169,22 +160,15 @@ def _report(
         fields["message"] = message
     if start_time_ns is not None:
         fields["startTime"] = format_time(start_time_ns)
-    if statuses:
-        fields["containerStatuses"] = list(statuses)
     if run.addresses is not None:
         conditions = all_conditions(phase, conditions)
-        fields |= _further(run, run.addresses, statuses, start_time_ns)
-    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
-
-
-def _further(run: PodRun, addresses: PodAddresses, statuses: tuple[Raw, ...], start_time_ns: int | None) -> Raw:
-    """Return the fields of a complete report."""
-    fields = address_fields(addresses, is_placed=run.started_ns is not None)
+        fields |= address_fields(run.addresses, is_placed=run.started_ns is not None)
+        statuses = told_containers(run, statuses)
+        if start_time_ns is not None and run.pod.spec.init_containers:
+            fields["initContainerStatuses"] = init_containers(run, start_time_ns)
     if statuses:
-        fields["containerStatuses"] = told_containers(run, statuses)
-    if start_time_ns is not None and run.pod.spec.init_containers:
-        fields["initContainerStatuses"] = init_containers(run, start_time_ns)
-    return fields
+        fields["containerStatuses"] = list(statuses)
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
 
 
 _STARTED = "PodReadyToStartContainers"
@@ -209,9 +193,9 @@ def address_fields(addresses: PodAddresses, *, is_placed: bool) -> Raw:
     return fields
 
 
-def told_containers(run: PodRun, statuses: Sequence[Raw]) -> list[Raw]:
+def told_containers(run: PodRun, statuses: Sequence[Raw]) -> tuple[Raw, ...]:
     """Return container statuses with ids and whether each has started."""
-    return [
+    return tuple(
         {
             **status,
             "imageID": status.get("imageID") or status["image"],
@@ -219,28 +203,29 @@ def told_containers(run: PodRun, statuses: Sequence[Raw]) -> list[Raw]:
             "started": "running" in status["state"],
         }
         for status in statuses
-    ]
+    )
 
 
 def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     """Return the statuses of init containers, which have ended when the others start."""
     time = format_time(started_ns)
-    ended = {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}
-    return [
-        {
-            "name": container["name"],
-            "image": container.get("image", ""),
-            "imageID": container.get("image", ""),
-            "containerID": f"podium://{_identity(run.uid, container['name'], 0)}",
-            "ready": True,
-            "restartCount": 0,
-            "started": container.get("restartPolicy") == "Always",
-            "state": {"running": {"startedAt": time}}
-            if container.get("restartPolicy") == "Always"
-            else {"terminated": ended},
-        }
-        for container in run.raw.get("spec", {}).get("initContainers", ())
-    ]
+    ended = {"terminated": {**COMPLETED, "startedAt": time, "finishedAt": time}}
+    statuses = []
+    for container in run.raw.get("spec", {}).get("initContainers", ()):
+        is_sidecar = container.get("restartPolicy") == "Always"
+        image = {"image": container.get("image", ""), "imageID": container.get("image", "")}
+        statuses.append(
+            {
+                "name": container["name"],
+                **image,
+                "containerID": f"podium://{_identity(run.uid, container['name'], 0)}",
+                "ready": True,
+                "restartCount": 0,
+                "started": is_sidecar,
+                "state": {"running": {"startedAt": time}} if is_sidecar else ended,
+            }
+        )
+    return statuses
 
 
 def _identity(uid: str, name: str, restarts: int) -> str:
@@ -301,28 +286,17 @@ def read_restarts(raw: Raw) -> Restarts:
     return Restarts(count, max(started, default=None) if count else None)
 
 
-def running(started_ns: int) -> Raw:
-    """Return the state of containers that run since ``started_ns``."""
-    return {"running": {"startedAt": format_time(started_ns)}}
-
-
-def waiting(pod: Pod, wait_ns: int) -> Raw:
-    """Return the state of containers that wait for a restart."""
-    message = f"back-off {wait_ns // 10**9}s restarting failed containers of pod {pod.key}"
-    return {"waiting": {"reason": CRASH_LOOP, "message": message}}
-
-
 def terminated(exit_: Raw, now: int | None = None) -> Raw:
     """Return the state of ended containers, with the time if known."""
     return {"terminated": exit_ if now is None else {**exit_, "finishedAt": format_time(now)}}
 
 
 def container_statuses(
-    pod: Pod, raw: Raw, restarts: int, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False
+    run: PodRun, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False
 ) -> tuple[Raw, ...]:
-    """Return the statuses of all containers, with other known fields of the pod ``raw``."""
+    """Return the statuses of all containers, with other known fields of the pod's wire form."""
     last = {} if last_state is None else {"lastState": last_state}
-    known = {str(status.get("name")): status for status in _listed(raw)}
+    known = {str(status.get("name")): status for status in _listed(run.raw)}
     return tuple(
         {
             "image": container.image,
@@ -330,11 +304,11 @@ def container_statuses(
             **known.get(container.name, {}),
             "name": container.name,
             "ready": is_ready,
-            "restartCount": restarts,
+            "restartCount": run.restarts,
             "state": state,
             **last,
         }
-        for container in pod.spec.containers
+        for container in run.pod.spec.containers
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -94,14 +94,7 @@ def _read_trouble(part: str) -> Trouble:
         raise ValueError(error.problem) from None
 
 
-PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], str]] = {
-    MAINTENANCE_TIME: maintenance_problem,
-    TROUBLE: trouble_problem,
-}
-"""The validation of each annotation of nodes that is read."""
-
-
-def node_problems(annotations: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the annotations of a node; invalid ones are ignored."""
-    found = ((name, problem_of(annotations)) for name, problem_of in PROBLEMS.items())
-    return [f"metadata.annotations[{name}]: {problem}" for name, problem in found if problem]
+def node_problems(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with the annotations of a node, by name; invalid ones are ignored."""
+    found = {MAINTENANCE_TIME: maintenance_problem(annotations), TROUBLE: trouble_problem(annotations)}
+    return {name: problem for name, problem in found.items() if problem}

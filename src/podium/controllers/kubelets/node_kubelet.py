@@ -105,7 +105,8 @@ class NodeKubelet:
     def finish(self, uid: str, now: int) -> None:
         """Let a running pod's containers exit with success."""
         if self.is_running(uid):
-            self._workers.finish(self._there.runs[uid], now)
+            self._there.runs[uid].exit_ns = now
+            self._workers.plan(self._there.runs[uid])
 
     def written(self, action: ReportStatus | DeleteObject) -> bool:
         """Handle a report that was written or is not needed; return whether that has an effect."""
@@ -190,7 +191,10 @@ class NodeKubelet:
         else:
             self._assert_known(node)
             for run in list(self._there.runs.values()):
-                self._workers.suffer(run, self._there.trouble_ns(run.pod), now)
+                trouble_ns = self._there.trouble_ns(run.pod)
+                if trouble_ns != run.trouble_ns:
+                    run.suffer(trouble_ns, now)
+                    self._workers.plan(run)
                 self._workers.assert_ready(run)
             self._has_news = True
         if self._hosts is not None:
@@ -261,7 +265,8 @@ class NodeKubelet:
         self._there.reread(run)
         exceeds = run.is_over_limit and not was_over_limit and run.is_running
         if exceeds:
-            self._workers.exceed(run, now)
+            run.crash_ns = now
+            self._workers.plan(run)
         self._has_news = self._has_news or is_another
         return exceeds or is_another
 
@@ -319,7 +324,7 @@ class NodeKubelet:
         elif not arrival.is_lost:
             self._workers.assert_ready(run)
         elif (refusal := self._there.judge_again(run)) is not None:
-            self._turn_away(run, refusal)
+            self._reject(run, refusal)
         else:
             self._workers.restart(run, now)
 
@@ -328,11 +333,12 @@ class NodeKubelet:
         there, settings = self._there, self._settings
         verdict = there.judge(run, is_short=self._evictions.is_short, waits_for_victims=settings.waits_for_victims)
         if verdict.refusal is not None:
-            self._turn_away(run, verdict.refusal)
+            self._reject(run, verdict.refusal)
             return
         reject_ns = None if there.trouble is None else there.reject_ns(run.pod)
         if reject_ns is not None:
-            self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
+            run.outcome, run.stopped_ns = reports.rejected(run, UNEXPECTED), now + reject_ns
+            self._workers.plan(run)
             return
         there.admit(run, must_wait=verdict.must_wait)
         if not verdict.must_wait:
@@ -350,9 +356,9 @@ class NodeKubelet:
             if not self._there.refusals(run, here):
                 self._workers.start(run, now)
             elif left := self._there.refusals(run, self._there.staying()):
-                self._turn_away(run, left[0])
+                self._reject(run, left[0])
 
-    def _turn_away(self, run: PodRun, refusal: Refusal) -> None:
+    def _reject(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal))
 
 

@@ -34,87 +34,52 @@ MEMORY_USAGE = "podium.dev/memory-usage"
 CPU_USAGE = "podium.dev/cpu-usage"
 """The cpu that the pod would use if it were alone, as a quantity; by default its request."""
 
-READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE, CPU_USAGE)
-"""All of these annotations."""
-
-_NAMES = frozenset(READ)
-_NEVER = "never"
+NEVER = "never"
 
 
-def pod_problems(annotations: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the annotations of a pod; invalid ones are ignored."""
-    found = []
-    for name in READ:
-        if name not in annotations:
-            continue
-        try:
-            _read_strictly(annotations, name)
-        except ValueError as error:
-            found.append(f"metadata.annotations[{name}]: {error}")
-    return found
-
-
-def _read_strictly(annotations: Mapping[str, str], name: str) -> None:
-    if name == MEMORY_USAGE:
-        memory_usage(annotations)
-    elif name == CPU_USAGE:
-        cpu_usage(annotations)
-    elif name == TERMINATION:
-        termination_ns(annotations)
-    else:
-        duration_ns(annotations, name)
-
-
-def readable(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the annotations without invalid ones of these."""
-    if _NAMES.isdisjoint(annotations) or not pod_problems(annotations):
-        return annotations
-    wrong = {name for name in READ if name in annotations and pod_problems({name: annotations[name]})}
-    return {name: value for name, value in annotations.items() if name not in wrong}
-
-
-def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
-    """Return the annotation's duration; None without it. Raises ValueError if it is invalid."""
-    text = annotations.get(name)
-    if text is None:
-        return None
+def _duration_ns(text: str) -> int:
     duration = parse_duration(text)
     if duration < 0:
         raise ValueError(f'"{text}" is negative; a duration is 0s or more')
     return duration
 
 
-def never_terminates(annotations: Mapping[str, str]) -> bool:
-    """Return whether the pod's containers cannot be killed."""
-    return annotations.get(TERMINATION) == _NEVER
-
-
-def termination_ns(annotations: Mapping[str, str], default_ns: int | None = None) -> int | None:
-    """Return how long the pod takes to end. Raises ValueError if the annotation is invalid.
-
-    None is its grace period, or forever.
-    """
-    if never_terminates(annotations):
-        return None
-    return default_ns if TERMINATION not in annotations else duration_ns(annotations, TERMINATION)
-
-
-def memory_usage(annotations: Mapping[str, str]) -> int:
-    """Return the used bytes; 0 without the annotation. Raises ValueError if it is invalid."""
-    return _annotated_amount(annotations, MEMORY_USAGE, whole_value, "memory") or 0
-
-
-def cpu_usage(annotations: Mapping[str, str]) -> int | None:
-    """Return the wanted cpu in milli; None without the annotation. Raises ValueError if it is invalid."""
-    return _annotated_amount(annotations, CPU_USAGE, milli_value, "cpu")
-
-
-def _annotated_amount(annotations: Mapping[str, str], name: str, read: Callable[[str], int], noun: str) -> int | None:
-    text = annotations.get(name)
-    amount = None if text is None else read(text)
-    if amount is not None and amount < 0:
+def _amount(text: str, read: Callable[[str], int], noun: str) -> int:
+    amount = read(text)
+    if amount < 0:
         raise ValueError(f'"{text}" is negative; an amount of {noun} is 0 or more')
     return amount
+
+
+READERS: Mapping[str, Callable[[str], int | None]] = {
+    DURATION: _duration_ns,
+    CRASH_AFTER: _duration_ns,
+    TERMINATION: lambda text: None if text == NEVER else _duration_ns(text),
+    READY_AFTER: _duration_ns,
+    MEMORY_USAGE: lambda text: _amount(text, whole_value, "memory"),
+    CPU_USAGE: lambda text: _amount(text, milli_value, "cpu"),
+}
+"""The reader of each of these annotations; it raises ValueError for an invalid text."""
+
+
+def pod_problems(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with the annotations of a pod, by name; invalid ones are ignored."""
+    found = {}
+    for name, read in READERS.items():
+        try:
+            if name in annotations:
+                read(annotations[name])
+        except ValueError as error:
+            found[name] = str(error)
+    return found
+
+
+def stated(annotations: Mapping[str, str], name: str) -> int | None:
+    """Return the nanoseconds, bytes or milli of cpu in an annotation; None if it is missing, invalid, or `never`."""
+    try:
+        return READERS[name](annotations[name]) if name in annotations else None
+    except ValueError:
+        return None
 
 
 def memory_limit_bytes(pod: Pod) -> int | None:
@@ -125,9 +90,8 @@ def memory_limit_bytes(pod: Pod) -> int | None:
     limits = [container.resources.limits for container in pod.spec.containers[:1]]
     if pod.spec.resources is not None:
         limits.append(pod.spec.resources.limits)
-    return min(
-        (whole_value(limit.get(MEMORY, 0)) for limit in limits if whole_value(limit.get(MEMORY, 0))), default=None
-    )
+    amounts = (whole_value(limit.get(MEMORY, 0)) for limit in limits)
+    return min(filter(None, amounts), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +132,7 @@ def uid_of(pod: Pod) -> str:
 
 def cpu_want(pod: Pod) -> CPUWant:
     """Return the cpu that a pod would use if it were alone."""
-    said = cpu_usage(readable(pod.metadata.annotations))
+    said = stated(pod.metadata.annotations, CPU_USAGE)
     if said is None:
         said = sum(_cpu_milli(requests_of(container.resources)) for container in pod.spec.containers)
     return CPUWant(said, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
@@ -176,10 +140,10 @@ def cpu_want(pod: Pod) -> CPUWant:
 
 def memory_used(pod: Pod) -> int:
     """Return the bytes that a pod uses."""
-    annotations = readable(pod.metadata.annotations)
-    if MEMORY_USAGE in annotations:
-        return memory_usage(annotations)
-    return sum(_memory_bytes(requests_of(container.resources)) for container in pod.spec.containers)
+    said = stated(pod.metadata.annotations, MEMORY_USAGE)
+    if said is not None:
+        return said
+    return sum(whole_value(requests_of(container.resources).get(MEMORY, 0)) for container in pod.spec.containers)
 
 
 def limit_milli(pod: Pod) -> int | None:
@@ -193,7 +157,3 @@ def limit_milli(pod: Pod) -> int | None:
 
 def _cpu_milli(amounts: Mapping[str, Quantity]) -> int:
     return milli_value(amounts.get(CPU, 0))
-
-
-def _memory_bytes(amounts: Mapping[str, Quantity]) -> int:
-    return whole_value(amounts.get(MEMORY, 0))

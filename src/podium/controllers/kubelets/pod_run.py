@@ -5,7 +5,7 @@ Source: for the restart backoff, pkg/kubelet/kuberuntime (doBackOff) and k8s.io/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,12 +19,11 @@ from podium.controllers.kubelets.pod_annotations import (
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
+    NEVER,
     READY_AFTER,
     TERMINATION,
-    duration_ns,
     memory_limit_bytes,
-    memory_usage,
-    never_terminates,
+    stated,
 )
 from podium.decide.kubelet import Holding
 
@@ -50,25 +49,19 @@ PLAIN = PodBehaviour()
 
 def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
     """Return the behavior in the annotations of a pod; invalid ones are ignored."""
-    fields: dict[str, Any] = {}
-    for name in annotations:
-        if name in _READERS:
-            field, read = _READERS[name]
-            try:
-                fields[field] = read(annotations, name)
-            except ValueError:
-                continue
-    if TERMINATION in annotations and never_terminates(annotations):
-        fields |= {"never_terminates": True, "termination_ns": None}
+    found = ((field, stated(annotations, name)) for name in annotations if (field := _FIELDS.get(name)) is not None)
+    fields: dict[str, Any] = {field: value for field, value in found if value is not None}
+    if annotations.get(TERMINATION) == NEVER:
+        fields["never_terminates"] = True
     return PodBehaviour(**fields) if fields else PLAIN
 
 
-_READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str], str], int | None]]] = {
-    DURATION: ("duration_ns", duration_ns),
-    CRASH_AFTER: ("crash_after_ns", duration_ns),
-    READY_AFTER: ("ready_after_ns", duration_ns),
-    TERMINATION: ("termination_ns", duration_ns),
-    MEMORY_USAGE: ("memory_bytes", lambda annotations, _: memory_usage(annotations)),
+_FIELDS: Mapping[str, str] = {
+    DURATION: "duration_ns",
+    CRASH_AFTER: "crash_after_ns",
+    READY_AFTER: "ready_after_ns",
+    TERMINATION: "termination_ns",
+    MEMORY_USAGE: "memory_bytes",
 }
 
 

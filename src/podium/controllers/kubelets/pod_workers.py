@@ -89,7 +89,7 @@ class PodWorkers:
                 run.is_ready, run.ready_ns = True, None
                 self.report(run, reports.ready(run))
             if not run.is_ended:
-                self._plan(run)
+                self.plan(run)
 
     # Beginnings
 
@@ -100,7 +100,7 @@ class PodWorkers:
             self._start(run, now)
         else:
             run.start_ns = now + self._start_delay_ns
-        self._plan(run)
+        self.plan(run)
 
     def resume(self, run: PodRun, now: int) -> None:
         """Continue a pod that ran before the kubelet started."""
@@ -115,7 +115,7 @@ class PodWorkers:
                 run.is_ready, run.ready_ns = True, None
             elif ready is not None and run.ready_ns is None:
                 run.is_ready = False
-        self._plan(run)
+        self.plan(run)
 
     def restart(self, run: PodRun, now: int) -> None:
         """Restart a pod that ran until its machine stopped, or fail it by its restart policy."""
@@ -125,7 +125,7 @@ class PodWorkers:
             self.end(run, reports.failed(run, exit_))
         else:
             run.fail(exit_, now)
-            self._plan(run)
+            self.plan(run)
 
     def _start(self, run: PodRun, now: int) -> None:
         run.restarts += run.last_exit is not None
@@ -144,35 +144,14 @@ class PodWorkers:
         if start_ns > now:
             self.report(run, reports.backing_off(run, start_ns - now))
 
-    def suffer(self, run: PodRun, trouble_ns: int | None, now: int) -> None:
-        """Set how the node makes a pod fail, None to end that."""
-        if trouble_ns != run.trouble_ns:
-            run.suffer(trouble_ns, now)
-            self._plan(run)
-
-    def exceed(self, run: PodRun, now: int) -> None:
-        """Fail a running pod that exceeds its memory limit."""
-        run.crash_ns = now
-        self._plan(run)
-
     # Ends
-
-    def finish(self, run: PodRun, now: int) -> None:
-        """Let a pod's containers exit with success."""
-        run.exit_ns = now
-        self._plan(run)
 
     def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """End a pod within a grace period; a shorter one brings the end forward."""
         if self._records_stops and run.is_running and not run.is_stopping:
             self._actions += reports.stops(run)
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
-        self._plan(run)
-
-    def give_up(self, run: PodRun, report: ReportStatus, end_ns: int) -> None:
-        """Report the end of a pod that will not start at a time, or at its deletion."""
-        run.outcome, run.stopped_ns = report, end_ns
-        self._plan(run)
+        self.plan(run)
 
     def stop_deleted(self, run: PodRun, now: int) -> None:
         """End a deleted pod."""
@@ -183,8 +162,7 @@ class PodWorkers:
     def end(self, run: PodRun, report: ReportStatus) -> None:
         """Report the end of a pod whose containers are gone."""
         self._gone(run)
-        run.wanted = report
-        self._actions.append(report)
+        self.report(run, report)
 
     def release(self, run: PodRun) -> None:
         """Free the resources of a pod that the API knows to have ended."""
@@ -197,7 +175,7 @@ class PodWorkers:
         if run.pod.is_terminating and run.pod.is_terminal and not isinstance(run.wanted, DeleteObject):
             self._finish_deletion(run, "its containers had ended")
 
-    def report(self, run: PodRun, report: ReportStatus) -> None:
+    def report(self, run: PodRun, report: ReportStatus | DeleteObject) -> None:
         """Send a report, in place of the last one."""
         run.wanted = report
         self._actions.append(report)
@@ -214,11 +192,9 @@ class PodWorkers:
         return True
 
     def _stopped(self, run: PodRun) -> None:
-        if run.outcome is not None:
-            self.end(run, run.outcome)
-        elif run.pod.metadata.finalizers:
-            # It stays in the API because of finalizers, and must not look as if it still ran.
-            self.end(run, reports.killed(run))
+        if run.outcome is not None or run.pod.metadata.finalizers:
+            # With finalizers it stays in the API, and must not look as if it still ran.
+            self.end(run, run.outcome or reports.killed(run))
         else:
             self._gone(run)
             self._finish_deletion(run, "")
@@ -230,10 +206,10 @@ class PodWorkers:
             self.deadlines.set(run, None)
 
     def _finish_deletion(self, run: PodRun, message: str) -> None:
-        run.wanted = DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message)
-        self._actions.append(run.wanted)
+        self.report(run, DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message))
 
-    def _plan(self, run: PodRun) -> None:
+    def plan(self, run: PodRun) -> None:
+        """Set when a pod is due, after a change of its times."""
         self.deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
 
 

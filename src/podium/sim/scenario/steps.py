@@ -23,18 +23,13 @@ from podium.api.times import format_duration
 from podium.api.warnings import InputWarning
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.disruption.drain import DrainSettings
-from podium.controllers.kubelets.node_annotations import PROBLEMS, TROUBLE, read_trouble
+from podium.controllers.kubelets.node_annotations import TROUBLE, node_problems, read_trouble
 from podium.controllers.kubelets.pod_annotations import (
     CPU_USAGE,
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
-    READY_AFTER,
-    TERMINATION,
-    cpu_usage,
-    duration_ns,
-    memory_usage,
-    termination_ns,
+    pod_problems,
 )
 from podium.sim.scenario.fields import MOST_STEPS, Fields, read_repeat
 
@@ -514,15 +509,6 @@ Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet | Daemo
 
 _REPLACING = frozenset(get_args(Workload))
 _Templated = Workload | Job
-_Annotations = Mapping[str, str]
-_READERS: Mapping[str, Callable[[_Annotations], object]] = {
-    DURATION: lambda annotations: duration_ns(annotations, DURATION),
-    CRASH_AFTER: lambda annotations: duration_ns(annotations, CRASH_AFTER),
-    TERMINATION: termination_ns,
-    READY_AFTER: lambda annotations: duration_ns(annotations, READY_AFTER),
-    MEMORY_USAGE: memory_usage,
-    CPU_USAGE: cpu_usage,
-}
 FAILING = "containers that crash are started again"
 """The reason why a simulation with crashing containers has no end."""
 
@@ -536,18 +522,12 @@ _ENDLESS = {
 
 def check_annotations(object_: Kubernetes) -> None:
     """Raise InputError for an invalid annotation of a pod, a pod template or a node."""
-    for metadata, path in _pod_metadata(object_):
-        annotations = metadata.annotations
-        for name in [name for name in _READERS if name in annotations]:
-            try:
-                _READERS[name](annotations)
-            except ValueError as error:
-                raise InputError(str(error), path=_path(path, name)) from None
+    judged = [(pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
     if isinstance(object_, Node):
-        for name, problem_of in PROBLEMS.items():
-            problem = problem_of(object_.metadata.annotations)
-            if problem:
-                raise InputError(problem, path=_path(".metadata", name))
+        judged.append((node_problems(object_.metadata.annotations), ".metadata"))
+    for problems, path in judged:
+        for name, problem in problems.items():
+            raise InputError(problem, path=_path(path, name))
 
 
 def is_endless(change: Change) -> bool:
