@@ -24,20 +24,24 @@ def check_queue(queue: SchedulingQueue) -> None:
     _check_backoff(queue._backoff, queue._pods)
     _check_waiting(queue._waiting)
     _check_in_flight(queue._in_flight)
-    assert sum(map(queue.count, QueuePlace)) == len(queue._pods)
-    for place in QueuePlace:
-        for queued in queue.pods(place):
-            key = queued.record.key
-            assert queued.place is place, f"pod {key} is in place {place}, but known as {queued.place}"
-            assert queue._pods.get(queued.record.uid) is queued, f"pod {key} is in place {place}, but not known"
-            assert bool(queued.gated_by) is (place is QueuePlace.GATED), f"pod {key} is {place} with a wrong gate"
+    held = {
+        QueuePlace.ACTIVE: queue._active.uids,
+        QueuePlace.BACKOFF: set(queue._backoff),
+        QueuePlace.IN_FLIGHT: queue._in_flight._flights.keys(),
+    }
+    assert sum(map(len, held.values())) + len(queue._waiting.uids) == len(queue._pods)
+    for uid, queued in queue._pods.items():
+        told = f"pod {queued.record.key} is in place {queued.place}, but not held there"
+        assert uid in held.get(queued.place, queue._waiting.uids), told
+        is_gated = queued.place is QueuePlace.GATED
+        assert bool(queued.gated_by) is is_gated, f"pod {queued.record.key} is in place {queued.place}: wrong gate"
 
 
 def _check_backoff(backoff: BackoffPods, pods: dict[str, QueuedPod]) -> None:
     """Every pod is in the heap of those whose last attempt has ended like its own."""
-    check_heap(backoff._early)
+    check_heap(backoff.early)
     check_heap(backoff._kept)
-    for uid in backoff.uids():
+    for uid in backoff:
         told = f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise"
         assert (uid in backoff._kept) is backoff._settings.must_back_off(pods[uid]), told
 

@@ -45,7 +45,7 @@ def walk(steps: list[tuple[str, str, int]]) -> None:
             assert heap.pop() == (None if first is None else first[1])
             table.pop("" if first is None else first[1], None)
         check_heap(heap)
-        assert heap.items() == sorted(table.values())
+        assert heap._live == {item[1]: item for item in table.values()}
         assert len(heap) == len(table)
         assert all((uid in heap) is (uid in table) for uid in "abcdef")
 

@@ -24,7 +24,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.controller import Controller
 from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
-from podium.controllers.scheduling.queue.places import QueuePlaces
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.extenders import Extenders
 from podium.plugins.default_preemption import DefaultPreemption
@@ -148,7 +148,7 @@ class LiveScheduler(LiveProgram):
         )
         return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
 
-    def _queue(self) -> QueuePlaces | None:
+    def _queue(self) -> SchedulingQueue | None:
         return None if self._observed is None else self._observed.scheduler.queue
 
     def _binding_refused(self, pod: PodRecord, problem: str) -> None:

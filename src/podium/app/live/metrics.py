@@ -16,7 +16,7 @@ from podium.app.ledger_metrics import LedgerMetrics
 from podium.client.live_cluster import LiveCluster
 from podium.client.transport import TransportCounts
 from podium.controllers.ledger.disruption import DisruptionTotals
-from podium.controllers.scheduling.queue.places import QueuePlaces
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 
 _COUNTS = ("lists", "watches", "broken", "expired")
@@ -159,7 +159,7 @@ class Metrics(ProgramMetrics):
             buckets=tuple(0.0001 * 2**power for power in range(12)),
         )
 
-    def watch_queue(self, queue: Callable[[], QueuePlaces | None]) -> None:
+    def watch_queue(self, queue: Callable[[], SchedulingQueue | None]) -> None:
         """Tell also how a queue stands, whenever somebody asks."""
         self.registry.register(_Queue(queue))
 
@@ -172,7 +172,7 @@ class Metrics(ProgramMetrics):
 class _Queue(Collector):
     """How a scheduler's queue stands, when somebody asks."""
 
-    def __init__(self, queue: Callable[[], QueuePlaces | None]) -> None:
+    def __init__(self, queue: Callable[[], SchedulingQueue | None]) -> None:
         self._queue = queue
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -104,10 +104,6 @@ class PodHeap:
             taken.append(first)
         return taken
 
-    def items(self) -> list[Item]:
-        """Return all items in order."""
-        return sorted(self._live.values())
-
     def _sweep(self) -> None:
         self._heap, self._sorted, self._dead = list(self._live.values()), [], 0
         heapify(self._heap)

@@ -68,26 +68,6 @@ FEW = 16
 """The number of recent sets of plugins that are kept without pods."""
 
 
-class _Waits:
-    """The registered events of a profile's plugins."""
-
-    def __init__(self, registered: Mapping[str, Sequence[EventToRegister]]) -> None:
-        self._registered = registered
-        self._hints: dict[tuple[str, Kind], tuple[QueueingHint | None, ...]] = {}
-
-    def hints(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
-        """Return the hints of some plugins for an event."""
-        found: tuple[QueueingHint | None, ...] = ()
-        for plugin in plugins:
-            if plugin in self._registered:
-                key = (plugin, (event.resource, event.action))
-                known = self._hints.get(key)
-                if known is None:
-                    known = self._hints[key] = _concerned(self._registered[plugin], event)
-                found += known
-        return found
-
-
 class Rejection:
     """The plugins that hold some pods back, shared by all pods with the same plugins.
 
@@ -95,21 +75,25 @@ class Rejection:
     plugin registered count. A wildcard event wakes all pods, as does any event after an error (``after_error``).
     """
 
-    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "_waits", "after_error")
+    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_registered", "_unschedulable", "after_error")
 
-    def __init__(self, waits: _Waits, unschedulable: Sequence[str], pending: Sequence[str], gate: str) -> None:
-        """Create it from plugin names: rejecting ones, those that answered Pending, and the gate ("" for none)."""
-        self._waits = waits
+    def __init__(
+        self,
+        registered: Mapping[str, Sequence[EventToRegister]],
+        unschedulable: Sequence[str],
+        pending: Sequence[str],
+        gate: str,
+    ) -> None:
+        """Create it from the events registered in a profile, and plugin names.
+
+        These are the rejecting ones, those that answered Pending, and the gate ("" for none).
+        """
+        self._registered = registered
         self._unschedulable = unschedulable
         self._pending = pending
         self._gate = gate
         self._hints: dict[Kind, Hints | None] = {}
         self.after_error = not (unschedulable or pending or gate)
-
-    @property
-    def is_gated(self) -> bool:
-        """Return whether there is a gate."""
-        return bool(self._gate)
 
     def hints(self, event: ClusterEvent) -> Hints | None:
         """Return the hints for an event; None if it can wake none of the pods."""
@@ -127,12 +111,16 @@ class Rejection:
     def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
         if self.after_error or event.resource is EventResource.WILDCARD:
             return WAKES_ALL
-        gate = self._waits.hints((self._gate,), event) if self._gate else ()
+        gate = self._of((self._gate,), event) if self._gate else ()
         if self._gate and not gate:
             return None
-        at_once = self._waits.hints(self._pending, event)
-        after_backoff = self._waits.hints(self._unschedulable, event) + gate
+        at_once = self._of(self._pending, event)
+        after_backoff = self._of(self._unschedulable, event) + gate
         return Hints(at_once, after_backoff) if at_once or after_backoff else None
+
+    def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+        """Return the hints of some plugins for an event."""
+        return tuple(hint for plugin in plugins for hint in _concerned(self._registered.get(plugin, ()), event))
 
 
 class Rejections:
@@ -143,7 +131,6 @@ class Rejections:
 
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
-        self._waits = {name: _Waits(profile) for name, profile in registrations.items()}
         self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
         self._newest: dict[RejectionKey, Rejection] = {}
         self._of_interest: dict[Kind, bool] = {}
@@ -154,8 +141,8 @@ class Rejections:
         key = (queued.record.scheduler_name, unschedulable, pending, gate)
         found = self._newest.get(key) or self._known.get(key)
         if found is None:
-            waits = self._waits.get(key[0]) or _Waits({})
-            found = self._known[key] = self._newest[key] = Rejection(waits, unschedulable, pending, gate)
+            registered = self._registrations.get(key[0], {})
+            found = self._known[key] = self._newest[key] = Rejection(registered, unschedulable, pending, gate)
             if len(self._newest) > FEW:
                 del self._newest[next(iter(self._newest))]
         return found

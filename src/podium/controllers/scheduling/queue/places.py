@@ -1,4 +1,4 @@
-"""The places of the scheduling queue and the pods in them."""
+"""The pods of the scheduling queue that back off, wait for events, or are in flight."""
 
 from __future__ import annotations
 
@@ -9,96 +9,14 @@ from itertools import chain, islice
 import msgspec
 
 from podium.cluster.pods import PodRecord
+from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.queue.heap import Item, PodHeap
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.controllers.scheduling.queue.queued_pod import (
-    ACTIVE,
-    BACKOFF,
-    IN_FLIGHT,
     QueuedPod,
-    QueuePlace,
     QueueSettings,
 )
 from podium.framework.plugin import ClusterEvent
-
-
-class QueuePlaces:
-    """Every pending pod in exactly one place; `SchedulingQueue` moves them."""
-
-    def __init__(self, rejections: Rejections, settings: QueueSettings) -> None:
-        self._pods: dict[str, QueuedPod] = {}
-        self.uids = self._pods.keys()
-        """Those of all pods, as things are."""
-        self._active = PodHeap()
-        self._backoff = BackoffPods(settings)
-        # Unschedulable and gated pods, which wait for an event.
-        self._waiting = UnschedulablePods(rejections)
-        self._in_flight = InFlightPods()
-
-    def __len__(self) -> int:
-        return len(self._pods)
-
-    def __iter__(self) -> Iterator[QueuedPod]:
-        """Yield all pods in the order of `QueuePlace`, then of `pods`."""
-        for place in QueuePlace:
-            yield from self.pods(place)
-
-    def find(self, uid: str) -> QueuedPod | None:
-        """Return a pod with its history, or None."""
-        return self._pods.get(uid)
-
-    def where(self, uid: str) -> QueuePlace | None:
-        """Return the place of a pod, or None."""
-        queued = self._pods.get(uid)
-        return None if queued is None else queued.place
-
-    def count(self, place: QueuePlace) -> int:
-        """Return the number of pods in a place."""
-        match place:
-            case QueuePlace.ACTIVE:
-                return len(self._active)
-            case QueuePlace.BACKOFF:
-                return len(self._backoff)
-            case QueuePlace.IN_FLIGHT:
-                return len(self._in_flight)
-            case QueuePlace.GATED | QueuePlace.UNSCHEDULABLE:
-                return self._waiting.count(gated=place is QueuePlace.GATED)
-
-    def pods(self, place: QueuePlace) -> list[QueuedPod]:
-        """Return the pods in a place.
-
-        Active and in-flight pods are in order of pop, those in backoff by its end, waiting ones by time of entry, key
-        and uid.
-        """
-        match place:
-            case QueuePlace.ACTIVE:
-                return [self._pods[item[-1]] for item in self._active.items()]
-            case QueuePlace.BACKOFF:
-                return [self._pods[uid] for uid in self._backoff.uids()]
-            case QueuePlace.IN_FLIGHT:
-                return self._in_flight.pods()
-            case QueuePlace.GATED | QueuePlace.UNSCHEDULABLE:
-                return self._waiting.pods(gated=place is QueuePlace.GATED)
-
-    def delete(self, uid: str) -> None:
-        """Forget a pod that is gone, bound or another scheduler's, also in flight."""
-        queued = self._pods.pop(uid, None)
-        if queued is None:
-            return
-        if queued.place is IN_FLIGHT:
-            self._in_flight.end(uid)
-        else:
-            self._take_out(queued)
-
-    def _take_out(self, queued: QueuedPod) -> None:
-        """Remove a pod that is not in flight from its place."""
-        uid = queued.record.uid
-        if queued.place is ACTIVE:
-            self._active.discard(uid)
-        elif queued.place is BACKOFF:
-            self._backoff.discard(uid)
-        else:
-            self._waiting.remove(uid)
 
 
 class BackoffPods:
@@ -106,57 +24,38 @@ class BackoffPods:
 
     def __init__(self, settings: QueueSettings) -> None:
         self._settings = settings
-        self._early = PodHeap()
+        self.early = PodHeap()
+        """The pods whose backoff may be cut short."""
         self._kept = PodHeap()
 
     def __len__(self) -> int:
-        return len(self._early) + len(self._kept)
+        return len(self.early) + len(self._kept)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the uids, in no order."""
-        yield from self._early
+        yield from self.early
         yield from self._kept
 
     def put(self, queued: QueuedPod, sort_item: Item) -> int:
         """Add or move a pod; return the end of its backoff. The smaller item comes first among equal ends."""
-        heap = self._kept if self._settings.must_back_off(queued) else self._early
+        heap = self._kept if self._settings.must_back_off(queued) else self.early
         end_ns = self._settings.backoff_end_ns(queued)
         heap.put((end_ns, *sort_item))
         return end_ns
 
     def discard(self, uid: str) -> None:
         """Remove a pod, if it is there."""
-        self._early.discard(uid)
+        self.early.discard(uid)
         self._kept.discard(uid)
-
-    @property
-    def can_pop_early(self) -> bool:
-        """Return whether a backoff may be cut short."""
-        return bool(self._early.uids)
-
-    def pop_early(self) -> str | None:
-        """Remove the pod whose backoff ends first of those that may be cut short; return its uid, or None."""
-        return self._early.pop()
 
     def take_ended(self, now: int) -> list[str]:
         """Remove the pods whose backoff has ended; return their uids in order of the ends."""
-        ended = self._early.take_until(now) + self._kept.take_until(now)
+        ended = self.early.take_until(now) + self._kept.take_until(now)
         return [item[-1] for item in sorted(ended)]
 
     def next_deadline(self) -> int | None:
         """Return when the first backoff ends, or None."""
-        first = self._first()
-        return None if first is None else first[0]
-
-    def uids(self) -> list[str]:
-        """Return the pods by the end of their backoff, then as if active."""
-        return [item[-1] for item in sorted(self._early.items() + self._kept.items())]
-
-    def _first(self) -> Item | None:
-        early, kept = self._early.first(), self._kept.first()
-        if early is None or kept is None:
-            return kept if early is None else early
-        return min(early, kept)
+        return earliest(first[0] for heap in (self.early, self._kept) if (first := heap.first()) is not None)
 
 
 Group = dict[str, QueuedPod]
@@ -239,20 +138,6 @@ class UnschedulablePods:
         first = self._deadlines.first()
         return None if first is None else first[0]
 
-    def count(self, *, gated: bool) -> int:
-        """Return the number of gated or unschedulable pods."""
-        return sum(len(group) for rejection, group in self._groups.items() if rejection.is_gated is gated)
-
-    def pods(self, *, gated: bool) -> list[QueuedPod]:
-        """Return the gated or unschedulable pods, by time of entry, key and uid."""
-        found = [
-            queued
-            for rejection, group in self._groups.items()
-            if rejection.is_gated is gated
-            for queued in group.values()
-        ]
-        return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
-
 
 class InFlightPod(msgspec.Struct, eq=False):
     """A pod's attempt: the first event that counts, the events about the pod itself, and its newest state."""
@@ -277,12 +162,8 @@ class InFlightPods:
         self._events: deque[ClusterEvent] = deque()
         self._noted = 0
 
-    def __len__(self) -> int:
-        return len(self._flights)
-
-    def find(self, uid: str) -> InFlightPod | None:
-        """Return a pod's attempt, or None."""
-        return self._flights.get(uid)
+        self.find = self._flights.get
+        """Returns a pod's attempt by uid, or None."""
 
     def begin(self, queued: QueuedPod) -> None:
         """Start a pod's attempt."""

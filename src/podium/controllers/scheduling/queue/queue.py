@@ -6,15 +6,15 @@ pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backoff_queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.property_changes import pod_changes
-from podium.controllers.scheduling.queue.heap import Item
+from podium.controllers.scheduling.queue.heap import Item, PodHeap
 from podium.controllers.scheduling.queue.hints import AFTER_BACKOFF, AT_ONCE, NO, Registrations, Rejections, Wake
-from podium.controllers.scheduling.queue.places import InFlightPod, QueuePlaces
+from podium.controllers.scheduling.queue.places import BackoffPods, InFlightPod, InFlightPods, UnschedulablePods
 from podium.controllers.scheduling.queue.queued_pod import (
     ACTIVE,
     BACKOFF,
@@ -44,7 +44,7 @@ _POD = EventResource.POD
 _WAITS = (UNSCHEDULABLE, GATED)
 
 
-class SchedulingQueue(QueuePlaces):
+class SchedulingQueue:
     """Every pending pod of the scheduler, in exactly one place.
 
     A pod is active (may be popped), in backoff, unschedulable (waits for an event that its rejecting plugins
@@ -65,13 +65,75 @@ class SchedulingQueue(QueuePlaces):
         first: Container[str] = frozenset(),
     ) -> None:
         self._settings = settings
+        self._pods: dict[str, QueuedPod] = {}
+        self.uids = self._pods.keys()
+        """Those of all pods; a live view."""
+        self.find = self._pods.get
+        """Returns a pod with its history by uid, or None."""
         self._rejections = Rejections(registrations)
+        # Each pod is in one of these. Gated pods wait for an event, too.
+        self._active = PodHeap()
+        self._backoff = BackoffPods(settings)
+        self._waiting = UnschedulablePods(self._rejections)
+        self._in_flight = InFlightPods()
+        self.decide = self._in_flight.decide
+        """Notes that no plugin can reject an in-flight pod (uid) any more."""
         self._gate = QueueGate(queue_sort, pre_enqueue, first)
         # The number of pops, now and at the last event that concerned some plugin: what counts without hints.
         self._pops = self._pops_at_event = 0
         # `flush` has nothing to do before this time.
         self._due_ns = MAX_TIME_NS
-        super().__init__(self._rejections, settings)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Yield all pods in the order of `QueuePlace`, then of `pods`."""
+        for place in QueuePlace:
+            yield from self.pods(place)
+
+    def where(self, uid: str) -> QueuePlace | None:
+        """Return the place of a pod, or None."""
+        queued = self._pods.get(uid)
+        return None if queued is None else queued.place
+
+    def count(self, place: QueuePlace) -> int:
+        """Return the number of pods in a place."""
+        return sum(queued.place is place for queued in self._pods.values())
+
+    def pods(self, place: QueuePlace) -> list[QueuedPod]:
+        """Return the pods in a place.
+
+        Active and in-flight pods are in order of pop, those in backoff by its end, waiting ones by time of entry, key
+        and uid.
+        """
+        if place is IN_FLIGHT:
+            return self._in_flight.pods()
+        found = [queued for queued in self._pods.values() if queued.place is place]
+        if place in _WAITS:
+            return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
+        end_ns = self._settings.backoff_end_ns if place is BACKOFF else lambda _: 0
+        return sorted(found, key=lambda queued: (end_ns(queued), *_sort_item(queued)))
+
+    def delete(self, uid: str) -> None:
+        """Forget a pod that is gone, bound or another scheduler's, also in flight."""
+        queued = self._pods.pop(uid, None)
+        if queued is None:
+            return
+        if queued.place is IN_FLIGHT:
+            self._in_flight.end(uid)
+        else:
+            self._take_out(queued)
+
+    def _take_out(self, queued: QueuedPod) -> None:
+        """Remove a pod that is not in flight from its place."""
+        uid = queued.record.uid
+        if queued.place is ACTIVE:
+            self._active.discard(uid)
+        elif queued.place is BACKOFF:
+            self._backoff.discard(uid)
+        else:
+            self._waiting.remove(uid)
 
     def add(self, record: PodRecord, now: int) -> None:
         """Add a new pending pod: it becomes active, or gated.
@@ -122,7 +184,7 @@ class SchedulingQueue(QueuePlaces):
             self._end_backoffs(now)
         uid = self._active.pop()
         if uid is None and self._settings.pop_from_backoff:
-            uid = self._backoff.pop_early()
+            uid = self._backoff.early.pop()
         if uid is None:
             return None
         queued = self._pods[uid]
@@ -158,16 +220,12 @@ class SchedulingQueue(QueuePlaces):
         """Return whether `pop` would return a pod before any further backoff ends."""
         if not self._pods:
             return False
-        return bool(self._active.uids) or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
+        return bool(self._active.uids) or (self._settings.pop_from_backoff and bool(self._backoff.early.uids))
 
     @property
     def has_promising(self) -> bool:
         """Return whether a pod in backoff has not failed with an error each time."""
         return len(self._backoff) > 0 and any(self._pods[uid].error_count <= 1 for uid in self._backoff)
-
-    def decide(self, uid: str) -> None:
-        """Note that no plugin can reject an in-flight pod any more."""
-        self._in_flight.decide(uid)
 
     def done(self, uid: str) -> None:
         """Forget an in-flight pod that is bound or not to be attempted; no effect on other pods."""
