@@ -94,7 +94,6 @@ def _scheduler_in(message: str) -> str:
     return name if colon else ""
 
 
-_TARGET = "DisruptionTarget"
 # A lastingly refused request stays until its pod is gone; the oldest are dropped.
 _MOST = 10_000
 
@@ -126,14 +125,16 @@ class DisruptionRequests:
     def __len__(self) -> int:
         return len(self._found)
 
-    def asked(self, action: Action, by: str) -> None:
+    def asked(self, action: DeleteObject | Evict | ReportStatus, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it if the action names no cause."""
         if isinstance(action, ReportStatus):
-            if action.kind == "Pod" and action.conditions and _marks(action.conditions):
+            marks = [condition.type for condition in action.conditions if condition.status == "True"]
+            if action.kind == "Pod" and "DisruptionTarget" in marks:
                 self._put(action.uid, action.cause or by, "", by, action.rationale)
         elif isinstance(action, Evict):
             self._put(action.uid, action.cause or by, action.component, by, action.rationale)
-        elif isinstance(action, DeleteObject) and self._is_first_word(action):
+        elif action.kind == "Pod" and action.grace_seconds != 0 and action.uid not in self._found:
+            # The first request; deletions by which kubelets end deletions do not count.
             self._put(action.uid, action.cause or by, "", by, None)
 
     def answered(self, action: Action, problem: Problem | None) -> None:
@@ -163,10 +164,6 @@ class DisruptionRequests:
         if len(self._found) > _MOST:
             self._found.popitem(last=False)
 
-    def _is_first_word(self, action: DeleteObject) -> bool:
-        """Return whether a deletion is the first request; those by which kubelets end deletions do not count."""
-        return action.kind == "Pod" and action.grace_seconds != 0 and action.uid not in self._found
-
     def _put(self, uid: str, cause: str, component: str, by: str, rationale: Rationale | None) -> None:
         # A preemptor is named by its key, a workload with its kind.
         is_pod = "/" in cause and " " not in cause and component in ("", SCHEDULER)
@@ -175,10 +172,6 @@ class DisruptionRequests:
             self.put(uid, DisruptionRequest(who, GANG_RELEASE, "", rationale))
             return
         self.put(uid, DisruptionRequest(who if is_pod else cause, component, cause if is_pod else "", rationale))
-
-
-def _marks(conditions: tuple[PodCondition, ...]) -> bool:
-    return _TARGET in [condition.type for condition in conditions if condition.status == "True"]
 
 
 ObjectLookup = Callable[[str, str], Kubernetes | None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod
@@ -51,12 +52,6 @@ class _Meter:
         self.since_ns = now
         # In units (milli of cpu) times nanoseconds.
         self.by_hour: dict[int, Counter[str]] = {}
-
-    def copied(self) -> _Meter:
-        copied = _Meter(self.since_ns)
-        copied.rate = Counter(self.rate)
-        copied.by_hour = {hour: Counter(requested) for hour, requested in self.by_hour.items()}
-        return copied
 
     def settle(self, now: int) -> None:
         """Add the requests since the last time to their hours."""
@@ -125,13 +120,25 @@ class Consumption:
 
     def read(self, now: int) -> tuple[UsageEntry, ...]:
         """Return the requests up to now, by hour, namespace and priority, highest first."""
-        return _rows(self._settled(now))
+        for meter in self._meters.values():
+            meter.settle(now - self._start_ns)
+        found = [
+            UsageEntry(
+                hour=hour * 3_600,
+                namespace=namespace,
+                priority_class=priority_class,
+                priority=priority,
+                requested={name: _hours(name, amount) for name, amount in sorted(requested.items()) if amount},
+            )
+            for (namespace, priority_class, priority), meter in self._meters.items()
+            for hour, requested in meter.by_hour.items()
+        ]
+        return tuple(sorted(found, key=lambda used: (used.hour, used.namespace, -used.priority, used.priority_class)))
 
     def lasting(self) -> Consumption:
         """Return a copy to read at later times without further changes."""
         copied = Consumption(self._start_ns)
-        for group, meter in self._meters.items():
-            copied._meters[group] = meter.copied()
+        copied._meters = deepcopy(self._meters)
         return copied
 
     def take(self, now: int) -> tuple[UsageEntry, ...]:
@@ -142,26 +149,6 @@ class Consumption:
             if not self._meters[group].rate:
                 del self._meters[group]
         return rows
-
-    def _settled(self, now: int) -> Mapping[Group, _Meter]:
-        for meter in self._meters.values():
-            meter.settle(now - self._start_ns)
-        return self._meters
-
-
-def _rows(meters: Mapping[Group, _Meter]) -> tuple[UsageEntry, ...]:
-    found = [
-        UsageEntry(
-            hour=hour * 3_600,
-            namespace=namespace,
-            priority_class=priority_class,
-            priority=priority,
-            requested={name: _hours(name, amount) for name, amount in sorted(requested.items()) if amount},
-        )
-        for (namespace, priority_class, priority), meter in meters.items()
-        for hour, requested in meter.by_hour.items()
-    ]
-    return tuple(sorted(found, key=lambda used: (used.hour, used.namespace, -used.priority, used.priority_class)))
 
 
 def _hours(name: str, amount: int) -> float:

@@ -28,7 +28,7 @@ from podium.controllers.ledger.causes import (
 )
 from podium.controllers.ledger.disruption import Alternatives, Beneficiary, Disruption, EarlierRecords, Loss, seconds
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
-from podium.controllers.observations import Changed, Gone, Observation, Problem
+from podium.controllers.observations import Changed, Gone, Observation
 from podium.decide.lost_work import unsaved_ns
 
 _POD = "Pod"
@@ -54,17 +54,18 @@ class DisruptionLedger:
         self._hears_requests = hears_requests
         self._last_id = last_id
         self._announced = DisruptionRequests()
+        self.announced = self._announced.put
+        self.refused = self._announced.refused
+        self.answered = self._announced.answered
         self._open_disruptions = OpenDisruptions(keep)
-        # The uids of ending pods, until they are gone.
-        self._ending: set[str] = set()
-
-    @property
-    def open(self) -> Collection[str]:
-        """Return the uids of victims with incomplete records; a live view.
+        self.resume = self._open_disruptions.resume
+        self.open: Collection[str] = self._open_disruptions.open
+        """The uids of victims with incomplete records; a live view.
 
         Without any, only pods that end or have failed have an effect.
         """
-        return self._open_disruptions.open
+        # The uids of ending pods, until they are gone.
+        self._ending: set[str] = set()
 
     @property
     def expects_ends(self) -> bool:
@@ -80,16 +81,12 @@ class DisruptionLedger:
             if action.reason == DESCHEDULED and action.uid in self._open_disruptions:
                 # The rescheduler reports why it has evicted a pod.
                 self._open_disruptions.explained(action.uid, action.message)
-        else:
+        elif isinstance(action, DISRUPTING):
             self._announced.asked(action, by)
 
     def wanted(self, uid: str, by: str, component: str = "") -> None:
         """Record that an outside client deletes a pod, or evicts it as a component."""
         self.announced(uid, DisruptionRequest(by, component, is_outsider=True))
-
-    def announced(self, uid: str, announcement: DisruptionRequest) -> None:
-        """Record a known request."""
-        self._announced.put(uid, announcement)
 
     def benefits(self, uid: str, beneficiary: str, room: str) -> None:
         """Record the pod (key) for which a pod was preempted, and its node ("": the victim's)."""
@@ -98,23 +95,10 @@ class DisruptionLedger:
                 uid, self._beneficiary_of(beneficiary, room or self._open_disruptions.node_of(uid))
             )
 
-    def refused(self, uid: str) -> None:
-        """Drop the refused request of an outside client."""
-        self._announced.refused(uid)
-
-    def answered(self, action: Action, problem: Problem | None) -> None:
-        """Handle the answer to an action."""
-        if problem is not None:
-            self._announced.answered(action, problem)
-
     def known(self, pod: Pod) -> None:
         """Take in a pod that existed before the ledger; its end is no new disruption."""
         if is_disrupted(pod):
             self._ending.add(pod.metadata.uid)
-
-    def resume(self, earlier: EarlierRecords, pods: Iterable[Pod], since: ConditionTime, now: int) -> None:
-        """Continue the records of an earlier instance, at most once; ``pods`` are all that exist."""
-        self._open_disruptions.resume(earlier, pods, since, now)
 
     def catch_up(self, pods: Iterable[Pod], since: ConditionTime, now: int) -> None:
         """Continue after missed changes; ``pods`` are all that exist. Disruptions since then are not recorded."""
@@ -134,8 +118,11 @@ class DisruptionLedger:
     def changed(self, pod: Pod, now: int, *, is_added: bool | None = None) -> None:
         """Handle an added or changed pod; ``is_added`` None: unknown which."""
         meta = pod.metadata
-        if (meta.deletion_timestamp is not None or pod.status.phase == "Failed") and meta.uid not in self._ending:
-            self._may_begin(pod, now)
+        may_end = meta.deletion_timestamp is not None or pod.status.phase == "Failed"
+        if may_end and meta.uid not in self._ending and pod.spec.node_name and is_disrupted(pod):
+            self._ending.add(meta.uid)
+            if self._begin(pod, now) and is_ended_by_kubelet(pod):
+                self._open_disruptions.ended(meta.uid, now)
         self._open_disruptions.changed(pod, now, is_added=is_added)
 
     def gone(self, pod: Pod, now: int) -> None:
@@ -147,12 +134,6 @@ class DisruptionLedger:
             self._begin(pod, now)
         self._announced.forget(uid)
         self._open_disruptions.gone(pod, now)
-
-    def _may_begin(self, pod: Pod, now: int) -> None:
-        if pod.spec.node_name and is_disrupted(pod):
-            self._ending.add(pod.metadata.uid)
-            if self._begin(pod, now) and is_ended_by_kubelet(pod):
-                self._open_disruptions.ended(pod.metadata.uid, now)
 
     def _begin(self, pod: Pod, now: int) -> bool:
         """Create the record of an ending pod, if that is a disruption; return whether it is."""
@@ -181,7 +162,10 @@ class DisruptionLedger:
         alternatives = None
         if rationale is not None and rationale.candidates:
             alternatives = Alternatives(candidates=rationale.candidates, equals=rationale.equals)
-        node_name = pod.spec.node_name
+        node_name, beneficiary = pod.spec.node_name, None
+        if announced is not None and announced.beneficiary:
+            room = rationale.room if rationale is not None else ""
+            beneficiary = self._beneficiary_of(announced.beneficiary, room or node_name)
         return Disruption(
             id=self._last_id,
             time=seconds(now - self._start_ns),
@@ -195,16 +179,9 @@ class DisruptionLedger:
             rule=reason.message if rationale is None else rationale.rule,
             plan="" if rationale is None else rationale.plan,
             alternatives=alternatives,
-            beneficiary=self._beneficiary(announced, node_name),
+            beneficiary=beneficiary,
             loss=loss_of(pod, now),
         )
-
-    def _beneficiary(self, announced: DisruptionRequest | None, node_name: str) -> Beneficiary | None:
-        """Return the pod for which a pod ends, if known."""
-        if announced is None or not announced.beneficiary:
-            return None
-        room = announced.rationale.room if announced.rationale is not None else ""
-        return self._beneficiary_of(announced.beneficiary, room or node_name)
 
     def _beneficiary_of(self, key: str, room: str) -> Beneficiary:
         """Return a pod for which others end, to run on a node."""
@@ -237,21 +214,17 @@ def loss_of(pod: Pod, now: int) -> Loss:
     start = pod.status.start_time
     start_ns = parse_time(start) if start else None
     ran_ns = 0 if start_ns is None else max(now - start_ns, 0)
-    lost_ns = min(_unsaved(pod, start_ns, now, ran_ns), ran_ns)
+    try:
+        unsaved = unsaved_ns(pod.metadata.annotations, start_ns, now)
+    except ValueError:
+        # Invalid checkpoints: nothing is known to be saved.
+        unsaved = None
+    lost_ns = ran_ns if unsaved is None else min(unsaved, ran_ns)
     requests = {name: _amount(name, amount) for name, amount in pod_requests(effective_spec(pod)).items() if amount}
     grace = pod.metadata.deletion_grace_period_seconds
     lost = seconds(lost_ns)
     work = {name: _rounded(amount * lost) for name, amount in requests.items()} if lost_ns else {}
     return Loss(ran=seconds(ran_ns), lost=lost, requests=requests, work=work, grace=grace)
-
-
-def _unsaved(pod: Pod, start_ns: int | None, now: int, ran_ns: int) -> int:
-    try:
-        unsaved = unsaved_ns(pod.metadata.annotations, start_ns, now)
-    except ValueError:
-        # Invalid checkpoints: nothing is known to be saved.
-        return ran_ns
-    return ran_ns if unsaved is None else unsaved
 
 
 def _amount(name: str, amount: int) -> int | float:

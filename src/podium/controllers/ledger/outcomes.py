@@ -44,15 +44,8 @@ class _Times:
     since: ConditionTime
     now: int
 
-    def placed_ns(self, pod: Pod) -> int:
-        """Return when the pod was bound."""
-        return self._of(pod, "PodScheduled")
-
-    def ready_ns(self, pod: Pod) -> int:
-        """Return when it became ready."""
-        return self._of(pod, "Ready")
-
-    def _of(self, pod: Pod, condition: str) -> int:
+    def of(self, pod: Pod, condition: str) -> int:
+        """Return since when a condition of a pod is true."""
         found = self.since(pod, condition)
         return self.now if found is None else min(found, self.now)
 
@@ -124,7 +117,7 @@ class OpenDisruptions:
         if not self._open:
             return
         if self._victims_for and pod.spec.node_name and pod.key in self._victims_for:
-            self._settle_for(pod, now, is_gone=False)
+            self._settle_for(pod.key, pod, now)
         if pod.metadata.uid in self._replaces:
             self._follow(pod, now, now)
         elif self._awaited and (victim := self._awaited.take(pod, is_added=is_added)):
@@ -140,7 +133,7 @@ class OpenDisruptions:
         if uid in self._open:
             self.ended(uid, now)
         if pod.key in self._victims_for:
-            self._settle_for(pod, now, is_gone=True)
+            self._settle_for(pod.key, None, now)
         if uid in self._replaces:
             self._left(uid, has_had_node=bool(pod.spec.node_name))
         if self._awaited and pod.metadata.owner_references:
@@ -168,7 +161,8 @@ class OpenDisruptions:
             if uid not in by_uid:
                 self.ended(uid, now)
         for key in tuple(self._victims_for):
-            self._catch_up_for(key, by_key.get(key), times)
+            pod = by_key.get(key)
+            self._settle_for(key, pod, now if pod is None else times.of(pod, "PodScheduled"))
         for uid in tuple(self._replaces):
             if uid in by_uid:
                 self._catch_up(by_uid[uid], times)
@@ -194,23 +188,9 @@ class OpenDisruptions:
                 self._came(victim, pod)
                 self._catch_up(pod, times)
 
-    def _catch_up_for(self, key: str, pod: Pod | None, times: _Times) -> None:
-        """Find the outcome of a beneficiary that changed unobserved."""
-        for uid in tuple(self._victims_for[key]):
-            found = self._open[uid]
-            beneficiary = found.record.beneficiary
-            if beneficiary is None or beneficiary.outcome != "waiting":
-                continue
-            if pod is None or (beneficiary.uid and beneficiary.uid != pod.metadata.uid):
-                self._put(uid, replace(found.record, beneficiary=replace(beneficiary, outcome="gone")))
-            elif pod.spec.node_name:
-                after_ns = times.placed_ns(pod) - found.trail.began_ns
-                settled = placed(beneficiary, pod.spec.node_name, after_ns)
-                self._put(uid, replace(found.record, beneficiary=settled))
-
     def _catch_up(self, pod: Pod, times: _Times) -> None:
         """Update a replacement that changed unobserved."""
-        self._follow(pod, times.placed_ns(pod), times.ready_ns(pod))
+        self._follow(pod, times.of(pod, "PodScheduled"), times.of(pod, "Ready"))
 
     def _take_up(self, found: _Open) -> None:
         """Follow a record."""
@@ -233,18 +213,20 @@ class OpenDisruptions:
             if before is not None and is_done and found.rationale is not rationale and _has_ended(found.record):
                 self._put(uid, replace(found.record, beneficiary=replace(before, outcome="again")))
 
-    def _settle_for(self, pod: Pod, now: int, *, is_gone: bool) -> None:
-        """Handle a beneficiary that was bound, or is gone."""
-        for uid in self._victims_for.pop(pod.key):
+    def _settle_for(self, key: str, pod: Pod | None, placed_ns: int) -> None:
+        """Record the outcome of a beneficiary that was bound at a time, or is gone (None); nothing while it waits."""
+        for uid in tuple(self._victims_for[key]):
             found = self._open[uid]
             beneficiary = found.record.beneficiary
             if beneficiary is None or beneficiary.outcome != "waiting":
                 continue
-            if is_gone or (beneficiary.uid and beneficiary.uid != pod.metadata.uid):
-                settled = replace(beneficiary, outcome="gone")
-            else:
-                settled = placed(beneficiary, pod.spec.node_name, now - found.trail.began_ns)
-            self._put(uid, replace(found.record, beneficiary=settled))
+            if pod is None or (beneficiary.uid and beneficiary.uid != pod.metadata.uid):
+                self._put(uid, replace(found.record, beneficiary=replace(beneficiary, outcome="gone")))
+            elif pod.spec.node_name:
+                settled = placed(beneficiary, pod.spec.node_name, placed_ns - found.trail.began_ns)
+                self._put(uid, replace(found.record, beneficiary=settled))
+        if pod is None or pod.spec.node_name:
+            self._victims_for.pop(key, None)
 
     def _came(self, victim: str, pod: Pod) -> None:
         """Record the replacement of a victim."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -22,48 +23,35 @@ ASSIGNED_POD_DELETE = "AssignedPodDelete"
 _ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
 
 
+@dataclass(frozen=True, slots=True)
 class CapacityEvents:
     """Wakes the pods that a change of capacity concerns, and clears nominations that no longer hold.
 
-    `Configuration.nomination_clearing` selects these. Source: pkg/scheduler/eventhandlers.go
-    (deleteAssignedPodFromCache, hasNominatedNodeNameChanged), framework/preemption/executor.go
-    (getLowerPriorityNominatedPods).
+    `Configuration.nomination_clearing` selects these. With ``always_clears``, a preemptor clears lower nominations even
+    if all its victims terminate already. The nomination of a pod that ``is_in_gang`` ends with those of its group.
+    Source: pkg/scheduler/eventhandlers.go (deleteAssignedPodFromCache, hasNominatedNodeNameChanged),
+    framework/preemption/executor.go (getLowerPriorityNominatedPods).
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        runners: Mapping[str, Runner],
-        queue: SchedulingQueue,
-        reports: PodReports,
-        clearing: NominationClearing,
-        is_in_gang: Callable[[PodRecord], bool] = lambda _: False,
-        *,
-        always_clears: bool = False,
-    ) -> None:
-        """Create it; ``is_in_gang`` returns whether a pod's nomination ends with those of its group.
-
-        ``always_clears``: a preemptor clears lower nominations even if all its victims terminate already.
-        """
-        self._cluster = cluster
-        self._runners = runners
-        self._queue = queue
-        self._reports = reports
-        self._only_unfit = clearing == "Unfit"
-        self._is_in_gang = is_in_gang
-        self._always_clears = always_clears
+    cluster: Cluster
+    runners: Mapping[str, Runner]
+    queue: SchedulingQueue
+    reports: PodReports
+    clearing: NominationClearing
+    is_in_gang: Callable[[PodRecord], bool] = lambda _: False
+    always_clears: bool = False
 
     def capacity_freed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` no longer uses its node."""
-        self._queue.move(_left(pod), now)
+        self.queue.move(_left(pod), now)
 
     def binding_failed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` failed on the way to a node: its capacity is free for other pods."""
-        self._queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
+        self.queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
 
     def nomination_ended(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Wake the pods that the ended nomination of ``pod`` kept off a node, and ``pod`` itself."""
-        claim, counts_for = replace(pod, nominated_node_name=node_name), self._cluster.nominations.counts_for
+        claim, counts_for = replace(pod, nominated_node_name=node_name), self.cluster.nominations.counts_for
 
         def was_kept_off(other: PodRecord) -> bool:
             try:
@@ -71,22 +59,22 @@ class CapacityEvents:
             except PluginError:
                 return True
 
-        self._queue.move(_left(claim), now, was_kept_off)
+        self.queue.move(_left(claim), now, was_kept_off)
 
     def bound_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Handle that ``pod`` is placed on another node than it was nominated to (k/k#134859)."""
-        if self._only_unfit:
+        if self.clearing == "Unfit":
             self.nomination_ended(pod, node_name, now)
 
     def pod_nominated(self, pod: PodRecord, victims: Iterable[PodRecord], now: int) -> list[Action]:
         """Clear the nominations that must give way to ``pod``, which is nominated to the node of ``victims``."""
         node_name = pod.nominated_node_name
-        if self._only_unfit:
+        if self.clearing == "Unfit":
             leaving = frozenset(victim.uid for victim in victims)
             return self.capacity_taken(node_name, pod, pod.key, now, leaving)
-        if not self._always_clears and all(victim.terminating for victim in victims):
+        if not self.always_clears and all(victim.terminating for victim in victims):
             return []
-        return self._clear(lower_nominations(self._cluster, node_name, pod), node_name, pod.key, now)
+        return self._clear(lower_nominations(self.cluster, node_name, pod), node_name, pod.key, now)
 
     def capacity_taken(
         self, node_name: str, taker: PodRecord | None, cause: str, now: int, leaving: frozenset[str] = frozenset()
@@ -96,42 +84,42 @@ class CapacityEvents:
         ``taker`` is the pod that takes capacity, None if the node is gone. ``leaving`` are the uids of pods that are
         about to end.
         """
-        nominations = self._cluster.nominations
-        if not self._only_unfit or not nominations.uids or not nominations.on(node_name):
+        nominations = self.cluster.nominations
+        if self.clearing != "Unfit" or not nominations.uids or not nominations.on(node_name):
             return []
-        unfit = unfit_nominations(self._cluster, self._runners, node_name, taker, leaving)
+        unfit = unfit_nominations(self.cluster, self.runners, node_name, taker, leaving)
         return self._clear(unfit, node_name, cause, now)
 
     def gang_plan_ended(self, key: str, now: int) -> list[Action]:
         """Clear the nominations of a gang whose plan no longer holds."""
-        nominations = self._cluster.nominations
+        nominations = self.cluster.nominations
         if not nominations.uids:
             return []
-        members = self._cluster.pod_groups.members(key)
-        pods = [pod for uid, pod in members.items() if uid in nominations and self._is_in_gang(pod)]
+        members = self.cluster.pod_groups.members(key)
+        pods = [pod for uid, pod in members.items() if uid in nominations and self.is_in_gang(pod)]
         return self._clear(pods, "", key, now)
 
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
         if not pods:
             return actions
-        nominations = self._cluster.nominations
+        nominations = self.cluster.nominations
         pods = self._with_gangs(pods)
         claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in pods]
         for pod, claimed in claims:
             actions.append(Nominate(pod.key, pod.uid, "", cause))
-            self._reports.write(pod.uid, "")
+            self.reports.write(pod.uid, "")
             self.nomination_ended(pod, claimed, now)
-            if self._only_unfit:
-                self._queue.activate([pod.uid], now)
+            if self.clearing == "Unfit":
+                self.queue.activate([pod.uid], now)
         return actions
 
     def _with_gangs(self, pods: list[PodRecord]) -> list[PodRecord]:
         """Return the pods and the other nominated pods of their gangs."""
         found = {pod.uid: pod for pod in pods}
-        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self._is_in_gang(pod)):
-            for uid, other in self._cluster.pod_groups.members(key).items():
-                if uid in self._cluster.nominations:
+        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self.is_in_gang(pod)):
+            for uid, other in self.cluster.pod_groups.members(key).items():
+                if uid in self.cluster.nominations:
                     found.setdefault(uid, other)
         return list(found.values())
 

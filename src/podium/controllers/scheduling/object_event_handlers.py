@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -24,48 +23,46 @@ from podium.api.storage import (
     VolumeAttachment,
 )
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster.cluster import ClusterUpdater
 from podium.controllers.actions import Action
-from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.gangs.gangs import Gangs
-from podium.controllers.scheduling.preemptions import CapWaits
 from podium.controllers.scheduling.property_changes import node_changes
-from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.without_hints import NodeCheck
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 
 
-@dataclass(eq=False)
 class ObjectEventHandlers:
     """Updates the cluster with changes of objects, and wakes the pods that they may help.
 
     ``node_check`` selects the pods that an event about a node concerns; None if queueing hints do.
     """
 
-    cluster: Cluster
-    updater: ClusterUpdater
-    queue: SchedulingQueue
-    cap: CapWaits
-    capacity: CapacityEvents
-    gangs: Gangs
-    node_check: NodeCheck | None = None
+    def __init__(
+        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, node_check: NodeCheck | None = None
+    ) -> None:
+        self.cluster = attempts.cluster
+        self.updater = updater
+        self.queue = attempts.queue
+        self.cap = attempts.cap
+        self.capacity = attempts.capacity
+        self.gangs = gangs
+        self.node_check = node_check
 
     def changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """Handle the addition or change of an object."""
-        if isinstance(changed, Node):
-            self._node_changed(changed, now)
-            return []
         if isinstance(changed, PodGroup):
             return self._group_changed(changed, now)
-        if isinstance(changed, PodDisruptionBudget):
+        if isinstance(changed, Node):
+            self._node_changed(changed, now)
+        elif isinstance(changed, PodDisruptionBudget):
             self._budget_changed(changed.key, self.updater.changed, changed, now)
-            return []
-        if isinstance(changed, DisruptionPolicy):
-            self.cap.observe(changed)
-        if isinstance(changed, ResourceClaim) and self.cluster.devices.claim_cache.is_outdated(changed):
+        elif isinstance(changed, ResourceClaim) and self.cluster.devices.claim_cache.is_outdated(changed):
             self.updater.changed(changed)
-            return []
-        self._move(*self.updater.changed(changed), now)
+        else:
+            if isinstance(changed, DisruptionPolicy):
+                self.cap.observe(changed)
+            self._move(*self.updater.changed(changed), now)
         return []
 
     def claim_written(self, claim: ResourceClaim, now: int) -> None:

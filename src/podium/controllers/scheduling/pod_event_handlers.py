@@ -5,8 +5,6 @@ Source: pkg/scheduler/eventhandlers.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from weakref import ref
 
 from msgspec.structs import replace
@@ -17,42 +15,34 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nomination_alone, have_same_class
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
 from podium.controllers.actions import Action, Nominate, PatchObject
-from podium.controllers.scheduling.binding_cycles import BindingCycles
-from podium.controllers.scheduling.capacity_events import CapacityEvents
-from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
+from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.gangs.gangs import Gangs
-from podium.controllers.scheduling.known_failures import KnownFailures
-from podium.controllers.scheduling.pod_reports import PodReports
-from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
 from podium.controllers.scheduling.property_changes import pod_changes
-from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
-from podium.framework.runner import Runner
 
 
-@dataclass(eq=False)
 class PodEventHandlers:
     """Updates cluster, queue and binding cycles with the pods that the API shows.
 
     ``ends_nominations``: the API server clears nominations with bindings.
     """
 
-    cluster: Cluster
-    updater: ClusterUpdater
-    runners: Mapping[str, Runner]
-    queue: SchedulingQueue
-    bindings: BindingCycles
-    preemptions: RunningPreemptions
-    futile: FutilePreemptions
-    cap: CapWaits
-    reports: PodReports
-    known: KnownFailures
-    capacity: CapacityEvents
-    gangs: Gangs
-    ends_nominations: bool
-    _assumed: AssumedPods = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, *, ends_nominations: bool
+    ) -> None:
+        self.cluster = attempts.cluster
+        self.updater = updater
+        self.runners = attempts.runners
+        self.queue = attempts.queue
+        self.bindings = attempts.bindings
+        self.preemptions = attempts.preemptions
+        self.futile = attempts.futile
+        self.cap = attempts.cap
+        self.reports = attempts.reports
+        self.known = attempts.known
+        self.capacity = attempts.capacity
+        self.gangs = gangs
+        self.ends_nominations = ends_nominations
         self._assumed = AssumedPods(self.cluster)
 
     def changed(self, pod: Pod, now: int) -> list[Action]:

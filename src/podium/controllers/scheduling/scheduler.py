@@ -5,7 +5,7 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from podium.api.meta import Kubernetes
@@ -38,6 +38,7 @@ from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.binding_stages import StepResult
 from podium.controllers.scheduling.capacity_events import ASSIGNED_POD_DELETE, CapacityEvents
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gang_state import GangState
@@ -123,11 +124,8 @@ class Scheduler:
             recalls=release.has(Behavior.PREEMPTED_IN_MEMORY),
         )
         asks_again = not release.has(Behavior.ENDING_VICTIMS_LEFT_ALONE)
-        self.preemptions = RunningPreemptions(
-            cluster,
-            synchronous=not release.enabled(Gate.ASYNC_PREEMPTION),
-            asks_again=asks_again,
-        )
+        is_synchronous = not release.enabled(Gate.ASYNC_PREEMPTION)
+        self.preemptions = RunningPreemptions(cluster, synchronous=is_synchronous, asks_again=asks_again)
         self.futile = FutilePreemptions(cluster, configuration.max_futile_preemptions)
         self.cap = CapWaits(cluster)
         self.reports = PodReports()
@@ -135,8 +133,7 @@ class Scheduler:
         gang_state = GangState(cluster, self.bindings, self.runners)
         capacity = CapacityEvents(
             *(cluster, self.runners, self.queue, self.reports),
-            *(configuration.nomination_clearing, gang_state.concerns),
-            always_clears=asks_again,
+            *(configuration.nomination_clearing, gang_state.concerns, asks_again),
         )
         self.attempts = SchedulingAttempts(
             *(cluster, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
@@ -144,12 +141,10 @@ class Scheduler:
         )
         self.gangs = Gangs(self.attempts, gang_state)
         self._updater = updater = ClusterUpdater(cluster)
-        self._pods = PodEventHandlers(
-            *(cluster, updater, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
-            *(self.reports, self.known, capacity, self.gangs, release.enabled(Gate.CLEARED_NOMINATION)),
-        )
+        ends_nominations = release.enabled(Gate.CLEARED_NOMINATION)
+        self._pods = PodEventHandlers(self.attempts, updater, self.gangs, ends_nominations=ends_nominations)
         node_check = None if has_hints else NodeCheck(cluster, self.runners)
-        self._objects = ObjectEventHandlers(cluster, updater, self.queue, self.cap, capacity, self.gangs, node_check)
+        self._objects = ObjectEventHandlers(self.attempts, updater, self.gangs, node_check)
         self._on_answers = self._handlers_of_answers()
         self._waiting = self.waiting_pods.uids
         self._has_gangs = self.gangs.is_on
@@ -247,13 +242,11 @@ class Scheduler:
         """Check the pods that wait for a volume or claim, and a group that may be complete."""
         if isinstance(changed, PodGroup):
             return self.gangs.look_at(changed, now)
-        if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
-            return []
-        return [
-            action
-            for result in self.bindings.check_devices_now(now)
-            for action in self.attempts.finish_binding_step(result, now)
-        ]
+        is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
+        return self._finish(self.bindings.check_devices_now(now), now) if is_awaited else []
+
+    def _finish(self, results: Iterable[StepResult], now: int) -> list[Action]:
+        return [action for result in results for action in self.attempts.finish_binding_step(result, now)]
 
     # How actions ended
 
@@ -356,9 +349,7 @@ class Scheduler:
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
             actions += self.attempts.requeue_failed_binding(failure, now)
-        for result in self.bindings.look_again(now):
-            actions += self.attempts.finish_binding_step(result, now)
-        return actions
+        return actions + self._finish(self.bindings.look_again(now), now)
 
     def _attempt_next(self, now: int) -> list[Action]:
         """Attempt the first pod of the queue; then resolve the next ones by known failures.
