@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.deadlines import Deadline
-from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries, EvictionSettings
+from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
 from podium.controllers.observations import Answered
 from podium.controllers.work_queue import WorkQueue
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
@@ -58,7 +58,7 @@ class NodeRemovals:
         self._residents = residents
         self._why_kept = why_kept
         self._queue: WorkQueue[str] = WorkQueue()
-        self._evictions = EvictionRetries(EvictionSettings(cause, _RETRY_NS))
+        self._evictions = EvictionRetries(cause, _RETRY_NS)
         # By name: the start of the removal; the pods that can be moved; failed writes in a row.
         self._began_ns: dict[str, int] = {}
         self._checked: dict[str, frozenset[str]] = {}

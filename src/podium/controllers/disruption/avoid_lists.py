@@ -187,7 +187,12 @@ class AvoidListController(Reconciler[str]):
         if node is None or self._written.get(key) == node.metadata.resource_version:
             return []
         here = _list_of(node)
-        left = (left for left in awaited_replacements(here.replacements, now) if not self._is_used_up(key, left, now))
+        left = [
+            left
+            for left in awaited_replacements(here.replacements, now)
+            if ((gone_ns := self._controller_gone_ns(left)) is None or gone_ns > now)
+            and not self._awaited.replacements.is_used(key, left)
+        ]
         kept = AvoidList(tuple(self._current(here.entries, now)), tuple(left))
         if kept == here:
             self._queue.add_at(key, self._next_ns(kept), recurs=True)
@@ -219,19 +224,13 @@ class AvoidListController(Reconciler[str]):
             return None
         return 0 if controller.uid in self._deleted else _unseen_until_ns(entry)
 
-    def _is_used_up(self, name: str, left: Replacement, now: int) -> bool:
-        gone_ns = self._controller_gone_ns(left)
-        return (gone_ns is not None and gone_ns <= now) or self._awaited.replacements.is_used(name, left)
-
     def _next_ns(self, kept: AvoidList) -> int | None:
         """Return when an entry or hint of a list is over, if nothing happens before."""
-        return earliest(
-            (
-                next_expiry_ns(kept.entries, self._limits.expire_after_ns),
-                *(self._over_ns(entry) for entry in kept.entries),
-                *(earliest((left.expiry_ns, self._controller_gone_ns(left))) for left in kept.replacements),
-            )
-        )
+        times = [next_expiry_ns(kept.entries, self._limits.expire_after_ns)]
+        times += [self._over_ns(entry) for entry in kept.entries]
+        for left in kept.replacements:
+            times += [left.expiry_ns, self._controller_gone_ns(left)]
+        return earliest(times)
 
 
 def _text(node: Node) -> str:
@@ -289,8 +288,10 @@ class AwaitedPods:
 
     def put_list(self, name: str, before: AvoidList, here: AvoidList) -> Iterable[str]:
         """Replace a node's list, after `put_node`."""
-        for waiting, uids in ((self._scheduled, _scheduled_uids), (self._replaced, _replaced_uids)):
-            waiting.replace(name, uids(before) - uids(here), uids(here) - uids(before))
+        was_scheduled, was_replaced = _awaited_uids(before)
+        scheduled, replaced = _awaited_uids(here)
+        self._scheduled.replace(name, was_scheduled - scheduled, scheduled - was_scheduled)
+        self._replaced.replace(name, was_replaced - replaced, replaced - was_replaced)
         # A replacement that is not awaited any more is not awaited again.
         left = (left.evicted_pod.uid for left in before.replacements)
         return [node for uid in left if not self.replacements.is_awaited(uid) for node in self._replaced.end(uid)]
@@ -365,11 +366,7 @@ class _Waiting(MultiMap[str, str]):
         return list(self[uid])
 
 
-def _scheduled_uids(here: AvoidList) -> Set[str]:
-    """Return the uids of the pods that entries wait for."""
-    return {entry.until_scheduled.uid for entry in here.entries if entry.until_scheduled is not None}
-
-
-def _replaced_uids(here: AvoidList) -> Set[str]:
-    """Return the uids of the evicted pods whose replacements entries wait for."""
-    return {entry.until_replaced.uid for entry in here.entries if entry.until_replaced is not None}
+def _awaited_uids(here: AvoidList) -> tuple[Set[str], Set[str]]:
+    """Return the uids of the pods that entries wait for, and of evicted pods for whose replacements they do."""
+    scheduled = {entry.until_scheduled.uid for entry in here.entries if entry.until_scheduled is not None}
+    return scheduled, {entry.until_replaced.uid for entry in here.entries if entry.until_replaced is not None}

@@ -93,8 +93,11 @@ class TrackedBudget:
         allowed = max(0, healthy - desired) if expected > 0 else 0
         generation = self.object.metadata.generation
         message = _UNMANAGED if self.is_relative and self.pods.unmanaged else ""
-        if desired < wanted or (rate or {}).get("atLeast"):
-            message = "; ".join(filter(None, (message, _bounded(wanted, desired, rate))))
+        bounds = [f"{desired} pods must be up, not {wanted}"] if desired < wanted else []
+        if rate is not None and "atLeast" in rate:
+            bounds.append(f"the rate is {rate['max']}")
+        if bounds:
+            message = "; ".join(filter(None, (message, f"{STRICTER}: {', and '.join(bounds)}")))
         status: Raw = {
             "observedGeneration": generation,
             "currentHealthy": healthy,
@@ -197,14 +200,6 @@ class TrackedBudget:
         if generation:
             condition["observedGeneration"] = generation
         return with_condition(self.raw.get("status", {}).get("conditions", []), condition, now)
-
-
-def _bounded(wanted: int, desired: int, rate: Raw | None) -> str:
-    """Return how the policy bounds a budget."""
-    parts = [f"{desired} pods must be up, not {wanted}"] if desired < wanted else []
-    if rate is not None and "atLeast" in rate:
-        parts.append(f"the rate is {rate['max']}")
-    return f"{STRICTER}: {', and '.join(parts)}"
 
 
 def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:

@@ -23,14 +23,6 @@ class Expected:
     unknown: OwnerReference | None
 
 
-@dataclass(slots=True)
-class _Controller:
-    """A controller and the number of its covered pods."""
-
-    reference: OwnerReference
-    pods: int = 0
-
-
 class CoveredPods:
     """Pods of one namespace, with their counts: the healthy ones, those without a controller, and those by priority."""
 
@@ -39,7 +31,9 @@ class CoveredPods:
         self.healthy = 0
         self.unmanaged = 0
         self.priorities: Counter[int] = Counter()
-        self._controllers: dict[str, _Controller] = {}
+        # By uid, the controllers, and the numbers of their pods.
+        self._controllers: dict[str, OwnerReference] = {}
+        self._covered: Counter[str] = Counter()
         self._expected: Expected | None = None
 
     def put(self, pod: Pod) -> None:
@@ -69,7 +63,7 @@ class CoveredPods:
             for uid, controller in self._controllers.items():
                 scale = scales.of(uid)
                 if scale is None:
-                    unknown.append(controller.reference)
+                    unknown.append(controller)
                 else:
                     wanted[scale[0]] = scale[1]
             first = min(unknown, key=lambda owner: (owner.kind, owner.name, owner.uid), default=None)
@@ -88,12 +82,11 @@ class CoveredPods:
             self.unmanaged += number
             return
         if owner.uid not in self._controllers:
-            self._controllers[owner.uid] = _Controller(owner)
+            self._controllers[owner.uid] = owner
             self._expected = None
-        controller = self._controllers[owner.uid]
-        controller.pods += number
-        if not controller.pods:
-            del self._controllers[owner.uid]
+        self._covered[owner.uid] += number
+        if not self._covered[owner.uid]:
+            del self._controllers[owner.uid], self._covered[owner.uid]
             self._expected = None
 
 
@@ -112,12 +105,8 @@ def controller_uid(pod: Pod) -> str:
 _Scalable = Deployment | ReplicaSet | ReplicationController | StatefulSet
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaled:
-    """The wanted ``replicas`` of a controller; ``deployment`` is the uid of the Deployment that decides instead."""
-
-    replicas: int
-    deployment: str
+_Scaled = tuple[int, str]
+"""The wanted replicas of a controller, and the uid of the Deployment that decides instead, or ""."""
 
 
 class Scales:
@@ -143,8 +132,8 @@ class Scales:
             return changed
         self._uids[name] = uid
         self._scaled[uid] = scaled
-        if scaled.deployment:
-            self._sets.add(scaled.deployment, uid)
+        if scaled[1]:
+            self._sets.add(scaled[1], uid)
         return list(dict.fromkeys((*changed, uid, *self._sets.get(uid, ()))))
 
     def remove(self, object_: Kubernetes) -> list[str]:
@@ -159,13 +148,14 @@ class Scales:
         scaled = self._scaled.get(uid)
         if scaled is None:
             return None
-        return self.of(scaled.deployment) if scaled.deployment else (uid, scaled.replicas)
+        replicas, deployment = scaled
+        return self.of(deployment) if deployment else (uid, replicas)
 
     def _forget(self, uid: str) -> list[str]:
         scaled = self._scaled.pop(uid, None)
         if scaled is None:
             return []
-        self._sets.discard(scaled.deployment, uid)
+        self._sets.discard(scaled[1], uid)
         return [uid, *self._sets.get(uid, ())]
 
 
@@ -174,12 +164,12 @@ def _read(object_: Kubernetes, raw: Raw) -> _Scaled | None:
     if isinstance(object_, _Scalable):
         parent = object_.metadata.controller if isinstance(object_, ReplicaSet) else None
         deployment = parent.uid if parent is not None and parent.kind == "Deployment" else ""
-        return _Scaled(object_.spec.replicas, deployment)
+        return object_.spec.replicas, deployment
     if type(object_) is not Kubernetes:
         return None
     spec = raw.get("spec")
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
-    return _Scaled(replicas, "") if isinstance(replicas, int) and not isinstance(replicas, bool) else None
+    return (replicas, "") if isinstance(replicas, int) and not isinstance(replicas, bool) else None
 
 
 def _name(object_: Kubernetes) -> tuple[str, str, str]:

@@ -107,13 +107,11 @@ class DisruptionCounter(Reconciler[str]):
                 self._queue.add(key)
         target = pod.status.condition("DisruptionTarget")
         if keys and target is not None and target.status == "True" and target.reason in _COMPONENTS:
-            self._take_caps(_COMPONENTS[target.reason], pod.metadata.namespace, now)
-
-    def _take_caps(self, component: str, namespace: str, now: int) -> None:
-        for bucket, (rate, full_time) in self._known_caps(component, namespace).items():
-            if rate.tokens(full_time, now) > 0:
-                self._caps[bucket] = rate, rate.taken(full_time, now)
-                self._queue.add(POLICY_NAME)
+            caps = self._known_caps(_COMPONENTS[target.reason], pod.metadata.namespace)
+            for bucket, (rate, full_time) in caps.items():
+                if rate.tokens(full_time, now) > 0:
+                    self._caps[bucket] = rate, rate.taken(full_time, now)
+                    self._queue.add(POLICY_NAME)
 
     def _known(self, key: str) -> tuple[Rate, int] | None:
         """Return a budget's rate, and when its bucket is full again; None without a valid rate."""

@@ -19,7 +19,7 @@ from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.deadlines import NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
 from podium.controllers.work_queue import Backoff
-from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodDrainAction, PodOnNode, plan_drain
+from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodOnNode, plan_drain
 from podium.decide.kubelet import has_empty_dir
 
 _DRAIN = "drain"
@@ -97,7 +97,7 @@ class Drain:
         self._gone: list[PodReport] = []
         self._plan = DrainPlan(())
         self._evictions = EvictionRetries(
-            EvictionSettings(_DRAIN, settings.retry_ns, settings.grace_seconds, settings.disable_eviction)
+            _DRAIN, settings.retry_ns, settings.grace_seconds, deletes=settings.disable_eviction
         )
         # The final report.
         self._end: DrainReport | None = None
@@ -130,7 +130,9 @@ class Drain:
 
     def report(self) -> DrainReport:
         """Return the progress, or the final report."""
-        return self._end or self._report("blocked" if self._is_blocked() else "running", "")
+        left = self._plan.of("evict")
+        is_blocked = bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
+        return self._end or self._report("blocked" if is_blocked else "running", "")
 
     # What the API shows
 
@@ -267,49 +269,24 @@ class Drain:
             return False
         if not self._is_cordoned:
             return self._cordon_failures >= STUCK_AFTER
-        return all(
-            self._evictions.of(fate.pod.metadata.uid).is_stuck or self._was_let_go(fate)
-            for fate in self._plan.of("evict")
-        )
-
-    def _was_let_go(self, pod_fate: PodDrainAction) -> bool:
-        """Return whether an eviction is pending or granted."""
-        return self._evictions.of(pod_fate.pod.metadata.uid).next_ns is None
-
-    def _is_blocked(self) -> bool:
-        left = self._plan.of("evict")
-        return bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
+        attempts = (self._evictions.of(fate.pod.metadata.uid) for fate in self._plan.of("evict"))
+        # Evictions without a next time are pending or granted.
+        return all(each.is_stuck or each.next_ns is None for each in attempts)
 
     def _report(self, state: DrainState, message: str) -> DrainReport:
-        staying = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
-        return DrainReport(self._name, state, message, (*staying, *self._gone))
-
-    def _pod_report(self, pod_fate: PodDrainAction) -> PodReport:
-        uid = pod_fate.pod.metadata.uid
-        attempts = self._evictions.of(uid)
-        return PodReport(
-            pod_fate.pod.key, uid, _STATES[pod_fate.fate], attempts.message or pod_fate.reason, attempts.tries
-        )
+        pods: list[PodReport] = []
+        for fate in self._plan.fates:
+            key, uid = fate.pod.key, fate.pod.metadata.uid
+            if key in self._pods:
+                attempts = self._evictions.of(uid)
+                pods.append(PodReport(key, uid, _STATES[fate.fate], attempts.message or fate.reason, attempts.tries))
+        return DrainReport(self._name, state, message, (*pods, *self._gone))
 
 
 _FIRST_BACKOFF_NS = _SECOND
 _LONGEST_BACKOFF_NS = 60 * _SECOND
 # After so many refusals without changes, a retry is not expected to succeed.
 STUCK_AFTER = 2
-
-
-@dataclass(frozen=True, slots=True)
-class EvictionSettings:
-    """Settings of evictions. ``component`` is the cause, and its cap counts.
-
-    An eviction that a budget refuses is retried after ``retry_ns``, unless the answer names a time. ``grace_seconds``
-    None is the pod's own period. ``deletes`` deletes pods instead, regardless of budgets.
-    """
-
-    component: str
-    retry_ns: int
-    grace_seconds: int | None = None
-    deletes: bool = False
 
 
 @dataclass(slots=True)
@@ -331,25 +308,34 @@ class EvictionAttempts:
 
 
 class EvictionRetries:
-    """The pods that a component evicts, by uid."""
+    """The pods that a component evicts, by uid.
 
-    def __init__(self, settings: EvictionSettings) -> None:
-        self._settings = settings
+    ``component`` is the cause, and its cap counts. An eviction that a budget refuses is retried after ``retry_ns``,
+    unless the answer names a time. ``grace_seconds`` None is the pod's own period. ``deletes`` deletes pods instead,
+    regardless of budgets.
+    """
+
+    def __init__(
+        self, component: str, retry_ns: int, grace_seconds: int | None = None, *, deletes: bool = False
+    ) -> None:
+        self._component = component
+        self._retry_ns = retry_ns
+        self._grace_seconds = grace_seconds
+        self._deletes = deletes
         self._attempts: dict[str, EvictionAttempts] = {}
         self._backoff: Backoff[str] = Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS)
 
     def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
-        """Evict the pod if it is due; ``grace_seconds`` applies if the settings have none."""
+        """Evict the pod if it is due; ``grace_seconds`` applies if there is none for all pods."""
         attempts = self._attempts.setdefault(uid, EvictionAttempts())
         if attempts.next_ns is None or attempts.next_ns > now:
             return []
         attempts.tries += 1
         attempts.next_ns = None
-        settings = self._settings
-        grace = grace_seconds if settings.grace_seconds is None else settings.grace_seconds
-        if settings.deletes:
-            return [DeleteObject("Pod", pod, uid, settings.component, grace)]
-        return [Evict(pod, uid, settings.component, settings.component, grace)]
+        grace = grace_seconds if self._grace_seconds is None else self._grace_seconds
+        if self._deletes:
+            return [DeleteObject("Pod", pod, uid, self._component, grace)]
+        return [Evict(pod, uid, self._component, self._component, grace)]
 
     def answered(self, answered: Answered, now: int) -> None:
         """Handle the answer to an action of this component.
@@ -360,13 +346,13 @@ class EvictionRetries:
         if not isinstance(action, Evict | DeleteObject):
             return
         attempts = self._attempts.get(action.uid)
-        if attempts is None or problem is None or action.cause != self._settings.component:
+        if attempts is None or problem is None or action.cause != self._component:
             return
         attempts.refusals += 1
         attempts.message = problem.message
         if answered.answer is Answer.FULL:
             # Without a time in the answer, the server would be asked without end.
-            attempts.next_ns = now + (answered.wait_ns or self._settings.retry_ns)
+            attempts.next_ns = now + (answered.wait_ns or self._retry_ns)
         else:
             self._backoff.fail(action.uid, now)
             attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)

@@ -6,13 +6,20 @@ Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim), pkg/con
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import PersistentVolumeClaim
-from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, deletion_of, versioned_patch
+from podium.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    deletion_of,
+    owner_reference,
+    versioned_patch,
+)
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
 from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answered
@@ -58,8 +65,9 @@ class ResourceClaims(Reconciler[_Key]):
         if isinstance(object_, ResourceClaim):
             self.claims.put(object_)
             owner = pod_made_for(object_)
-            if owner is not None and owner.key in self._pods:
-                self._queue.add(("Pod", owner.key))
+            pod = "" if owner is None else f"{object_.metadata.namespace}/{owner.name}"
+            if pod in self._pods:
+                self._queue.add(("Pod", pod))
             self._queue.add(("ResourceClaim", object_.key))
         elif isinstance(object_, ResourceClaimTemplate):
             self._templates[object_.key] = raw
@@ -223,13 +231,6 @@ class ResourceClaims(Reconciler[_Key]):
 _FREED: Raw = {"allocation": None, "devices": None}
 
 
-class PodNamed(NamedTuple):
-    """A pod that a claim names as its owner."""
-
-    uid: str
-    key: str
-
-
 class ClaimIndex(dict[str, ResourceClaim]):
     """Claims by key, and by the uids of their consumers and owners; change it by `put` and `remove`.
 
@@ -324,12 +325,10 @@ class ClaimIndex(dict[str, ResourceClaim]):
                 del self._ended[uid]
 
 
-def pod_made_for(claim: ResourceClaim) -> PodNamed | None:
-    """Return the pod that a claim was created for, or None."""
+def pod_made_for(claim: ResourceClaim) -> OwnerReference | None:
+    """Return the reference to the pod that a claim was created for, or None."""
     owner = claim.metadata.controller
-    if owner is None or owner.kind != "Pod":
-        return None
-    return PodNamed(owner.uid, f"{claim.metadata.namespace}/{owner.name}")
+    return owner if owner is not None and owner.kind == "Pod" else None
 
 
 def device_claim(pod: Pod, uid: str, pod_claim: PodResourceClaim, template: Raw) -> Raw:
@@ -343,16 +342,11 @@ def device_claim(pod: Pod, uid: str, pod_claim: PodResourceClaim, template: Raw)
         "generateName": f"{meta.name}-{pod_claim.name}-",
         "namespace": meta.namespace,
         "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: pod_claim.name},
-        "ownerReferences": [_owner(pod, uid)],
+        "ownerReferences": [{**owner_reference(pod), "uid": uid}],
+        **({"labels": like["labels"]} if like.get("labels") else {}),
     }
-    if like.get("labels"):
-        metadata["labels"] = like["labels"]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": spec.get("spec", {}),
-    }
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
+    return {**claim, "spec": spec.get("spec", {})}
 
 
 def volume_claims(pod: Pod, uid: str) -> list[Raw]:
@@ -365,23 +359,12 @@ def volume_claims(pod: Pod, uid: str) -> list[Raw]:
             metadata: Raw = {
                 "name": f"{pod.metadata.name}-{volume.name}",
                 "namespace": pod.metadata.namespace,
-                "ownerReferences": [_owner(pod, uid)],
+                "ownerReferences": [{**owner_reference(pod), "uid": uid}],
                 **{field: like[field] for field in ("annotations", "labels") if like.get(field)},
             }
             spec = template.get("spec", {})
             found.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
     return found
-
-
-def _owner(pod: Pod, uid: str) -> Raw:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": pod.metadata.name,
-        "uid": uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 _EPHEMERAL_VOLUME_CONTROLLER = "ephemeral-volume-controller"

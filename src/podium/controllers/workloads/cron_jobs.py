@@ -79,8 +79,7 @@ class CronJobs(WorkloadController[CronJob]):
         """Create the Job that is due, if one may start."""
         spec, meta = workload.object.spec, workload.object.metadata
         try:
-            zone = spec.time_zone or ""
-            schedule = parse_schedule(spec.schedule, zone)
+            schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
             return self._tell(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
@@ -90,7 +89,7 @@ class CronJobs(WorkloadController[CronJob]):
             # The schedule never ends.
             self._retry_times.append(max(due.next_ns, now + 1))
         actions: list[Action] = []
-        if due.is_many:
+        if due.missed > _MANY_MISSED:
             problem = f"too many missed start times: {due.missed}"
             actions += self._tell(workload, "Warning", "TooManyMissedTimes", problem)
         if due.time_ns is None or (last_ns is not None and due.time_ns <= last_ns):
@@ -180,6 +179,7 @@ def _reference(job: _Job) -> Raw:
 
 
 _MANY_MISSED = 100
+"""With more missed times, an event is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +192,6 @@ class Due:
     time_ns: int | None
     missed: int
     next_ns: int | None
-
-    @property
-    def is_many(self) -> bool:
-        """Return whether the number of missed times warrants an event."""
-        return self.missed > _MANY_MISSED
 
 
 def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> Due:

@@ -176,7 +176,12 @@ class DaemonSets(RevisionedController[DaemonSet]):
         if isinstance(object_, Node):
             name, before = object_.metadata.name, self._nodes.get(object_.metadata.name)
             self._nodes[name] = object_
-            if before is None or _what_counts(before) != _what_counts(object_):
+            # What decides whether it is suitable.
+            kept = before is not None and (
+                (before.metadata.uid, before.metadata.labels, before.spec.taints)
+                == (object_.metadata.uid, object_.metadata.labels, object_.spec.taints)
+            )
+            if not kept:
                 self._node_changed(name)
 
     def _lose(self, object_: Kubernetes) -> None:
@@ -244,22 +249,19 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     # What is to be done
 
-    def _sync(self, workload: _Workload, now: int) -> list[Action]:
-        history = self._history(workload)
-        update = self._present_revision(workload, history)
-        if update is None:
-            return self._begin_revision(workload, history, now)
+    def _sync_revision(
+        self, workload: _Workload, history: list[ControllerRevision], update: ControllerRevision, now: int
+    ) -> list[Action]:
         if workload.is_deleted:
             return []
         state = self._state(workload, update)
-        actions = self._renumber(workload, history, update)
         is_ready = self._expectations.are_met(workload.uid)
         steps = self._keep(workload, state, now) if is_ready else []
         self._count(workload, state, now)
         if is_ready:
             steps = steps or self._exchange(workload, state, now)
-            actions += steps or self._forget_history(workload, history, lambda: self._live(workload, update), now)
-        return actions + self._write_status(workload, _status(workload, state))
+            steps = steps or self._forget_history(workload, history, lambda: self._live(workload, update), now)
+        return steps + self._write_status(workload, _status(workload, state))
 
     def _state(self, workload: _Workload, update: ControllerRevision) -> _DaemonSetState:
         """Return the state for this generation and template; a new one syncs all nodes."""
@@ -384,11 +386,6 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
 def _age(pod: OwnedPod) -> tuple[int, str, str]:
     return pod.created_ns, pod.pod.metadata.name, pod.uid
-
-
-def _what_counts(node: Node) -> tuple[object, ...]:
-    """Return the properties of a node that decide whether it is suitable."""
-    return node.metadata.uid, node.metadata.labels, node.spec.taints
 
 
 def _status(workload: _Workload, state: _DaemonSetState) -> Raw:

@@ -89,15 +89,13 @@ class StatefulSets(RevisionedController[StatefulSet]):
             self._expectations.see(uid, f"PersistentVolumeClaim {claim.metadata.name}")
             self._queue.add(uid)
 
-    def _sync(self, workload: _Workload, now: int) -> list[Action]:
-        history = self._history(workload)
-        update = self._present_revision(workload, history)
-        if update is None:
-            return self._begin_revision(workload, history, now)
+    def _sync_revision(
+        self, workload: _Workload, history: list[ControllerRevision], update: ControllerRevision, now: int
+    ) -> list[Action]:
         name = workload.object.status.current_revision
         current = next((revision for revision in history if revision.metadata.name == name), update)
         numbered = self._numbered(workload, current, update, now)
-        actions = self._renumber(workload, history, update)
+        actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             actions += self._step(workload, numbered) or self._forget_history(workload, history, numbered.live, now)
         return actions + self._write_status(workload, _status(workload, numbered))

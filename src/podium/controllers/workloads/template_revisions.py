@@ -34,10 +34,28 @@ class RevisionedController(WorkloadController[Revised]):
     def __init__(self, type_: type[Revised]) -> None:
         super().__init__(type_, owns=ControllerRevision)
 
-    def _history(self, workload: WorkloadObject[Revised]) -> list[ControllerRevision]:
-        """Return the workload's revisions, the newest last."""
+    @abstractmethod
+    def _sync_revision(
+        self,
+        workload: WorkloadObject[Revised],
+        history: list[ControllerRevision],
+        update: ControllerRevision,
+        now: int,
+    ) -> list[Action]:
+        """Return the actions for a workload whose current template has the revision ``update``."""
+
+    def _sync(self, workload: WorkloadObject[Revised], now: int) -> list[Action]:
         found = (revision.object for revision in self._owned.of(workload.uid))
-        return sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
+        # The newest comes last.
+        history = sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
+        update = self._present_revision(workload, history)
+        if update is None:
+            return self._begin_revision(workload, history, now)
+        actions: list[Action] = []
+        if update is not history[-1] and not workload.is_deleted:
+            # The revision of the current template is the newest again.
+            actions.append(versioned_patch(update, {"revision": _next_number(history)}, workload.label))
+        return actions + self._sync_revision(workload, history, update, now)
 
     @abstractmethod
     def _given_hash(self, workload: WorkloadObject[Revised]) -> str:
@@ -82,14 +100,6 @@ class RevisionedController(WorkloadController[Revised]):
             "revision": _next_number(history),
         }
         return [self._create_named(workload, revision, now)]
-
-    def _renumber(
-        self, workload: WorkloadObject[Revised], history: list[ControllerRevision], update: ControllerRevision
-    ) -> list[Action]:
-        """Make the revision of the current template the newest again."""
-        if update is history[-1] or workload.is_deleted:
-            return []
-        return [versioned_patch(update, {"revision": _next_number(history)}, workload.label)]
 
     def _forget_history(
         self,

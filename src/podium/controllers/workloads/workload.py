@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.workloads import Share
@@ -14,50 +14,25 @@ from podium.controllers.indexes import MultiMap
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
 class WorkloadObject(Generic[Kind_co]):
-    """An object with its wire form."""
+    """An object with its wire form.
 
-    object: Kind_co
-    raw: Raw
+    ``label`` is its name as the cause of actions, such as `ReplicaSet default/web`. ``is_deleted``: it only waits for
+    finalizers. ``spec``, ``template`` (of its pods), ``status`` and ``conditions`` are parts of the wire form.
+    """
 
-    @property
-    def uid(self) -> str:
-        return self.object.metadata.uid
+    __slots__ = ("conditions", "is_deleted", "label", "object", "raw", "spec", "status", "template", "uid")
 
-    @property
-    def label(self) -> str:
-        """Return its name as the cause of actions, such as `ReplicaSet default/web`."""
-        return label_of(self.object)
-
-    @property
-    def is_deleted(self) -> bool:
-        """Return whether it was deleted and only waits for finalizers."""
-        return self.object.metadata.deletion_timestamp is not None
-
-    @property
-    def spec(self) -> Raw:
-        """Return the wire form of its specification."""
-        spec: Raw = self.raw.get("spec", {})
-        return spec
-
-    @property
-    def template(self) -> Raw:
-        """Return the wire form of its pod template."""
-        template: Raw = self.spec.get("template", {})
-        return template
-
-    @property
-    def status(self) -> Raw:
-        """Return the wire form of its status."""
-        status: Raw = self.raw.get("status", {})
-        return status
-
-    @property
-    def conditions(self) -> list[Raw]:
-        """Return the wire form of its conditions."""
-        conditions: list[Raw] = self.status.get("conditions", [])
-        return conditions
+    def __init__(self, object_: Kind_co, raw: Raw) -> None:
+        self.object = object_
+        self.raw = raw
+        self.uid = object_.metadata.uid
+        self.label = label_of(object_)
+        self.is_deleted = object_.metadata.deletion_timestamp is not None
+        self.spec: Raw = raw.get("spec", {})
+        self.template: Raw = self.spec.get("template", {})
+        self.status: Raw = raw.get("status", {})
+        self.conditions: list[Raw] = self.status.get("conditions", [])
 
     def new_pod(self, template: Raw, metadata: Raw, labels: Mapping[str, str], spec: Raw | None = None) -> Raw:
         """Return a pod made from a template, with further labels, and ``spec`` instead of the template's.
@@ -101,11 +76,8 @@ def condition_of(conditions: Iterable[Raw], type_: str) -> Raw:
 def status_with(old: Raw, fields: Raw, always: Collection[str] = ()) -> Raw:
     """Return the status with these fields, without those that are None or empty, except ``always``."""
     kept = {name: value for name, value in old.items() if name not in fields}
-    return kept | {name: value for name, value in fields.items() if name in always or _is_said(value)}
-
-
-def _is_said(value: Any) -> bool:
-    return value is not None and value not in (0, "", [], {})
+    empty: tuple[object, ...] = (None, 0, "", [], {})
+    return kept | {name: value for name, value in fields.items() if name in always or value not in empty}
 
 
 Item = TypeVar("Item")
