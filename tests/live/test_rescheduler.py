@@ -18,9 +18,11 @@ from podium.app.live.health import HealthSettings
 from podium.app.live.logs import Log
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
 from podium.client.credentials import ClusterAccess, Identity
+from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
+from podium.server.backend import DocumentRequest, ServedDocument
 from podium.server.http.server import Server
 from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments
@@ -93,12 +95,19 @@ class Instance:
         return [line for line in self.log if message in line["msg"]]
 
 
-class Measuring(Scheduled):
-    """The same with a server that tells what pods and nodes use."""
+class WithoutMetrics(KubernetesDocuments):
+    """The documents of a cluster without a metrics server."""
+
+    def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
+        return None if METRICS_GROUP in inquiry.path else super().document(inquiry)
+
+
+class Unmeasured(Scheduled):
+    """The same on a server that serves no metrics."""
 
     def __init__(self, *, tokens: tuple[Token, ...] = ()) -> None:
         super().__init__(tokens=tokens)
-        self.server = Server(self.backend, KubernetesDocuments(self.plane))
+        self.server = Server(self.backend, WithoutMetrics(self.backend))
 
 
 def play(
@@ -283,7 +292,7 @@ def test_what_pods_use_is_asked_for_where_a_policy_looks_at_it(monkeypatch: pyte
         assert "wants 3 and requests 1" in instance.said("moving a pod")[0]["reason"]
         assert await instance.stop() == 0
 
-    play(story, of=Measuring)
+    play(story)
 
 
 def test_where_nobody_measures_that_is_said_once() -> None:
@@ -294,4 +303,4 @@ def test_where_nobody_measures_that_is_said_once() -> None:
         assert await instance.stop() == 0
         assert len(instance.said("what pods and nodes use is not known")) == 1
 
-    play(story)
+    play(story, of=Unmeasured)
