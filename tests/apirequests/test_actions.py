@@ -251,8 +251,7 @@ def test_all_that_an_eviction_says_is_read_again(avoid_for: AvoidFor, avoid_node
 
     read = read_eviction(api.sent[-1].body, A)
 
-    assert (read.component, read.avoid_node, read.avoid_for) == ("drain", avoid_node, avoid_for)
-    assert read.for_replacement == left
+    assert (read.component, read.wishes) == ("drain", action.wishes)
     assert (read.delete.uid, read.delete.grace_seconds) == (action.uid, 7)
 
 

@@ -30,6 +30,22 @@ def test_unknown_fields_are_told_and_left_out() -> None:
     assert "weight" not in response.to_dict()["spec"]
 
 
+def test_finalizers_without_a_domain_are_warned_of_when_they_are_added() -> None:
+    asked = api()
+    raw = widget()
+    raw["metadata"]["finalizers"] = ["cleanup", "orphan", "example.com/own"]
+    created = asked.ask("create", KIND, namespace="default", body=raw)
+    more = {"metadata": {"finalizers": ["cleanup", "other"]}}
+    patched = asked.ask("patch", KIND, "default/a", body=more)
+
+    told = (
+        'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental'
+    )
+    told += " conflicts with other finalizer writers"
+    assert (created.code, created.warnings) == (201, (told.format("cleanup"),))
+    assert (patched.code, patched.warnings) == (200, (told.format("other"),))
+
+
 @pytest.mark.parametrize("verb", ["create", "update", "patch"])
 def test_unknown_fields_are_refused_where_that_is_asked(verb: Any) -> None:
     asked = api()

@@ -301,6 +301,15 @@ class TestUpdating:
 
         assert code(api.ask(verb, key=A, body=body)) == 409
 
+    @pytest.mark.parametrize("verb", ["update", "patch"])
+    def test_version_0_makes_an_update_unconditional(self, verb: Any) -> None:
+        api = cluster()
+        metadata = {**api.raw("Pod", A)["metadata"], "labels": {"new": "yes"}, "resourceVersion": "0"}
+        body = {**api.raw("Pod", A), "metadata": metadata} if verb == "update" else {"metadata": metadata}
+
+        assert code(api.ask(verb, key=A, body=body)) == 200
+        assert api.raw("Pod", A)["metadata"]["labels"] == {"new": "yes"}
+
     @pytest.mark.parametrize("body", [None, [], 7])
     def test_what_is_no_patch_is_refused(self, body: Any) -> None:
         assert code(cluster().ask("patch", key=A, body=body, patch_type="strategic")) == 400

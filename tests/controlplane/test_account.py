@@ -15,7 +15,7 @@ from podium.controlplane.control_plane import ControlPlane
 from podium.controlplane.ledger_file import LedgerFile, read_ledger
 from podium.runtime.clock import VirtualClock
 from podium.store.store import Store
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, node, pod, priority_class
 
 _SECOND = 10**9
 
@@ -38,8 +38,13 @@ class Cluster:
         self.pass_time(0)
 
     def make(self, *objects: Raw) -> None:
-        """Create objects."""
+        """Create objects, and the PriorityClasses of pods with a priority."""
         for raw in objects:
+            priority = raw.get("spec", {}).get("priority")
+            if raw["kind"] == "Pod" and priority is not None:
+                name = raw["spec"]["priorityClassName"] = f"priority-{priority}"
+                if self.store.find("PriorityClass", name) is None:
+                    self.make(priority_class(name, priority))
             self.ask("create", raw["kind"], body=raw, namespace=raw["metadata"].get("namespace", ""))
 
     def pass_time(self, seconds: int) -> None:
@@ -306,7 +311,7 @@ def test_what_namespaces_used_is_kept_by_priority_over_a_new_start(tmp_path: Pat
 
     used = read_ledger(str(path)).usage
     [(namespace, class_, priority)] = {(one.namespace, one.priority_class, one.priority) for one in used}
-    assert (namespace, class_, priority) == ("default", "", 5)
+    assert (namespace, class_, priority) == ("default", "priority-5", 5)
     found = sum(one.requested["cpu"] for one in used)
     # While the control plane was down, its nodes ran nothing.
     assert found == pytest.approx(2 * (900 + 900) / 3_600, rel=0.05)

@@ -11,12 +11,12 @@ CHANGES = st.lists(st.tuples(st.integers(1, 4), TIMES, st.integers(0, 2)), max_s
 
 def test_of_several_that_are_due_the_first_place_goes_first_whenever_it_became_due() -> None:
     wakeups = Wakeups()
-    wakeups.set(2, 5, now=0)
-    wakeups.set(1, 7, now=0)
-    wakeups.set(3, 0, now=0)
+    wakeups.set(2, 5)
+    wakeups.set(1, 7)
+    wakeups.set(3, 0)
 
     assert wakeups.first_due(0) == 3
-    wakeups.set(3, None, now=0)
+    wakeups.set(3, None)
     assert wakeups.first_due(4) is None
     assert wakeups.next_time(4) == 5
     assert wakeups.first_due(5) == 2
@@ -25,10 +25,10 @@ def test_of_several_that_are_due_the_first_place_goes_first_whenever_it_became_d
 
 def test_who_is_due_stays_so_until_it_is_set_to_another_time() -> None:
     wakeups = Wakeups()
-    wakeups.set(1, 5, now=0)
+    wakeups.set(1, 5)
 
     assert [wakeups.first_due(5), wakeups.first_due(6)] == [1, 1]
-    wakeups.set(1, 9, now=6)
+    wakeups.set(1, 9)
 
     assert wakeups.first_due(6) is None
     assert wakeups.next_time(6) == 9
@@ -41,7 +41,7 @@ def test_it_answers_as_a_look_at_all_places_does(changes: list[tuple[int, int | 
     now = 0
     for place, time_ns, elapsed in changes:
         now += elapsed
-        wakeups.set(place, time_ns, now)
+        wakeups.set(place, time_ns)
         plain[place] = time_ns
 
         due = sorted(place for place, time in plain.items() if time is not None and time <= now)

@@ -313,20 +313,20 @@ class Informers:
         ]
         informer = self._informers[component] = Informer(component.name, kinds, self._store, self._faults)
         seen = informer.start(now)
-        self._expect(component, informer, now)
+        self._expect(component, informer)
         return seen
 
     def end(self, component: Component) -> None:
         """Stop a component's informer; events in flight are lost."""
         if self._informers.pop(component, None) is not None:
-            self._arrivals.set(component.place, None, 0)
+            self._arrivals.set(component.place, None)
 
     def see(self, event: WatchEvent, now: int) -> None:
         """Schedule the delivery of an event."""
         for component, informer in self._informers.items():
             if informer.watches(event.stored.kind):
                 informer.see(event, now)
-                self._expect(component, informer, now)
+                self._expect(component, informer)
 
     def take(self, now: int) -> Iterator[tuple[Component, Seen]]:
         """Yield all events that have arrived, by component."""
@@ -335,11 +335,11 @@ class Informers:
             informer = self._informers[component]
             while (seen := informer.take(now)) is not None:
                 yield component, seen
-            self._expect(component, informer, now)
+            self._expect(component, informer)
 
     def next_time(self, now: int) -> int | None:
         """Return when the next event arrives; None if nothing is pending."""
         return self._arrivals.next_time(now)
 
-    def _expect(self, component: Component, informer: Informer, now: int) -> None:
-        self._arrivals.set(component.place, informer.next_time(), now)
+    def _expect(self, component: Component, informer: Informer) -> None:
+        self._arrivals.set(component.place, informer.next_time())

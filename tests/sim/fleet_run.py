@@ -9,6 +9,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
+from podium.api.left_behind import Wishes
 from podium.api.replacements import ForReplacement
 from podium.controllers.actions import DeleteObject, Evict
 from podium.runtime.component import Component
@@ -189,7 +190,9 @@ class FleetRun:
         before = (store.version, store.objects("Pod"), store.objects("PodDisruptionBudget"), store.objects("Node"))
         if isinstance(action, Evict):
             with suppress(StoreError):
-                store.evict(action.pod, now=now, component=action.component, avoid_node=True, dry_run=True)
+                store.evict(
+                    action.pod, now=now, component=action.component, wishes=Wishes(avoid_node=True), dry_run=True
+                )
         after = (store.version, store.objects("Pod"), store.objects("PodDisruptionBudget"), store.objects("Node"))
         assert before == after
 

@@ -71,6 +71,23 @@ def test_a_priority_without_a_class_stands() -> None:
     assert priority_of(pod("web", priority=7, spec={"preemptionPolicy": "Never"}), default) == (7, "Never")
 
 
+@pytest.mark.parametrize(("priority", "is_taken"), [(0, False), (7, False), (50, True)])
+def test_clients_cannot_state_a_priority_that_no_class_gives(priority: int, is_taken: bool) -> None:
+    store = Store()
+    store.create(priority_class("usual", 50, globalDefault=True), now=0)
+    raw = pod("web", priority=priority)
+
+    if is_taken:
+        assert store.create(raw, now=0, is_new=True).raw["spec"]["priority"] == priority
+        return
+    with pytest.raises(StoreError) as caught:
+        store.create(raw, now=0, is_new=True)
+    assert caught.value.status_message == (
+        f'pods "web" is forbidden: the integer value of priority ({priority}) must not be provided in pod spec; '
+        "priority admission controller computed 50 from the given PriorityClass name"
+    )
+
+
 def test_an_unknown_class_is_forbidden() -> None:
     with pytest.raises(StoreError, match="no PriorityClass with name high was found") as caught:
         admitted(of_class("high"))

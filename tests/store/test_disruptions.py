@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AwaitedPod, avoid_entries, avoid_list
+from podium.api.left_behind import Wishes
 from podium.api.replacements import ForReplacement
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -385,7 +386,7 @@ def test_an_eviction_can_ask_that_the_node_be_avoided() -> None:
     store = on_node(owned("web-0"))
     before = store.version
 
-    store.evict("default/web-0", now=90 * SECOND, component="descheduler", avoid_node=True)
+    store.evict("default/web-0", now=90 * SECOND, component="descheduler", wishes=Wishes(avoid_node=True))
 
     assert avoided(store) == [("u1", "1970-01-01T00:01:30Z", "descheduler")]
     assert [event.stored.kind for event in store.events_since(before)] == ["Node", "Pod"]
@@ -417,7 +418,7 @@ def test_without_a_controller_or_a_node_nothing_is_avoided(one: Raw) -> None:
     store = on_node(one)
     before = store.get("Node", "n1")
 
-    store.evict("default/web-0", now=0, avoid_node=True)
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True))
 
     assert store.get("Node", "n1") is before
 
@@ -426,13 +427,13 @@ def test_a_node_that_is_gone_is_not_avoided() -> None:
     store = Store()
     store.create(owned("web-0"), now=0)
 
-    assert store.evict("default/web-0", now=0, avoid_node=True) is not None
+    assert store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True)) is not None
 
 
 def test_a_refused_eviction_leaves_the_node_alone() -> None:
     store = on_node(owned("web-0"), budget(allowed=0))
 
-    refusal(store, lambda: store.evict("default/web-0", now=0, avoid_node=True))
+    refusal(store, lambda: store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True)))
 
 
 def test_the_list_is_bounded_and_what_has_expired_goes() -> None:
@@ -440,10 +441,10 @@ def test_the_list_is_bounded_and_what_has_expired_goes() -> None:
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(4)), policy=policy)
 
     for number in range(3):
-        store.evict(f"default/web-{number}", now=number * SECOND, avoid_node=True)
+        store.evict(f"default/web-{number}", now=number * SECOND, wishes=Wishes(avoid_node=True))
     assert [uid for uid, _, _ in avoided(store)] == ["u1", "u2"]
 
-    store.evict("default/web-3", now=601 * SECOND, avoid_node=True)
+    store.evict("default/web-3", now=601 * SECOND, wishes=Wishes(avoid_node=True))
     assert [uid for uid, _, _ in avoided(store)] == ["u2", "u3"]
 
 
@@ -452,7 +453,7 @@ def test_a_list_that_cannot_be_read_is_replaced_and_other_annotations_stay() -> 
     annotations = {PREFER_AVOID_PODS: "{broken", "example.com/owner": "me"}
     store.patch("Node", "n1", {"metadata": {"annotations": annotations}}, "merge")
 
-    store.evict("default/web-0", now=0, avoid_node=True)
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True))
 
     assert [uid for uid, _, _ in avoided(store)] == ["u1"]
     assert store.get("Node", "n1").object.metadata.annotations["example.com/owner"] == "me"
@@ -462,7 +463,9 @@ def test_a_dry_run_leaves_node_and_cap_alone() -> None:
     store = on_node(owned("web-0"), budget(allowed=1), policy=capped(drain="1/1h"))
     before = everything(store)
 
-    assert store.evict("default/web-0", now=0, component="drain", avoid_node=True, dry_run=True) is not None
+    assert (
+        store.evict("default/web-0", now=0, component="drain", wishes=Wishes(avoid_node=True), dry_run=True) is not None
+    )
     assert everything(store) == before
 
 
@@ -476,21 +479,27 @@ def test_who_asks_for_the_eviction_says_how_long_the_node_is_avoided() -> None:
     store = on_node(owned("web-0"), pod("big"))
     for_a_day = AvoidFor(expire_after_ns=24 * 3600 * SECOND)
 
-    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=for_a_day, dry_run=True)
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=for_a_day), dry_run=True)
     assert lasting(store) == []
-    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=for_a_day)
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=for_a_day))
     assert lasting(store) == [("24h", None)]
 
 
 def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> None:
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), pod("big"), running("there"))
 
-    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/big"))
-    store.evict("default/web-1", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/there"))
+    store.evict(
+        "default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/big"))
+    )
+    store.evict(
+        "default/web-1", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/there"))
+    )
     assert lasting(store) == [(None, "big")]
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict("default/web-2", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/nobody"))
+        store.evict(
+            "default/web-2", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/nobody"))
+        )
     assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
 
 
@@ -501,10 +510,10 @@ def test_a_node_can_be_avoided_until_a_pod_is_replaced_that_is_there_or_whose_ui
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), running("there"))
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict("default/web-0", now=0, avoid_node=True, avoid_for=waiting_for("nobody"))
+        store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=waiting_for("nobody")))
     found = []
     for name, awaited in (("web-0", waiting_for("there")), ("web-1", waiting_for("gone", "u-gone"))):
-        store.evict(f"default/{name}", now=0, avoid_node=True, avoid_for=awaited)
+        store.evict(f"default/{name}", now=0, wishes=Wishes(avoid_node=True, avoid_for=awaited))
         entry = avoid_entries(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS])[-1]
         assert entry.until_replaced is not None
         found.append((entry.until_replaced.key, entry.until_replaced.uid))
@@ -516,9 +525,11 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
     policy = disruption_policy(avoidLists={"expireAfter": "10m"})
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), policy=policy)
 
-    store.evict("default/web-0", now=0, avoid_node=True, avoid_for=AvoidFor(expire_after_ns=3600 * SECOND))
-    store.evict("default/web-1", now=0, avoid_node=True)
-    store.evict("default/web-2", now=601 * SECOND, avoid_node=True)
+    store.evict(
+        "default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(expire_after_ns=3600 * SECOND))
+    )
+    store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True))
+    store.evict("default/web-2", now=601 * SECOND, wishes=Wishes(avoid_node=True))
 
     assert [uid for uid, _, _ in avoided(store)] == ["u0", "u2"]
 
@@ -538,8 +549,8 @@ def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
 def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -> None:
     store = on_node(owned("web-0"), owned("web-1"), budget(allowed=1))
 
-    store.evict("default/web-0", now=0, avoid_node=True, for_replacement=FIRST, grace_seconds=60)
-    refusal(store, lambda: store.evict("default/web-1", now=0, avoid_node=True, for_replacement=FIRST))
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, for_replacement=FIRST), grace_seconds=60)
+    refusal(store, lambda: store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True, for_replacement=FIRST)))
 
     assert left_for(store) == [("web-0", True, "n2", "11m")]
     assert [uid for uid, _, _ in avoided(store)] == ["u1"]
@@ -548,7 +559,7 @@ def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -
 def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> None:
     store = on_node(owned("web-0"))
 
-    store.evict("default/web-0", now=0, for_replacement=ForReplacement(first=True))
+    store.evict("default/web-0", now=0, wishes=Wishes(for_replacement=ForReplacement(first=True)))
 
     assert left_for(store) == [("web-0", True, "", "10m30s")]
     assert avoided(store) == []
@@ -556,10 +567,10 @@ def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> N
 
 def test_an_eviction_that_is_asked_for_twice_leaves_it_once() -> None:
     store = on_node(owned("web-0"))
-    store.evict("default/web-0", now=0, for_replacement=FIRST)
+    store.evict("default/web-0", now=0, wishes=Wishes(for_replacement=FIRST))
     before = store.get("Node", "n1")
 
-    store.evict("default/web-0", now=5 * SECOND, for_replacement=FIRST)
+    store.evict("default/web-0", now=5 * SECOND, wishes=Wishes(for_replacement=FIRST))
 
     assert left_for(store) == [("web-0", True, "n2", "10m30s")]
     assert store.get("Node", "n1") is before

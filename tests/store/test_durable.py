@@ -48,6 +48,19 @@ def test_a_store_begins_where_it_was_left(life: Life) -> None:
     journal.close()
 
 
+def test_a_new_journal_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o755)
+    journal = DurableJournal(str(folder / "journal"))
+    Store(journal=journal).create(pod("web"), now=0)
+    journal.sync()
+
+    assert {file.name: file.stat().st_mode & 0o077 for file in folder.iterdir()} == dict.fromkeys(
+        ("journal", "journal-acknowledged", "journal-wal"), 0
+    )
+    journal.close()
+
+
 def twin() -> Store:
     """A store in which the same happened, and that never ended."""
     store = Store()

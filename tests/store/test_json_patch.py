@@ -113,6 +113,13 @@ def test_b05_copies_cannot_grow_without_bound() -> None:
     assert json_patch({"a": "x" * 1_000_000}, many[:3])
 
 
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_integers_of_more_than_64_bits_are_refused(number: int) -> None:
+    patch = [{"op": "add", "path": "/a", "value": {"b": [number]}}]
+    with pytest.raises(StoreError, match=rf"operation 0 of the patch cannot be done: {number} is not an integer of 64"):
+        json_patch({}, patch)
+
+
 def test_a_test_for_null_succeeds_where_there_is_nothing() -> None:
     assert json_patch({"a": 1}, [{"op": "test", "path": "/b", "value": None}]) == {"a": 1}
     assert code({"a": 1}, [{"op": "test", "path": "/a", "value": None}]) == 422

@@ -128,6 +128,11 @@ def format_exact_time(ns: int) -> str:
     return f"{text[:-1]}.{fraction:09}Z" if fraction else text
 
 
+def format_micro_time(ns: int) -> str:
+    """Return the time with microseconds, which are always present (meta/v1 MicroTime, RFC3339Micro)."""
+    return f"{format_time(ns)[:-1]}.{ns // 1_000 % 1_000_000:06}Z"
+
+
 def parse_duration(text: str | int | float) -> int:
     """Return the nanoseconds of a duration such as "1h2m3.5s" or "300ms"; a bare number is in seconds.
 

@@ -15,6 +15,7 @@ from podium.api.errors import InputError
 from podium.api.kinds import group_of
 from podium.api.left_behind import LeftBehind, Wishes, left_behind
 from podium.api.meta import Raw
+from podium.api.nested import key_of
 from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.resource_claims import DELETE_PROTECTION, ResourceClaim
@@ -223,8 +224,7 @@ def _made_for(pod: str, pod_uid: str) -> Generator[Request, Response, Raw | None
 
 def _put(raw: Raw, subresource: str = "") -> _Reading:
     """Write the claim, provided that it has not changed since it was read."""
-    metadata = raw["metadata"]
-    key = f"{metadata['namespace']}/{metadata['name']}"
+    key = key_of(raw["metadata"])
     response = yield Request(verb="update", kind=_KIND, key=key, subresource=subresource, body=raw)
     return response.object or {}
 
@@ -233,46 +233,28 @@ def _conflict(claim: ResourceClaim, problem: str) -> StoreError:
     return StoreError(409, "Conflict", f"{_KIND} {claim.key}: {problem}")
 
 
-def _bind(action: Bind) -> Request:
-    binding = Binding(node_name=action.node_name, uid=action.uid)
-    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=binding)
+def _request_of(action: Action) -> Request | None:
+    """Return the request of an action that takes one; None for the others."""
+    match action:
+        case Bind(pod=pod, uid=uid, node_name=node_name):
+            binding = Binding(node_name=node_name, uid=uid)
+            return Request(verb="create", kind="Pod", key=pod, subresource="binding", body=binding)
+        case Evict():
+            return _eviction(action, action.component, action.wishes)
+        case CreateObject(raw=raw):
+            return Request(verb="create", kind=_kind_of(raw), body=raw)
+        case ReplaceStatus(raw=raw):
+            key = key_of(raw["metadata"])
+            return Request(verb="update", kind=_kind_of(raw), key=key, subresource="status", body=raw)
+        case PatchObject(kind=kind, key=key, patch=patch, subresource=subresource):
+            body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": action.uid}}
+            return Request(verb="patch", kind=kind, key=key, subresource=subresource, body=body)
+        case DeleteObject(kind=kind, key=key):
+            body = delete_options_body(action.uid, action.grace_seconds)
+            return Request(verb="delete", kind=kind, key=key, body=body)
+    return None
 
 
-def _evict(action: Evict) -> Request:
-    delete = delete_options_body(action.uid, action.grace_seconds)
-    body = eviction_body(action.pod, delete, action.component, action.wishes)
-    return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body)
-
-
-def _create(action: CreateObject) -> Request:
-    return Request(verb="create", kind=_kind_of(action.raw), body=action.raw)
-
-
-def _replace_status(action: ReplaceStatus) -> Request:
-    raw = action.raw
-    metadata = raw["metadata"]
-    key = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
-    return Request(verb="update", kind=_kind_of(raw), key=key, subresource="status", body=raw)
-
-
-def _patch(action: PatchObject) -> Request:
-    body = {**action.patch, "metadata": {**action.patch.get("metadata", {}), "uid": action.uid}}
-    return Request(verb="patch", kind=action.kind, key=action.key, subresource=action.subresource, body=body)
-
-
-def _delete(action: DeleteObject) -> Request:
-    body = delete_options_body(action.uid, action.grace_seconds)
-    return Request(verb="delete", kind=action.kind, key=action.key, body=body)
-
-
-_REQUESTS: Mapping[type[Action], Callable[[Any], Request]] = {
-    Bind: _bind,
-    CreateObject: _create,
-    DeleteObject: _delete,
-    Evict: _evict,
-    PatchObject: _patch,
-    ReplaceStatus: _replace_status,
-}
 # Requests whose answer is the written object; others answer with a Status or the deleted object.
 _WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus, ReportStatus))
 _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
@@ -298,19 +280,21 @@ def conversation_of(action: Action, component: str, now: int, *, knows_ours: boo
     if isinstance(action, Record):
         yield Request(verb="create", kind="Event", body=event_body(action, component, now))
         return None
-    response = yield _REQUESTS[type_](action)
+    request = _request_of(action)
+    if request is None:
+        raise AssertionError(f"{action} is neither a request nor a conversation")
+    response = yield request
     return response.object if type_ in _WRITES else None
 
 
 def carry_out(ask: Answer, action: Action, now: int, component: str = "") -> Answered:
     """Carry out an action through `ask`, which answers immediately; return the result."""
     type_ = type(action)
-    make = _REQUESTS.get(type_)
     try:
-        if make is not None:
-            response = ask(make(action), now)
-        elif isinstance(action, ReportStatus):
+        if isinstance(action, ReportStatus):
             response = report_at_once(action, ask, now)
+        elif (request := _request_of(action)) is not None:
+            response = ask(request, now)
         else:
             begin = _CONVERSATIONS.get(type_)
             conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
@@ -340,7 +324,8 @@ def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
         yield plain
         return None
     pod = yield from _find(action)
-    awaited = yield from _awaited(action)
+    key = action.avoid_for.until_scheduled
+    awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
     wishes = yield from _wishes(action)
     left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
@@ -408,12 +393,6 @@ def _find(action: Evict) -> Generator[Request, Response, Pod]:
     return pod
 
 
-def _awaited(action: Evict) -> Generator[Request, Response, Pod | None]:
-    """Return the pod that the room is reserved for, or None."""
-    key = action.avoid_for.until_scheduled
-    return _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
-
-
 def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:
     """Return the eviction hints, with the uid of the pod to be replaced looked up if it is missing."""
     replaced = action.avoid_for.until_replaced
@@ -437,9 +416,9 @@ def _limits() -> Generator[Request, Response, AvoidLists]:
     return AvoidLists()
 
 
-def _eviction(action: Evict, *, is_dry_run: bool = False) -> Request:
-    """Return the eviction request without annotations that only Podium's server reads."""
-    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds))
+def _eviction(action: Evict, component: str = "", wishes: Wishes | None = None, *, is_dry_run: bool = False) -> Request:
+    """Return the eviction request; only Podium's server reads the component and the hints."""
+    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds), component, wishes)
     # The dry run is a request parameter, not part of the body, so that admission webhooks for evictions see it, too.
     return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body, dry_run=is_dry_run)
 

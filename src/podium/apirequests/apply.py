@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from podium.api.meta import Raw
+from podium.api.nested import value_at
 from podium.api.ownership.elements import KeyMissingError
 from podium.api.ownership.owned import fields_of_value
 from podium.apirequests.context import Context
@@ -18,8 +19,8 @@ from podium.store.errors import bad_request, conflict, not_found
 from podium.store.field_ownership import ApplyRequest, ApplyResult, FieldWriter, owned_fields, owned_part, with_part
 from podium.store.managed_fields import entries_of, entry_of
 from podium.store.stored import Stored
-from podium.store.verbs.deletion import check_preconditions
-from podium.store.verbs.scale import nested, replicas_path, scale_of, scaled, value_at, with_value
+from podium.store.verbs.deletion import check_preconditions, preconditions_of
+from podium.store.verbs.scale import nested, replicas_path, scale_of, scaled, with_value
 from podium.store.verbs.updates import PARTS
 
 
@@ -35,8 +36,8 @@ def apply(context: Context, request: Request, now: int) -> Response:
     stored = context.store.find(request.kind, request.key)
     if stored is None:
         return _created(context, request, resource, config, writer, warnings)
-    check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
-    return write_response(_applied(context, request, stored, config, writer), 200, warnings)
+    check_preconditions(stored, *preconditions_of(metadata))
+    return write_response(_applied(context, request, stored, config, writer), 200, warnings, stored)
 
 
 def apply_scale(context: Context, request: Request, now: int) -> Response:
@@ -51,7 +52,7 @@ def apply_scale(context: Context, request: Request, now: int) -> Response:
     path, spec = replicas_path(stored), config.get("spec") or {}
     writer = context.writer(stored.resource, request, "Apply", now)
     application = ApplyResult(
-        nested(path, value_at(stored.raw, path)),
+        nested(path, value_at(stored.raw, *path)),
         nested(path, spec.get("replicas")),
         writer.shape,
         entries_of(stored.raw),
@@ -59,7 +60,7 @@ def apply_scale(context: Context, request: Request, now: int) -> Response:
         force=request.force,
     )
     writer.settled = application.entries
-    replicas = value_at(application.result, path)
+    replicas = value_at(application.result, *path)
     with context.store.written_by(writer):
         return Response(object=scale_of(context.store.update(with_value(wanted, path, replicas or 0))))
 

@@ -14,6 +14,7 @@ from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
+from podium.api.nested import key_of, object_at
 from podium.api.schemas.structure import findings
 from podium.api.structural.shaping import shaped
 from podium.apirequests.request import Request, Response, check_name
@@ -26,7 +27,6 @@ from podium.store.managed_fields import FieldManager, Operation
 from podium.store.patching import without_nulls
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.verbs.readings import key_of
 from podium.store.version_conversion import as_stored
 
 _ANYBODY = ("", "system:anonymous", "system:unsecured")
@@ -76,7 +76,6 @@ def identity_of(request: Request) -> str:
 DEFAULT_RULES = RequestRules()
 
 
-_NOBODY: AbstractContextManager[None] = nullcontext()
 CREATED: Raw = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -123,12 +122,17 @@ class Context:
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
         """Return an object of a built-in kind with its defaults."""
-        return with_defaults(resource.name, self._with_addresses(raw) if resource.name == "Service" else raw)
+        raw = with_defaults(resource.name, raw)
+        if resource.name != "Service":
+            return raw
+        known = {stored.key: stored.raw for stored in self.store.objects("Service")}
+        previous = known.get(key_of({"namespace": "default", **object_at(raw, "metadata")}))
+        return with_addresses(raw, previous, known.values())
 
     def writing(self, resource: APIResource, request: Request, now: int) -> AbstractContextManager[None]:
         """Maintain managed fields for the writes within, if the request names a field manager."""
         if not request.field_manager or not self.creates_new:
-            return _NOBODY
+            return nullcontext()
         return self.store.written_by(self.writer(resource, request, "Update", now))
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
@@ -137,16 +141,6 @@ class Context:
         version = api_version if operation == "Update" else ""
         manager = FieldManager(request.field_manager, operation, version, request.subresource)
         return FieldWriter(manager, resource, shape_of(self.store.resources, resource), api_version, now)
-
-    def _with_addresses(self, service: Raw) -> Raw:
-        """Return a Service with its allocated cluster addresses."""
-        metadata = service.get("metadata")
-        known = {stored.key: stored.raw for stored in self.store.objects("Service")}
-        named = isinstance(metadata, dict) and metadata.get("name")
-        previous = (
-            known.get(key_of({"namespace": "default", **metadata})) if isinstance(metadata, dict) and named else None
-        )
-        return with_addresses(service, previous, known.values())
 
 
 def object_response(stored: Stored) -> Response:
@@ -159,29 +153,14 @@ def _in_place(raw: Raw, request: Request) -> Raw:
     metadata = raw.get("metadata")
     if not isinstance(metadata, dict):
         return raw
+    namespace, _, name = request.key.rpartition("/") if request.key else (request.namespace, "", "")
     if request.key:
         check_name(metadata, request.key)
-        return _named(raw, metadata, request.key)
-    return _placed(raw, metadata, request.namespace) if request.namespace else raw
-
-
-def _named(raw: Raw, metadata: Raw, key: str) -> Raw:
-    """Return the object with the request's name and namespace where it has none."""
-    namespace, _, name = key.rpartition("/")
-    if metadata.get("name") == name and metadata.get("namespace", "") == namespace:
-        return raw
-    return {**raw, "metadata": {**metadata, "name": name, **({"namespace": namespace} if namespace else {})}}
-
-
-def _placed(raw: Raw, metadata: Raw, namespace: str) -> Raw:
-    """Return the object in the request's namespace. Raises StoreError 400 if its own differs."""
-    given = metadata.get("namespace")
-    if given == namespace:
-        return raw
-    if given:
-        problem = f"the namespace of the object ({shown(given)}) does not match that of the request"
+    elif namespace and metadata.get("namespace") not in (None, "", namespace):
+        problem = f"the namespace of the object ({shown(metadata['namespace'])}) does not match that of the request"
         raise bad_request(f"{problem} ({shown(namespace)})")
-    return {**raw, "metadata": {**metadata, "namespace": namespace}}
+    wanted = {field: value for field, value in (("name", name), ("namespace", namespace)) if value}
+    return raw if wanted.items() <= metadata.items() else {**raw, "metadata": {**metadata, **wanted}}
 
 
 MOST_ENTRIES = 10_000
@@ -194,22 +173,12 @@ _ENCODER = msgspec.json.Encoder()
 # Kinds whose size is limited only by that of the request body.
 _HOLDERS = frozenset(("ConfigMap", "CustomResourceDefinition", "Secret"))
 # Lists whose entries take long to validate.
-_LONG = frozenset(
-    (
-        "containers",
-        "ephemeralContainers",
-        "imagePullSecrets",
-        "initContainers",
-        "nodeSelectorTerms",
-        "preferredDuringSchedulingIgnoredDuringExecution",
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        "resourceClaims",
-        "schedulingGates",
-        "tolerations",
-        "topologySpreadConstraints",
-        "volumes",
-    )
-)
+_LONG_LISTS = """
+containers ephemeralContainers imagePullSecrets initContainers nodeSelectorTerms resourceClaims schedulingGates
+preferredDuringSchedulingIgnoredDuringExecution requiredDuringSchedulingIgnoredDuringExecution tolerations
+topologySpreadConstraints volumes
+"""
+_LONG = frozenset(_LONG_LISTS.split())
 # Maps whose entries are validated very quickly.
 _QUICK = frozenset(("annotations", "labels"))
 
@@ -232,11 +201,19 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
         most = MOST_IN_ALL if name in _QUICK else most
         if len(value) > most:
             problem = f"Too many: {len(value)}: must have at most {most} items"
-            raise invalid(resource, key or _name_in(body), problem, path or "metadata", "FieldValueTooMany")
+            raise invalid(
+                resource,
+                key or str(object_at(body, "metadata").get("name", "")),
+                problem,
+                path or "metadata",
+                "FieldValueTooMany",
+            )
         left -= len(value)
         if left < 0:
             problem = f"Too many: the object must have at most {MOST_IN_ALL} fields and items in all"
-            raise invalid(resource, key or _name_in(body), problem, path, "FieldValueTooMany")
+            raise invalid(
+                resource, key or str(object_at(body, "metadata").get("name", "")), problem, path, "FieldValueTooMany"
+            )
         if isinstance(value, dict):
             found += [
                 (field_path(path, key_), key_, part) for key_, part in value.items() if isinstance(part, dict | list)
@@ -251,11 +228,6 @@ def _is_short(body: Any) -> bool:
         return len(_ENCODER.encode(body)) <= 2 * MAX_ENTRIES
     except (OverflowError, RecursionError, TypeError, ValueError):
         return False
-
-
-def _name_in(body: Any) -> str:
-    metadata: Raw | None = body.get("metadata") if isinstance(body, dict) else None
-    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
 
 def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[str, ...]:

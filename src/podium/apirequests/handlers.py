@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from typing import Any
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
 from podium.api.schemas.structure import without_unknown
 from podium.api.times import format_time
+from podium.api.validation.objects import is_unqualified_finalizer
 from podium.apirequests.context import (
     CREATED,
     DELETE_ANNOTATION,
@@ -23,6 +24,7 @@ from podium.apirequests.context import (
 from podium.apirequests.request import (
     Binding,
     DeleteOptions,
+    EvictionOptions,
     Request,
     Response,
     read_binding,
@@ -38,6 +40,11 @@ from podium.store.verbs.scale import scale_of
 from podium.store.verbs.updates import PARTS
 from podium.store.version_conversion import as_stored, stored_selector
 
+# The warning of apiextensions-apiserver (pkg/registry/customresource, generateWarningsFromObj).
+_PREFERRED = (
+    'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental '
+    "conflicts with other finalizer writers"
+)
 _NO_VERSIONS = (None, "", "0")
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
 _CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
@@ -73,7 +80,7 @@ def create(context: Context, request: Request, now: int) -> Response:
     for that refusal (pkg/storage/errors.go).
     """
     raw, warnings = checked_fields(context, request, context.object_of(request))
-    if context.creates_new and _version_of(raw) not in _NO_VERSIONS:
+    if context.creates_new and value_at(raw, "metadata", "resourceVersion") not in _NO_VERSIONS:
         raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     reading = request.reading if raw is request.body else None
     return write_response(
@@ -85,7 +92,8 @@ def update(context: Context, request: Request, now: int) -> Response:
     """Replace the object, except for its status."""
     raw, warnings = checked_fields(context, request, context.object_of(request))
     _check_condition(context, request, raw)
-    return write_response(context.store.update(raw), 200, warnings)
+    previous = context.store.find(request.kind, request.key)
+    return write_response(context.store.update(raw), 200, warnings, previous)
 
 
 def update_status(context: Context, request: Request, now: int) -> Response:
@@ -117,24 +125,19 @@ def patch(context: Context, request: Request, now: int) -> Response:
         raw, warnings = checked_fields(context, request, raw)
         return context.completed(resource, raw) if context.creates_new else raw
 
+    previous = store.find(request.kind, request.key)
     stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
-    return write_response(stored, 200, warnings)
+    return write_response(stored, 200, warnings, previous)
 
 
 def _check_condition(context: Context, request: Request, raw: Raw) -> None:
     """Raise StoreError 422 for an update without a version, of a kind that requires one (AllowUnconditionalUpdate)."""
-    if not context.creates_new or _version_of(raw) not in _NO_VERSIONS:
+    if not context.creates_new or value_at(raw, "metadata", "resourceVersion") not in _NO_VERSIONS:
         return
     stored = context.store.get(request.kind, request.key)
     if stored.resource.is_custom or request.kind in _CONDITIONAL:
         problem = "Invalid value: 0: must be specified for an update"
         raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
-
-
-def _version_of(raw: Raw) -> Any:
-    """Return the resourceVersion that an object states."""
-    metadata = raw.get("metadata")
-    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
 
 
 def checked_fields(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
@@ -149,10 +152,15 @@ def checked_fields(context: Context, request: Request, raw: Raw) -> tuple[Raw, t
     return without_unknown(raw), warnings
 
 
-def write_response(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
-    """Return the response to a write, with the warnings about a definition that was written."""
-    if stored.resource.name == DEFINITION:
+def write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
+    """Return the response to a write, with the warnings about a definition or a custom object that was written."""
+    resource = stored.resource
+    if resource.name == DEFINITION:
         warnings = (*warnings, *unenforced_rules(stored.raw))
+    elif resource.is_custom:
+        before = () if previous is None else previous.object.metadata.finalizers
+        added = [finalizer for finalizer in stored.object.metadata.finalizers if finalizer not in before]
+        warnings = (*warnings, *(_PREFERRED.format(one) for one in sorted(added) if is_unqualified_finalizer(one)))
     return Response(code=code, object=stored.raw, stored=stored, warnings=warnings)
 
 
@@ -169,18 +177,9 @@ def finalize(context: Context, request: Request, now: int) -> Response:
     """Replace the finalizers in a namespace's spec; removing the last one removes the namespace."""
     given = context.object_of(request)
     raw = context.store.get(request.kind, request.key).raw
-    spec = given.get("spec")
-    finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
-    identity = {
-        name: value for name, value in given["metadata"].items() if name in ("uid", "resourceVersion") and value
-    }
-    metadata = {name: value for name, value in raw["metadata"].items() if name not in ("uid", "resourceVersion")}
-    updated = {
-        **raw,
-        "metadata": {**metadata, **identity},
-        "spec": {**raw.get("spec", {}), "finalizers": finalizers or []},
-    }
-    return object_response(context.store.update(updated))
+    spec = {**raw.get("spec", {}), "finalizers": value_at(given, "spec", "finalizers") or []}
+    required = {name: given["metadata"].get(name, "") for name in ("uid", "resourceVersion")}
+    return object_response(context.store.update({**raw, "metadata": {**raw["metadata"], **required}, "spec": spec}))
 
 
 def get_scale(context: Context, request: Request, now: int) -> Response:
@@ -212,9 +211,8 @@ def create_token(context: Context, request: Request, now: int) -> Response:
     It is unsigned; the server only accepts its own tokens.
     """
     account = context.store.get(request.kind, request.key)
-    body = request.body if isinstance(request.body, dict) else {}
-    spec = body.get("spec") or {}
-    seconds = spec.get("expirationSeconds") if isinstance(spec, dict) else None
+    spec = value_at(request.body, "spec") or {}
+    seconds = value_at(spec, "expirationSeconds")
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
     if not isinstance(spec, dict) or type(seconds) is not int or not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         raise bad_request(
@@ -265,12 +263,11 @@ def bind(context: Context, request: Request, now: int) -> Response:
 
 def create_binding(context: Context, request: Request, now: int) -> Response:
     """Bind the pod that the Binding names (POST bindings)."""
-    metadata = request.body.get("metadata") if isinstance(request.body, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    metadata = object_at(request.body, "metadata")
+    name = metadata.get("name")
     if not isinstance(name, str) or not name:
         raise bad_request("metadata.name is missing: a Binding names its pod")
-    namespace = request.namespace or str(metadata.get("namespace") or "default") if metadata else "default"
-    key = f"{namespace}/{name}"
+    key = f"{request.namespace or metadata.get('namespace') or 'default'}/{name}"
     return _bound(context, key, read_binding(request.body, key), now)
 
 
@@ -308,27 +305,12 @@ def unserved(subresource: str) -> StoreError:
 
 # The kinds for which the answer is the deleted object instead of a Status (ReturnDeletedObject in pkg/registry, visible
 # in the responses of the API reference).
-_RETURNED = frozenset(
-    (
-        "CSIDriver",
-        "CSINode",
-        "DeviceClass",
-        "DeviceTaintRule",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceClaim",
-        "ResourceClaimTemplate",
-        "ResourceQuota",
-        "ResourceSlice",
-        "Service",
-        "ServiceAccount",
-        "StorageClass",
-        "VolumeAttachment",
-        "VolumeAttributesClass",
-    )
-)
+_RETURNED_KINDS = """
+CSIDriver CSINode DeviceClass DeviceTaintRule PersistentVolume PersistentVolumeClaim Pod PodTemplate ResourceClaim
+ResourceClaimTemplate ResourceQuota ResourceSlice Service ServiceAccount StorageClass VolumeAttachment
+VolumeAttributesClass
+"""
+_RETURNED = frozenset(_RETURNED_KINDS.split())
 
 
 def delete(context: Context, request: Request, now: int) -> Response:
@@ -364,20 +346,22 @@ def delete_collection(context: Context, request: Request, now: int) -> Response:
 def evict(context: Context, request: Request, now: int) -> Response:
     """Evict a pod if its budgets allow it."""
     eviction = read_eviction(request.body, request.key)
+    _evict(context, request, eviction, now)
+    return Response(code=201, object=CREATED)
+
+
+def _evict(context: Context, request: Request, eviction: EvictionOptions, now: int, key: str = "") -> Stored | None:
     options = eviction.delete
-    context.store.evict(
-        request.key,
+    return context.store.evict(
+        key or request.key,
         now=now,
         uid=options.uid,
         resource_version=options.resource_version,
         grace_seconds=options.grace_seconds,
         component=context.rules.component_of(request, eviction.component),
-        avoid_node=eviction.avoid_node,
-        avoid_for=eviction.avoid_for,
-        for_replacement=eviction.for_replacement,
+        wishes=eviction.wishes,
         dry_run=options.dry_run,
     )
-    return Response(code=201, object=CREATED)
 
 
 def _delete_one(context: Context, request: Request, options: DeleteOptions, now: int) -> Response:
@@ -393,14 +377,7 @@ def _delete_one(context: Context, request: Request, options: DeleteOptions, now:
 def _delete(context: Context, request: Request, stored: Stored, options: DeleteOptions, now: int) -> Stored | None:
     """Delete an object, or evict it if the rules turn the deletion into an eviction; return None if it is gone."""
     if _is_eviction(context, request, stored, options):
-        return context.store.evict(
-            stored.key,
-            now=now,
-            uid=options.uid,
-            resource_version=options.resource_version,
-            grace_seconds=options.grace_seconds,
-            component=context.rules.component_of(request, ""),
-        )
+        return _evict(context, request, EvictionOptions(delete=options), now, stored.key)
     return context.store.delete(
         stored.kind,
         stored.key,

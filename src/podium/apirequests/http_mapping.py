@@ -10,6 +10,7 @@ import msgspec
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
+from podium.api.nested import object_at, value_at
 from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
 from podium.apirequests.paths import METHODS, ResourcePath, name_problem, path_of, verb_of
 from podium.apirequests.request import FieldValidation, Request, Response, Verb
@@ -95,9 +96,7 @@ def request_of(
 
 def _expected(place: ResourcePath) -> tuple[str, str]:
     """Return the version and kind of the objects at a place."""
-    resource = place.resource
-    part = resource.subresource(place.subresource) if place.subresource else None
-    return (part and part.api_version) or resource.api_version, (part and part.kind) or resource.kind
+    return place.resource.type_of(place.resource.subresource(place.subresource) if place.subresource else None)
 
 
 def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
@@ -105,8 +104,7 @@ def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
 
     Actions on a pod that is named in the path, such as its eviction, state that name in the body, too.
     """
-    metadata = body.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("name"):
+    if value_at(body, "metadata", "name"):
         return
     if verb == "update":
         problem = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
@@ -118,7 +116,7 @@ def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
 def _check_version(place: ResourcePath, body: Any) -> None:
     """Raise StoreError 400 for an applied configuration in another version than the path's."""
     version, _ = _expected(place)
-    given = body.get("apiVersion") if isinstance(body, dict) else None
+    given = value_at(body, "apiVersion")
     if given in _ABSENT or not body.get("kind"):
         missing = "Kind" if given not in _ABSENT else "apiVersion"
         raise bad_request(f"Object '{missing}' is missing in the apply patch; expected: {version}")
@@ -252,11 +250,12 @@ def http_request(
     if request.api_version:
         resource = resource.served_as(request.api_version)
     parameters = _parameters(request, timeout_seconds, bookmarks=bookmarks)
+    type_ = PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON
     return HTTPRequest(
         method=METHODS[request.verb],
         path=_path(request, resource),
         query=() if parameters is NO_PARAMETERS else tuple(query_of(parameters)),
-        content_type=_content_type(request),
+        content_type="" if request.body is None else type_,
         body=None if request.body is None else encoded(request.written_body),
     )
 
@@ -276,8 +275,7 @@ def response_of(
 def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> StoreError:
     """Return the refusal in an HTTP response: a Status, or the text that a proxy sent instead."""
     status = body if body is not None and body.get("kind") == "Status" else {}
-    details = status.get("details")
-    known: Raw = dict(details) if isinstance(details, dict) else {}
+    known = dict(object_at(status, "details"))
     if retry_after_s is not None:
         known.setdefault("retryAfterSeconds", retry_after_s)
     if not isinstance(known.get("retryAfterSeconds", 0), int):
@@ -313,20 +311,12 @@ def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> P
 
 
 def _path(request: Request, resource: APIResource) -> str:
-    if request.api_version:
-        resource = resource.served_as(request.api_version)
     if request.key and (request.verb != "create" or request.subresource):
         namespace, _, name = request.key.rpartition("/")
         return path_of(resource, namespace, name, request.subresource)
     if request.verb in ("create", "update"):
-        metadata: Raw = request.body.get("metadata", {})
+        metadata = object_at(request.body, "metadata")
         namespace = request.namespace or metadata.get("namespace") or "default"
         name = metadata.get("name", "") if request.verb == "update" else ""
         return path_of(resource, namespace if resource.namespaced else "", name, request.subresource)
     return path_of(resource, request.namespace)
-
-
-def _content_type(request: Request) -> str:
-    if request.body is None:
-        return ""
-    return PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON

@@ -24,28 +24,33 @@ Query = Iterable[tuple[str, str]]
 ALL = "All"
 """The only value of `dryRun`: the request passes all stages, and nothing is persisted."""
 
-_SELECTING = {
-    "labelSelector": "label_selector",
-    "fieldSelector": "field_selector",
-    "resourceVersion": "resource_version",
-    "resourceVersionMatch": "resource_version_match",
-    "limit": "limit",
-    "continue": "continue_token",
-    "sendInitialEvents": "send_initial_events",
+# By parameter: how its text is read, and the field of ListOptions or Parameters that holds it.
+_SELECTING: Mapping[str, tuple[type, str]] = {
+    "labelSelector": (str, "label_selector"),
+    "fieldSelector": (str, "field_selector"),
+    "resourceVersion": (str, "resource_version"),
+    "resourceVersionMatch": (str, "resource_version_match"),
+    "limit": (int, "limit"),
+    "continue": (str, "continue_token"),
+    "sendInitialEvents": (bool, "send_initial_events"),
 }
-"""The parameters that select objects, and their fields in ListOptions."""
-
-_READ_AS: Mapping[str, type] = {
-    "limit": int,
-    "timeoutSeconds": int,
-    "gracePeriodSeconds": int,
-    "sendInitialEvents": bool,
-    "watch": bool,
-    "allowWatchBookmarks": bool,
-    "force": bool,
-    "orphanDependents": bool,
+_PLAIN: Mapping[str, tuple[type, str]] = {
+    "watch": (bool, "watches"),
+    "allowWatchBookmarks": (bool, "bookmarks"),
+    "timeoutSeconds": (int, "timeout_seconds"),
+    "dryRun": (str, "dry_run"),
+    "fieldManager": (str, "field_manager"),
+    "force": (bool, "force"),
+    "fieldValidation": (str, "field_validation"),
+    "timeout": (str, "timeout"),
+    "pretty": (bool, "pretty"),
+    "includeObject": (str, "include_object"),
 }
-# Parameters that are neither numbers nor booleans are text.
+# The DeleteOptions in a query, by their own names.
+_DELETING = {"gracePeriodSeconds": int, "propagationPolicy": str, "orphanDependents": bool}
+_TYPES = {name: type_ for name, (type_, _) in (*_SELECTING.items(), *_PLAIN.items())} | _DELETING
+# For these fields, false differs from absent.
+_THREE_VALUED = ("sendInitialEvents", "force", "pretty")
 
 _OPTIONS: Mapping[Verb, str] = {
     "create": "CreateOptions",
@@ -90,53 +95,31 @@ def read_parameters(query: Query) -> Parameters:
     for name, text in query:
         if name == "dryRun":
             dry_runs.append(text)
-        elif name not in said:
+        elif name not in said and name in _TYPES:
             said[name] = _read(name, text)
-    if not said and not dry_runs:
+    if dry_runs:
+        said["dryRun"] = dry_run_of(dry_runs)
+    if not said:
         return NO_PARAMETERS
-    selecting = {field: said[name] for name, field in _SELECTING.items() if name in said}
-    deleting = ("gracePeriodSeconds", "propagationPolicy", "orphanDependents")
+    selecting = _fields(said, _SELECTING)
     return Parameters(
         options=ListOptions(**selecting) if selecting else DEFAULT_LIST_OPTIONS,
-        watches=said.get("watch", False),
-        bookmarks=said.get("allowWatchBookmarks", False),
-        timeout_seconds=said.get("timeoutSeconds", 0),
-        dry_run=dry_run_of(dry_runs),
-        field_manager=said.get("fieldManager", ""),
-        force=said.get("force"),
-        field_validation=said.get("fieldValidation", ""),
-        delete={name: said[name] for name in deleting if name in said} or None,
-        timeout=said.get("timeout", ""),
-        pretty=_truth(said["pretty"]) if "pretty" in said else None,
-        include_object=said.get("includeObject", ""),
+        delete={name: said[name] for name in _DELETING if name in said} or None,
+        **_fields(said, _PLAIN),
     )
+
+
+def _fields(said: Mapping[str, Any], fields: Mapping[str, tuple[type, str]]) -> dict[str, Any]:
+    return {field: said[name] for name, (_, field) in fields.items() if name in said}
 
 
 def query_of(parameters: Parameters) -> list[tuple[str, str]]:
     """Return the query for these parameters; `read_parameters` is the inverse."""
-    options, delete = parameters.options, parameters.delete or {}
-    said: dict[str, Any] = {
-        name: getattr(options, field) for name, field in _SELECTING.items() if field != "send_initial_events"
-    }
-    said |= {
-        "watch": parameters.watches,
-        "allowWatchBookmarks": parameters.bookmarks,
-        "timeoutSeconds": parameters.timeout_seconds,
-        "dryRun": parameters.dry_run,
-        "fieldManager": parameters.field_manager,
-        "fieldValidation": parameters.field_validation,
-        "timeout": parameters.timeout,
-        "includeObject": parameters.include_object,
-    }
-    query = [(name, _text(value)) for name, value in said.items() if value]
-    # For these parameters, false differs from absent.
-    told = {
-        "sendInitialEvents": options.send_initial_events,
-        "force": parameters.force,
-        "pretty": parameters.pretty,
-        **delete,
-    }
-    return query + [(name, _text(value)) for name, value in told.items() if value is not None]
+    said: dict[str, Any] = {name: getattr(parameters.options, field) for name, (_, field) in _SELECTING.items()}
+    said |= {name: getattr(parameters, field) for name, (_, field) in _PLAIN.items()}
+    query = [(name, value) for name, value in said.items() if value or (value is False and name in _THREE_VALUED)]
+    query += (parameters.delete or {}).items()
+    return [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in query]
 
 
 def check_parameters(verb: Verb, parameters: Parameters, *, applies: bool = False) -> None:
@@ -202,10 +185,8 @@ def dry_run_of(values: Iterable[Any]) -> Any:
 
 
 def _read(name: str, text: str) -> Any:
-    type_ = _READ_AS.get(name)
-    if type_ is None:
-        return text
-    return _truth(text) if type_ is bool else _number(name, text)
+    type_ = _TYPES[name]
+    return _truth(text) if type_ is bool else _number(name, text) if type_ is int else text
 
 
 def _truth(text: str) -> bool:
@@ -220,9 +201,3 @@ def _number(name: str, text: str) -> int:
     if len(digits) > 19 or not -(2**63) <= int(text) < 2**63:
         raise bad_request(f"{name}: {shown(text)} is not a whole number of 64 bits")
     return int(text)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -150,12 +150,7 @@ class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     delete: DeleteOptions
     component: str = ""
-    avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()
-    for_replacement: ForReplacement = ForReplacement()
-
-
-_PLAIN = DeleteOptions()
+    wishes: Wishes = Wishes()
 
 
 def delete_options_body(uid: str, grace_seconds: int | None = None, propagation: str = "") -> Raw:
@@ -171,7 +166,7 @@ def delete_options_body(uid: str, grace_seconds: int | None = None, propagation:
 def read_delete_options(body: Any) -> DeleteOptions:
     """Return the options in the body of a deletion; None has none. Raises StoreError 400 for a malformed body."""
     if body is None:
-        return _PLAIN
+        return DeleteOptions()
     raw = _object(body, "DeleteOptions")
     preconditions = _object(raw.get("preconditions") or {}, "preconditions")
     grace = raw.get("gracePeriodSeconds")
@@ -213,21 +208,17 @@ def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | N
 def _annotations(wishes: Wishes) -> dict[str, str]:
     """Return the annotations that express the eviction hints."""
     avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
-    lasts_ns = avoid_for.expire_after_ns
+    lasts_ns, replaced = avoid_for.expire_after_ns, avoid_for.until_replaced
     said = {
         AVOID_NODE: "true" if wishes.avoid_node else "",
         AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
         AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
-        AVOID_UNTIL_REPLACED: _written_pod(avoid_for.until_replaced),
+        AVOID_UNTIL_REPLACED: "" if replaced is None else f"{replaced.key}/{replaced.uid}".rstrip("/"),
         REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
         REPLACEMENT_FIRST: "true" if for_replacement.first else "",
         REPLACEMENT_NODE: for_replacement.node_name,
     }
     return {name: value for name, value in said.items() if value}
-
-
-def _written_pod(pod: AwaitedPod | None) -> str:
-    return "" if pod is None else f"{pod.key}/{pod.uid}".rstrip("/")
 
 
 def read_eviction(body: Any, key: str) -> EvictionOptions:
@@ -239,9 +230,11 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
     return EvictionOptions(
         delete=read_delete_options(raw.get("deleteOptions")),
         component=_text(annotations.get(COMPONENT), COMPONENT),
-        avoid_node=annotations.get(AVOID_NODE) == "true",
-        avoid_for=_avoid_for(annotations),
-        for_replacement=_for_replacement(annotations),
+        wishes=Wishes(
+            avoid_node=annotations.get(AVOID_NODE) == "true",
+            avoid_for=_avoid_for(annotations),
+            for_replacement=_for_replacement(annotations),
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from podium.api.nested import value_at
 from podium.apirequests import handlers
 from podium.apirequests.apply import apply, apply_scale
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
@@ -132,8 +133,7 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
 
 def _version_of(resource: APIResource, request: Request) -> str:
     """Return the version for a request that names none: that of its object, or the storage version."""
-    body = request.body if request.verb == "create" else None
-    given = body.get("apiVersion") if isinstance(body, dict) else None
+    given = value_at(request.body, "apiVersion") if request.verb == "create" else None
     return given if isinstance(given, str) and given else resource.api_version
 
 

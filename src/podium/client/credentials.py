@@ -45,19 +45,22 @@ class _Credential(msgspec.Struct, frozen=True, rename="camel"):
     status: _Status | None = None
 
 
-class ExecCredential(msgspec.Struct, frozen=True, kw_only=True):
+class _Secret(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of structs that are not shown, so that secrets do not appear in logs."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+
+class ExecCredential(_Secret, frozen=True, kw_only=True):
     """The credentials from a plugin; ``expires_ns`` None means that they hold until they are refused."""
 
     token: str
     certificate_data: bytes
     key_data: bytes
     expires_ns: int | None
-
-    def __repr__(self) -> str:
-        """Return no content: secrets must not appear in logs."""
-        return "<ExecCredential>"
-
-    __str__ = __repr__
 
 
 async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredential:
@@ -284,9 +287,6 @@ def _changed_ns(path: str) -> int:
         return 0
 
 
-__all__ = ["Credentials", "ExecError"]
-
-
 class ExecVariable(msgspec.Struct, frozen=True, kw_only=True):
     """An environment variable of a program."""
 
@@ -305,7 +305,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     provide_cluster_info: bool = False
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class Identity(_Secret, frozen=True, kw_only=True):
     """A client's means of authentication; empty fields are not used.
 
     A token in a file is read again from time to time, since it rotates. Certificates are in a file or, as PEM, in
@@ -321,12 +321,6 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     key_file: str = ""
     key_data: bytes = b""
     exec_plugin: ExecPlugin | None = None
-
-    def __repr__(self) -> str:
-        """Return no content: secrets must not appear in logs."""
-        return "<Identity>"
-
-    __str__ = __repr__
 
 
 class ClusterAccess(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from random import Random
 
 from podium.api.meta import Raw
-from podium.api.times import format_time
+from podium.api.nested import object_at
+from podium.api.times import format_micro_time
 from podium.apirequests.request import Request, Response
 from podium.client.session import NoAnswerError, Send, Session, Wait
 
@@ -126,18 +127,13 @@ class LeaderElection:
         """
         if self._renewed_ns is None or (self.is_lost and read is None):
             return None
-        lease, spec = (self._seen, self._spec) if read is None else (read, _spec(read))
+        lease, spec = (self._seen, self._spec) if read is None else (read, object_at(read, "spec"))
         is_ours = read is None or spec.get("holderIdentity") == self.settings.identity
         self.is_lost = True
         if lease is None or not is_ours or now >= self._renewed_ns + self.settings.renew_deadline_ns:
             return None
-        given_back = {
-            **spec,
-            "holderIdentity": "",
-            "leaseDurationSeconds": 1,
-            "renewTime": _micro(now),
-            "acquireTime": _micro(now),
-        }
+        ended = dict.fromkeys(("renewTime", "acquireTime"), format_micro_time(now))
+        given_back = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, **ended}
         return Request(verb="update", kind=_KIND, key=self.settings.key, body={**lease, "spec": given_back})
 
     def reading(self) -> Request:
@@ -165,8 +161,8 @@ class LeaderElection:
             **self._spec,
             "holderIdentity": self.settings.identity,
             "leaseDurationSeconds": self.settings.duration_ns // _SECOND,
-            "acquireTime": self._spec.get("acquireTime") if held and self.leads else _micro(now),
-            "renewTime": _micro(now),
+            "acquireTime": self._spec.get("acquireTime") if held and self.leads else format_micro_time(now),
+            "renewTime": format_micro_time(now),
             "leaseTransitions": transitions if held or self._seen is None else transitions + 1,
         }
 
@@ -180,7 +176,7 @@ class LeaderElection:
         return now >= self._seen_ns + length_ns
 
     def _read(self, raw: Raw | None, now: int) -> None:
-        spec = _spec(raw)
+        spec = object_at(raw, "spec")
         if raw is None or self._seen is None or spec != self._spec:
             self._seen_ns = now
         self._seen, self._spec, self._must_read = raw, spec, False
@@ -191,7 +187,7 @@ class LeaderElection:
     def _written(self, raw: Raw, record: Raw, sent_ns: int, now: int) -> None:
         """Record that the lease is held since the request was sent."""
         version = raw.get("metadata", {}).get("resourceVersion", "")
-        self._seen, self._spec, self._seen_ns = raw, _spec(raw) or record, now
+        self._seen, self._spec, self._seen_ns = raw, object_at(raw, "spec") or record, now
         self.holder = self.settings.identity
         if self._renewed_ns is None:
             self.version = int(version) if version.isdigit() else 0
@@ -206,16 +202,6 @@ class LeaderElection:
         period_ns = self.settings.retry_period_ns
         self._next_ns = now + period_ns + int(self._random.random() * (_JITTER - 1) * period_ns)
         return Wait(self._next_ns)
-
-
-def _spec(raw: Raw | None) -> Raw:
-    spec = None if raw is None else raw.get("spec")
-    return spec if isinstance(spec, dict) else {}
-
-
-def _micro(ns: int) -> str:
-    """Return a time as a meta/v1 MicroTime: with six decimal places."""
-    return f"{format_time(ns)[:-1]}.{ns // 1_000 % 1_000_000:06}Z"
 
 
 _CONFLICT = 409

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from podium.api.meta import Raw
+from podium.api.nested import value_at
 from podium.apirequests.request import Request, Response
 from podium.client.session import NoAnswerError, Session
 from podium.store.errors import StoreError
@@ -48,8 +49,7 @@ async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[R
         options = ListOptions(limit=limit, continue_token=token)
         response = await _answer(session, Request(verb="list", kind=kind, options=options))
         taken.append(take(response.objects()))
-        metadata = (response.object or {}).get("metadata")
-        following = metadata.get("continue", "") if isinstance(metadata, dict) else ""
+        following = value_at(response.object, "metadata", "continue")
         if not isinstance(following, str) or not following or following == token:
             return taken
         token = following

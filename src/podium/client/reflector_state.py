@@ -15,9 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
+from typing import Any, Literal
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.api.nested import key_of, object_at, objects_at, value_at
 from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import Seen, arrived, differences, received
 from podium.apirequests.request import Request
@@ -110,17 +112,18 @@ class ReflectorState:
         if self.stage is ReflectorStage.LIST:
             if not self._continue:
                 self.reader.unreadable = {}
-            return Send(self._request("list", self._list_options()))
+            # Without a version the list is as new as the request.
+            return Send(self._request("list", limit=PAGE, continue_token=self._continue))
         timeout_seconds = self._random.randrange(300, 600)
         if self.stage is ReflectorStage.WATCH:
             version = str(self.version) if self.version else ""
-            return Send(self._request("watch", self._options(resource_version=version)), timeout_seconds)
+            return Send(self._request("watch", resource_version=version), timeout_seconds)
         self._there, self.reader.unreadable = {}, {}
         version = str(self._least_version) if self._least_version else ""
-        options = self._options(
-            resource_version=version, resource_version_match="NotOlderThan", send_initial_events=True
+        request = self._request(
+            "watch", resource_version=version, resource_version_match="NotOlderThan", send_initial_events=True
         )
-        return Send(self._request("watch", options), timeout_seconds)
+        return Send(request, timeout_seconds)
 
     # Results
 
@@ -131,9 +134,8 @@ class ReflectorState:
         """Process a page of a list; return the observations after the last page."""
         if self._is_overtaken:
             return []
-        items = body.get("items")
-        self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
-        metadata = part_of(body, "metadata")
+        self._take_in(objects_at(body, "items"))
+        metadata = object_at(body, "metadata")
         more = metadata.get("continue")
         self._continue = more if isinstance(more, str) else ""
         if self._continue:
@@ -207,28 +209,14 @@ class ReflectorState:
 
     # Requests
 
-    def _request(self, verb: str, options: ListOptions) -> Request:
+    def _request(self, verb: Literal["list", "watch"], **options: Any) -> Request:
         return Request(
-            verb="list" if verb == "list" else "watch",
+            verb=verb,
             kind=self.resource.name,
             namespace=self._namespace,
-            options=options,
+            options=ListOptions(field_selector=self._field_selector, **options),
             api_version=self.reader.api_version,
         )
-
-    def _options(
-        self, *, resource_version: str, resource_version_match: str = "", send_initial_events: bool | None = None
-    ) -> ListOptions:
-        return ListOptions(
-            field_selector=self._field_selector,
-            resource_version=resource_version,
-            resource_version_match=resource_version_match,
-            send_initial_events=send_initial_events,
-        )
-
-    def _list_options(self) -> ListOptions:
-        # Without a version the list is as new as the request.
-        return ListOptions(field_selector=self._field_selector, limit=PAGE, continue_token=self._continue)
 
     def _list_anew(self) -> None:
         self.stage = ReflectorStage.WATCH_LIST if self._knows_watch_list else ReflectorStage.LIST
@@ -242,12 +230,12 @@ class ReflectorState:
                 self._there[stored.key] = stored
 
     def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
-        metadata = part_of(raw, "metadata")
+        metadata = object_at(raw, "metadata")
         version = _version(metadata.get("resourceVersion"))
         if self.stage is not ReflectorStage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        return self._listed(version, now) if part_of(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
+        return self._listed(version, now) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
 
     def _listed(self, version: int, now: int) -> list[Seen]:
         """Process the complete list at a version; return the differences from the known objects."""
@@ -264,7 +252,7 @@ class ReflectorState:
         return told
 
     def _event(self, type_: str, raw: Raw) -> list[Seen]:
-        self.version = max(self.version, _version(part_of(raw, "metadata").get("resourceVersion")))
+        self.version = max(self.version, _version(value_at(raw, "metadata", "resourceVersion")))
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):
             return []
         stored = self.reader.read(raw, self.known, is_gone=type_ == "DELETED")
@@ -295,10 +283,7 @@ def _error(status: Raw) -> StoreError:
 
 
 def _is_too_large(error: StoreError) -> bool:
-    causes = error.details.get("causes")
-    return isinstance(causes, list) and any(
-        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
-    )
+    return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in objects_at(error.details, "causes"))
 
 
 FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
@@ -359,7 +344,7 @@ class ObjectReader:
         if "kind" not in raw:
             raw = {"apiVersion": version, "kind": resource.kind, **raw}
         # Controllers do not need managed fields, which often are most of an object.
-        part_of(raw, "metadata").pop("managedFields", None)
+        object_at(raw, "metadata").pop("managedFields", None)
         try:
             stored = received(resource, as_stored(resource, raw, version) if self._tried else raw)
         except (InputError, ValueError) as error:
@@ -369,18 +354,10 @@ class ObjectReader:
         return stored
 
     def _fail(self, raw: Raw, problem: str, known: Mapping[str, Stored], *, is_gone: bool) -> Stored | None:
-        named = part_of(raw, "metadata")
-        namespace, name = named.get("namespace"), named.get("name")
-        key = f"{namespace}/{name}" if namespace else str(name)
+        key = key_of(object_at(raw, "metadata"))
         self.failed += 1
         if is_gone:
             self.unreadable.pop(key, None)
             return known.get(key)
         self.unreadable[key] = problem
         return None
-
-
-def part_of(raw: Raw, name: str) -> Raw:
-    """Return a nested object; {} if it is absent."""
-    part = raw.get(name)
-    return part if isinstance(part, dict) else {}

@@ -108,7 +108,8 @@ class Session:
         Raises StoreError if it is refused, NoAnswerError if the connection is lost or an event is malformed.
         """
         sent = http_request(request, self.resources, timeout_seconds=timeout_seconds, bookmarks=True)
-        response = await self._open(sent)
+        async with self._limited(self._timeout_s):
+            response = await self._send(sent)
         try:
             if response.status != 200:
                 try:
@@ -122,31 +123,26 @@ class Session:
             response.close()
 
     async def _once(self, sent: HTTPRequest, timeout_s: float) -> Response:
-        try:
-            async with asyncio.timeout(timeout_s), await self._send(sent) as response:
-                body = await body_of(response)
-                headers = response.headers
-                code = response.status
-        except aiohttp.ClientConnectorError as error:
-            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=False) from None
-        except TimeoutError:
-            raise NoAnswerError(f"{self.access.server}: no answer in {timeout_s:.3g}s", was_sent=True) from None
-        except (aiohttp.ClientError, ConnectionError) as error:
-            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
+        async with self._limited(timeout_s), await self._send(sent) as response:
+            body = await body_of(response)
+        code, headers = response.status, response.headers
         decoded = _decoded(body)
         if decoded is None and code < 400:
             raise NoAnswerError(f"{self.access.server}: what came is no object in JSON", was_sent=True)
         warnings = tuple(headers.getall("Warning", ())) if "Warning" in headers else ()
         return response_of(code, decoded, _retry_after_s(headers), warnings)
 
-    async def _open(self, sent: HTTPRequest) -> aiohttp.ClientResponse:
+    @asynccontextmanager
+    async def _limited(self, timeout_s: float) -> AsyncGenerator[None]:
+        """Limit the time for a response. Raises NoAnswerError if none arrives."""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._send(sent)
-        except aiohttp.ClientConnectorError as error:
-            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=False) from None
-        except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError:
+            raise NoAnswerError(f"{self.access.server}: no answer in {timeout_s:.3g}s", was_sent=True) from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            was_sent = not isinstance(error, aiohttp.ClientConnectorError)
+            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=was_sent) from None
 
     async def _send(self, sent: HTTPRequest) -> aiohttp.ClientResponse:
         """Send a request; retry once if the credentials are refused and can be renewed."""

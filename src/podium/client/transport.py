@@ -13,10 +13,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 from podium.api.meta import Raw
+from podium.api.nested import value_at
 from podium.apirequests.actions import conversation_of
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of
@@ -196,31 +196,33 @@ class HTTPTransport:
             self.counts.lost += 1
             await asyncio.sleep(_FIRST_PAUSE_S * 2**number)
             found = await self._look(action)
-            if found is WriteOutcome.DONE:
+            if found:
                 return Answered(action)
-            if found is None and not may_be_sent_again(action):
+            if found is None and not isinstance(action, _BEGIN_ANEW):
                 return answered
             # If the first request was still in flight, the retry is refused; another read shows why.
             again = await self._ask_for(asked)
             is_in_conflict = again.problem is not None and again.problem.code == 409
-            if is_in_conflict and await self._look(action) is WriteOutcome.DONE:
+            if is_in_conflict and await self._look(action):
                 return Answered(action)
             answered = again
         return answered
 
-    async def _look(self, action: Action) -> WriteOutcome | None:
+    async def _look(self, action: Action) -> bool | None:
         """Return whether a write was done; None if that cannot be determined."""
-        request = verification_of(action)
-        if request is None:
-            return None
+        match action:
+            case Bind(pod=key) | Evict(pod=key):
+                kind = "Pod"
+            case DeleteObject(kind=kind, key=key):
+                pass
+            case _:
+                return None
         self.counts.looked += 1
         try:
-            response = await self._ask(request)
+            response = await self._ask(Request(verb="get", kind=kind, key=key))
         except (NoAnswerError, StoreError):
             return None
-        if response.error is None:
-            return outcome_of(action, response.object)
-        return outcome_of(action, None) if response.code == 404 else None
+        return was_done(action, response.object) if response.error is None or response.code == 404 else None
 
     async def _ask_for(self, asked: RequestedAction) -> Answered:
         """Carry out an action, and return its result in every case."""
@@ -288,7 +290,8 @@ class HTTPTransport:
             left_s = self._seconds_to_write()
             if left_s <= 0:
                 raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
-            if _disrupts(request) and not self._may_disrupt():
+            disrupts = request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
+            if disrupts and not self._may_disrupt():
                 raise StoreError(503, "ServiceUnavailable", "it is not sent: no pod is to be disrupted at present")
             return await self._session.answer(request, left_s)
 
@@ -340,11 +343,6 @@ def _about(action: Action) -> tuple[str, str]:
     return ("Pod", pod) if pod else (getattr(action, "kind", ""), getattr(action, "key", ""))
 
 
-def _disrupts(request: Request) -> bool:
-    """Return whether a request terminates a pod."""
-    return request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
-
-
 def _not_reached(message: str) -> Problem:
     """Return the problem of an unreachable server: nothing was done, and a retry is possible."""
     return Problem(503, "ServiceUnavailable", message)
@@ -380,45 +378,16 @@ class RequestRate:
         return max(0, self._full_ns - self._most_ns - now)
 
 
-class WriteOutcome(Enum):
-    """The state of a write according to the object."""
-
-    DONE = "it was carried out"
-    NOT_DONE = "it was not, or not yet: it may be asked for again"
-    OVERTAKEN = "it was not, and cannot be any more"
-
-
-# These read before they write, or are idempotent.
+# These read before they write, or are idempotent: they may be repeated without reading the object.
 _BEGIN_ANEW = (BindClaim, Nominate, PatchObject, ReleaseClaim, ReportStatus, ReportUnschedulable, ReserveClaim)
 
 
-def may_be_sent_again(action: Action) -> bool:
-    """Return whether an action with an unknown outcome may be repeated without reading the object."""
-    return isinstance(action, _BEGIN_ANEW)
-
-
-def verification_of(action: Action) -> Request | None:
-    """Return the request that shows whether a write was done; None if no request does."""
-    match action:
-        case Bind(pod=key) | Evict(pod=key):
-            return Request(verb="get", kind="Pod", key=key)
-        case DeleteObject(kind=kind, key=key):
-            return Request(verb="get", kind=kind, key=key)
-    return None
-
-
-def outcome_of(action: Action, raw: Raw | None) -> WriteOutcome:
-    """Return the state of an action according to the object; None means that the object does not exist."""
-    metadata: Raw = {} if raw is None else raw.get("metadata", {})
-    is_other = raw is None or metadata.get("uid") != getattr(action, "uid", "")
+def was_done(action: Bind | Evict | DeleteObject, raw: Raw | None) -> bool:
+    """Return whether a write was done, according to the object; None means that the object does not exist."""
+    is_it = value_at(raw, "metadata", "uid") == action.uid
     if isinstance(action, Bind):
-        if is_other or raw is None:
-            return WriteOutcome.OVERTAKEN
-        node_name = raw.get("spec", {}).get("nodeName", "")
-        if node_name == action.node_name:
-            return WriteOutcome.DONE
-        return WriteOutcome.OVERTAKEN if node_name or metadata.get("deletionTimestamp") else WriteOutcome.NOT_DONE
-    return WriteOutcome.DONE if is_other or metadata.get("deletionTimestamp") else WriteOutcome.NOT_DONE
+        return is_it and bool(value_at(raw, "spec", "nodeName") == action.node_name)
+    return not is_it or bool(value_at(raw, "metadata", "deletionTimestamp"))
 
 
 class DryTransport:

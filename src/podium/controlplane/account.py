@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import COMPONENT, Request, Response
@@ -137,15 +138,11 @@ def _is_eviction(request: Request) -> bool:
 
 def _is_dry(request: Request) -> bool:
     """Return whether a request is a dry run, by its parameters or its options."""
-    body = request.body if isinstance(request.body, dict) else {}
-    options = body.get("deleteOptions")
-    found = options if isinstance(options, dict) else body
-    return request.dry_run or bool(found.get("dryRun"))
+    options = object_at(request.body, "deleteOptions") or request.body
+    return request.dry_run or bool(value_at(options, "dryRun"))
 
 
 def _component(body: object) -> str:
     """Return the component that an Eviction states; other problems of it are reported elsewhere."""
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    found = annotations.get(COMPONENT) if isinstance(annotations, dict) else None
+    found = value_at(body, "metadata", "annotations", COMPONENT)
     return found if isinstance(found, str) else ""

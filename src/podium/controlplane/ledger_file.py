@@ -10,11 +10,12 @@ import fcntl
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -23,6 +24,8 @@ from podium.api.errors import InputError
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, disruption_of
 from podium.controllers.ledger.outcomes import MOST_OPEN
+
+Result = TypeVar("Result")
 
 LEDGER = "ledger"
 """The name of the file in a data directory."""
@@ -172,9 +175,8 @@ class LedgerFile:
     def close(self) -> None:
         self._problem = ""
         self.flush(0)
-        with_problem = self._connection
         try:
-            with_problem.close()
+            self._connection.close()
         except sqlite3.Error as error:
             self._tell(str(error))
         os.close(self._lock)
@@ -186,9 +188,8 @@ class LedgerFile:
             return
         rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
         trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
-        run, many = self._connection.execute, self._connection.executemany
-        run("BEGIN IMMEDIATE")
-        try:
+        many = self._connection.executemany
+        with self._transaction():
             many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
             many("DELETE FROM trails WHERE id = ?", [(record.id,) for record, trail in waiting if trail is None])
             many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
@@ -198,11 +199,6 @@ class LedgerFile:
             dropped += self._drop_aged(first[1], max(record.time for record, _ in waiting))
             if dropped:
                 first = self._find_first()
-            run("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                run("ROLLBACK")
-            raise
         self._count, self._first = count - dropped, first
         self.last_id = max(self.last_id, *self._waiting)
 
@@ -210,18 +206,25 @@ class LedgerFile:
         """Add the usage, all or nothing; delete hours that are too old."""
         if not self._used:
             return
+        with self._transaction():
+            self._connection.executemany(_ADD_USAGE, [(*key, amount) for key, amount in sorted(self._used.items())])
+            if self._kept_seconds:
+                oldest = max(self._used)[0] - self._kept_seconds
+                self._connection.execute("DELETE FROM usage WHERE hour < ?", (oldest,))
+        self._used.clear()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Commit the writes within; undo them after an error."""
         run = self._connection.execute
         run("BEGIN IMMEDIATE")
         try:
-            self._connection.executemany(_ADD_USAGE, [(*key, amount) for key, amount in sorted(self._used.items())])
-            if self._kept_seconds:
-                run("DELETE FROM usage WHERE hour < ?", (max(self._used)[0] - self._kept_seconds,))
+            yield
             run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
-        self._used.clear()
 
     def _drop_excess(self, excess: int) -> int:
         """Drop excess records in batches; return the number dropped."""
@@ -310,22 +313,22 @@ def _read_usage(connection: sqlite3.Connection) -> tuple[UsageEntry, ...]:
 
 
 def _record(number: int, record: bytes, path: str) -> Disruption:
-    try:
-        if len(record) > _LONGEST_RECORD:
-            raise ValueError("it is too long")
-        return disruption_of(msgspec.json.decode(record))
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"is damaged, or of a later Podium: disruption {number}: {error}", source=path) from None
+    return _read(record, f"disruption {number}", path, lambda text: disruption_of(msgspec.json.decode(text)))
 
 
 def _trail(number: int, trail: bytes, path: str) -> FollowUp:
+    what = f"trail of disruption {number}"
+    return _read(trail, what, path, lambda text: msgspec.json.decode(text, type=FollowUp))
+
+
+def _read(text: bytes, what: str, path: str, read: Callable[[bytes], Result]) -> Result:
+    """Return what a text of the file says. Raises InputError if it is damaged."""
     try:
-        if len(trail) > _LONGEST_RECORD:
+        if len(text) > _LONGEST_RECORD:
             raise ValueError("it is too long")
-        return msgspec.json.decode(trail, type=FollowUp)
+        return read(text)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        problem = f"is damaged, or of a later Podium: trail of disruption {number}: {error}"
-        raise InputError(problem, source=path) from None
+        raise InputError(f"is damaged, or of a later Podium: {what}: {error}", source=path) from None
 
 
 def _locked(path: str) -> int:

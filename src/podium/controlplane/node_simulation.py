@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 from podium.api.meta import Raw
 from podium.api.node import READY, Node, condition_status
-from podium.api.times import format_time
+from podium.api.times import format_micro_time
 from podium.apirequests.request import Request, Response
 from podium.controllers.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
 from podium.controlplane.component_names import KUBELET, NODE_LIFECYCLE
@@ -167,5 +167,4 @@ def _lease(name: str, uid: str, now: int) -> Raw:
 
 
 def _spec(name: str, now: int) -> Raw:
-    renewed = f"{format_time(now)[:-1]}.{now % _SECOND // 1000:06d}Z"
-    return {"holderIdentity": name, "leaseDurationSeconds": _DURATION_SECONDS, "renewTime": renewed}
+    return {"holderIdentity": name, "leaseDurationSeconds": _DURATION_SECONDS, "renewTime": format_micro_time(now)}

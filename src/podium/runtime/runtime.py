@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heappush
 from itertools import takewhile
 from operator import attrgetter
 
@@ -20,13 +19,12 @@ from podium.controllers.controller import (
     ANY,
     NO_CHANGE,
     PLACED,
-    Controller,
     idle_deferral_of,
     is_idle,
     may_concern,
     watches_kind,
 )
-from podium.controllers.deadlines import SLACK
+from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 from podium.runtime.component import CallCount, Component, RequestedAction, Transport
 
@@ -120,7 +118,7 @@ class Runtime:
             self._unread.end(component)
         component.machine = component.deadline = None
         self._called.pop(component, None)
-        (self._waiting if component.waits else self._acting).set(component.place, None, 0)
+        (self._waiting if component.waits else self._acting).set(component.place, None)
         self._expecting.add(component)
         self._routes.clear()
 
@@ -198,10 +196,7 @@ class Runtime:
         """Return the time when the next component is due, None for never."""
         if self._called:
             self._ask(now)
-        acting_ns, waiting_ns = self._acting.next_time(now), self._waiting.next_time(now)
-        if acting_ns is None or waiting_ns is None:
-            return waiting_ns if acting_ns is None else acting_ns
-        return min(acting_ns, waiting_ns)
+        return earliest((self._acting.next_time(now), self._waiting.next_time(now)))
 
     def expects_news(self, now: int) -> bool:
         """Return whether a component still expects new events, so that a simulation goes on; a stopped one does."""
@@ -258,13 +253,14 @@ class Runtime:
                 self._fail(component, error)
                 continue
             time_ns, keeps_alive = deadline.time_ns, deadline.keeps_alive
-            if component.rest is not None and time_ns is None and not self._inbox:
-                self._let_rest(component, machine)
+            may_rest = component.rest is not None and time_ns is None and not self._inbox
+            if may_rest and not component.is_at_rest and is_idle(machine):
+                self._unread.begin(component)
             told = component.deadline
             if deadline is told:
                 continue
             component.deadline = deadline
-            (self._waiting if component.waits else self._acting).set(component.place, time_ns, now)
+            (self._waiting if component.waits else self._acting).set(component.place, time_ns)
             if keeps_alive:
                 self._expecting.add(component)
             else:
@@ -276,11 +272,6 @@ class Runtime:
             raise error
         self.stop(component)
         self._on_failure(component, error)
-
-    def _let_rest(self, component: Component, machine: Controller) -> None:
-        """Mark a component as idle if its controller is, and it has no pending observations."""
-        if not component.is_at_rest and is_idle(machine):
-            self._unread.begin(component)
 
     def _rouse(self, component: Component) -> None:
         """Deliver the deferred observations to a component."""
@@ -405,62 +396,30 @@ class DeferredObservations:
 class Wakeups:
     """One deadline for each place, in nanoseconds; of several due places the smallest comes first.
 
-    Time does not go back, so a due place remains due until another time is set.
+    Few places have a deadline at a time, so that a scan costs less than a heap.
     """
 
     def __init__(self) -> None:
         self.quiet_until_ns = MAX_TIME_NS + 1
         """Nothing is due before this time; read-only for callers."""
-        self._due: set[int] = set()
-        # The other deadlines. A place that is due at once keeps its entry, since it usually returns to that time.
         self._times: dict[int, int] = {}
-        # A heap with lazy deletion: replaced entries stay until they surface, or until they are the majority.
-        self._later: list[tuple[int, int]] = []
 
-    def set(self, place: int, time_ns: int | None, now: int) -> None:
+    def set(self, place: int, time_ns: int | None) -> None:
         """Set the only deadline of a place; None means never."""
-        due, later, times = self._due, self._later, self._times
-        if time_ns is not None and time_ns <= now:
-            due.add(place)
-            self.quiet_until_ns = 0
+        times = self._times
+        if time_ns is not None:
+            times[place] = time_ns
+        elif times.pop(place, None) is None:
             return
-        if place in due:
-            due.remove(place)
-            if not due:
-                self.quiet_until_ns = later[0][0] if later else MAX_TIME_NS + 1
-        if times.get(place) == time_ns:
-            return
-        if time_ns is None:
-            del times[place]
-            return
-        times[place] = time_ns
-        self.quiet_until_ns = min(self.quiet_until_ns, time_ns)
-        heappush(later, (time_ns, place))
-        if len(later) > 2 * len(times) + SLACK:
-            self._later = [(time, place) for place, time in times.items()]
-            heapify(self._later)
+        self.quiet_until_ns = min(times.values(), default=MAX_TIME_NS + 1)
 
     def first_due(self, now: int) -> int | None:
         """Return the first due place, None for none; it remains due until another time is set.
 
         Frequent callers compare with `quiet_until_ns` first.
         """
-        due, later, times = self._due, self._later, self._times
-        while later and later[0][0] <= now:
-            time_ns, place = heappop(later)
-            if times.get(place) == time_ns:
-                del times[place]
-                due.add(place)
-        if due:
-            return min(due)
-        self.quiet_until_ns = later[0][0] if later else MAX_TIME_NS + 1
-        return None
+        return min((place for place, time_ns in self._times.items() if time_ns <= now), default=None)
 
     def next_time(self, now: int) -> int | None:
         """Return the next deadline: ``now`` if a place is due, None for never."""
-        if now >= self.quiet_until_ns and self.first_due(now) is not None:
-            return now
-        later, times = self._later, self._times
-        while later and times.get(later[0][1]) != later[0][0]:
-            heappop(later)
-        return later[0][0] if later else None
+        return max(now, self.quiet_until_ns) if self._times else None

@@ -16,7 +16,7 @@ from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
-from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, REVIEWS, ServedKind, served_kinds
+from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, REVIEWS, served_kinds
 from podium.server.openapi import definition_of, document, document_path, index
 from podium.server.protobuf import decode
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
@@ -112,7 +112,7 @@ class KubernetesDocuments:
         self._takes_token = takes_token
         self._metrics = ResourceMetrics(backend)
         self._version = -1
-        self._kinds: list[ServedKind] = []
+        self._kinds: list[APIResource] = []
         # Cached documents, by path and format.
         self._made: dict[tuple[str, str], ServedDocument] = {}
 
@@ -237,7 +237,7 @@ class KubernetesDocuments:
             raise AssertionError(f"{place} is served and has no document")
         return made.etag.strip('"')
 
-    def _definition(self, kind: ServedKind) -> Raw | None:
+    def _definition(self, kind: APIResource) -> Raw | None:
         """Return the CustomResourceDefinition of a kind, or None."""
         request = Request(verb="get", kind="CustomResourceDefinition", key=f"{kind.plural}.{kind.group}")
         return self._backend.answer(request).object if "." in kind.group else None

@@ -14,6 +14,7 @@ import msgspec
 
 from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import object_at, objects_at
 from podium.api.schemas.schema import (
     META_VERSION,
     Field,
@@ -30,9 +31,8 @@ from podium.api.schemas.schema import (
     type_in,
 )
 from podium.apirequests.http_mapping import JSON, PATCH_TYPES, PROTOBUF, YAML
-from podium.server.discovery import ServedKind
+from podium.server.discovery import type_of
 from podium.server.openapi_descriptions import described
-from podium.server.tables.cells import value
 from podium.store.api_resource import APIResource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -56,15 +56,14 @@ def index(hashes: Mapping[str, str]) -> Raw:
 def definition_of(custom: Raw | None, api_version: str) -> Raw | None:
     """Return the structural schema of a CustomResourceDefinition for a version, or None."""
     version = api_version.rpartition("/")[2]
-    for told in value(custom, "spec", "versions") or ():
-        if value(told, "name") == version:
-            schema = value(told, "schema", "openAPIV3Schema")
-            return schema if isinstance(schema, dict) else None
+    for told in objects_at(custom, "spec", "versions"):
+        if told.get("name") == version:
+            return object_at(told, "schema", "openAPIV3Schema") or None
     return None
 
 
 def document(
-    kinds: Iterable[tuple[ServedKind, APIResource | None]], api_version: str, definitions: Mapping[str, Raw | None]
+    kinds: Iterable[tuple[APIResource, APIResource | None]], api_version: str, definitions: Mapping[str, Raw | None]
 ) -> Raw:
     """Return the document of a version with its `kinds`; a kind that is not stored has no resource.
 
@@ -75,8 +74,7 @@ def document(
     for kind, resource in kinds:
         name, found = _schemas(kind, resource, definitions.get(kind.kind))
         schemas |= found
-        marked = {"group": kind.group, "kind": kind.kind, "version": kind.version}
-        schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [marked]}
+        schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [type_of(kind)]}
         paths |= _paths(kind, name, is_own=_is_own(resource))
     return {
         "openapi": "3.0.0",
@@ -86,7 +84,7 @@ def document(
     }
 
 
-def _schemas(kind: ServedKind, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
+def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
     """Return the name of a kind's schema, and that schema with all schemas that it references."""
     is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
     known = (
@@ -167,7 +165,7 @@ _PARAMETERS = [
 ]
 
 
-def _paths(kind: ServedKind, schema: str, *, is_own: bool) -> dict[str, Raw]:
+def _paths(kind: APIResource, schema: str, *, is_own: bool) -> dict[str, Raw]:
     """Return the paths of a kind with that schema name, and the operations at each path."""
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     within = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
@@ -176,25 +174,25 @@ def _paths(kind: ServedKind, schema: str, *, is_own: bool) -> dict[str, Raw]:
     of_collection = [verb for verb in kind.verbs if verb in _OF_COLLECTIONS]
     of_one = [verb for verb in kind.verbs if verb not in _OF_COLLECTIONS]
     paths = {
-        collection: _operations(kind, of_collection, reference, is_own),
-        f"{collection}/{{name}}": _operations(kind, of_one, reference, is_own),
+        collection: _operations(type_of(kind), of_collection, reference, is_own),
+        f"{collection}/{{name}}": _operations(type_of(kind), of_one, reference, is_own),
     }
     if kind.namespaced and "list" in kind.verbs:
-        paths[f"{root}/{kind.plural}"] = _operations(kind, ["list"], reference, is_own)
+        paths[f"{root}/{kind.plural}"] = _operations(type_of(kind), ["list"], reference, is_own)
     for found in kind.subresources:
-        paths[f"{collection}/{{name}}/{found.name}"] = _operations(found, found.verbs, {}, is_own)
+        paths[f"{collection}/{{name}}/{found.name}"] = _operations(type_of(kind, found), found.verbs, {}, is_own)
     return {path: operations for path, operations in paths.items() if operations}
 
 
-def _operations(kind: ServedKind, verbs: Iterable[str], schema: Raw, is_own: bool) -> Raw:
-    return {_METHODS[verb]: _operation(kind, verb, schema, is_own) for verb in verbs if verb in _METHODS}
+def _operations(type_: Raw, verbs: Iterable[str], schema: Raw, is_own: bool) -> Raw:
+    return {_METHODS[verb]: _operation(type_, verb, schema, is_own) for verb in verbs if verb in _METHODS}
 
 
-def _operation(kind: ServedKind, verb: str, schema: Raw, is_own: bool) -> Raw:
+def _operation(type_: Raw, verb: str, schema: Raw, is_own: bool) -> Raw:
     operation: Raw = {
         "responses": {"200": {"description": "OK", "content": {JSON: schema if verb != "list" else {}}}},
         "x-kubernetes-action": _METHODS[verb] if verb in ("create", "update") else verb,
-        "x-kubernetes-group-version-kind": {"group": kind.group, "kind": kind.kind, "version": kind.version},
+        "x-kubernetes-group-version-kind": type_,
     }
     if verb in ("create", "patch", "update"):
         # Strategic merge patch is only for Kubernetes' own kinds.

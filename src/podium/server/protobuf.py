@@ -19,7 +19,7 @@ from podium.api.input.exact_json import UncertainError
 from podium.api.input.exact_json import decode as decode_json
 from podium.api.meta import Raw
 from podium.api.schemas.schema import META_VERSION, Field, Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
-from podium.api.times import MAX_TIME_NS, format_time
+from podium.api.times import MAX_TIME_NS, format_micro_time, format_time
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 """The wire types."""
@@ -278,9 +278,8 @@ def _time(value: Any) -> str | None:
 
 
 def _micro_time(value: Any) -> str | None:
-    """Return the time with microseconds, which are always present (meta/v1 MicroTime, RFC3339Micro)."""
     time = _nanoseconds(value)
-    return None if time is None else f"{format_time(time)[:-1]}.{time % _SECOND // 1_000:06}Z"
+    return None if time is None else format_micro_time(time)
 
 
 def _json(value: Any) -> Any:

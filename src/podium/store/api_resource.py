@@ -65,7 +65,7 @@ class APIResource:
     selectable: tuple[tuple[str, str], ...] = ()
     served: tuple[str, ...] | None = None
     verbs: tuple[str, ...] = ALL_VERBS
-    singular: str = ""
+    singular: str | None = None
     list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -78,7 +78,8 @@ class APIResource:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.kind}.{self.group}" if self.is_custom else self.kind)
-        object.__setattr__(self, "singular", self.singular or self.kind.lower())
+        if self.singular is None:
+            object.__setattr__(self, "singular", self.kind.lower())
         object.__setattr__(self, "list_kind", self.list_kind or f"{self.kind}List")
 
         found = (*self.further, *((STATUS,) if self.has_status else ()), *((SCALE,) if self.has_scale else ()))
@@ -101,10 +102,13 @@ class APIResource:
 
     def subresource(self, name: str) -> Subresource | None:
         """Return the subresource of that name, or None."""
-        for subresource in self.subresources:
-            if subresource.name == name:
-                return subresource
-        return None
+        return next((subresource for subresource in self.subresources if subresource.name == name), None)
+
+    def type_of(self, subresource: Subresource | None) -> tuple[str, str]:
+        """Return the `apiVersion` and kind of the objects in requests to a subresource, or to the kind for None."""
+        if subresource is None:
+            return self.api_version, self.kind
+        return subresource.api_version or self.api_version, subresource.kind or self.kind
 
     def served_as(self, api_version: str) -> APIResource:
         """Return the kind as served in that version."""

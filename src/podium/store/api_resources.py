@@ -11,38 +11,23 @@ from podium.api.structural.structural import Structural
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 
-# The field labels of pkg/registry: the selectable fields of each kind, and the values for absent fields.
-_SELECTABLE = {
-    "Event": (
-        ("involvedObject.kind", ""),
-        ("involvedObject.namespace", ""),
-        ("involvedObject.name", ""),
-        ("involvedObject.uid", ""),
-        ("involvedObject.apiVersion", ""),
-        ("involvedObject.resourceVersion", ""),
-        ("involvedObject.fieldPath", ""),
-        ("reason", ""),
-        ("reportingComponent", ""),
-        ("source.component", ""),
-        ("type", ""),
-    ),
-    "Job": (("status.successful", "0"),),
-    "Namespace": (("status.phase", ""),),
-    "Node": (("spec.unschedulable", "false"),),
-    "Pod": (
-        ("spec.nodeName", ""),
-        ("spec.restartPolicy", "Always"),
-        ("spec.schedulerName", ""),
-        ("spec.serviceAccountName", ""),
-        ("spec.hostNetwork", "false"),
-        ("status.phase", ""),
-        ("status.podIP", ""),
-        ("status.nominatedNodeName", ""),
-    ),
-    "ReplicaSet": (("status.replicas", "0"),),
-    "ReplicationController": (("status.replicas", "0"),),
-    "Secret": (("type", ""),),
-}
+# The field labels of pkg/registry: by kind, its selectable fields, each with the value for an absent one.
+_SELECTABLE_FIELDS = """
+Event involvedObject.kind= involvedObject.namespace= involvedObject.name= involvedObject.uid=
+Event involvedObject.apiVersion= involvedObject.resourceVersion= involvedObject.fieldPath=
+Event reason= reportingComponent= source.component= type=
+Job status.successful=0
+Namespace status.phase=
+Node spec.unschedulable=false
+Pod spec.nodeName= spec.restartPolicy=Always spec.schedulerName= spec.serviceAccountName= spec.hostNetwork=false
+Pod status.phase= status.podIP= status.nominatedNodeName=
+ReplicaSet status.replicas=0
+ReplicationController status.replicas=0
+Secret type=
+"""
+_SELECTABLE = dict[str, tuple[tuple[str, str], ...]]()
+for _kind, *_fields in map(str.split, _SELECTABLE_FIELDS.strip().splitlines()):
+    _SELECTABLE[_kind] = (*_SELECTABLE.get(_kind, ()), *(field.partition("=")[::2] for field in _fields))
 # The subresources besides status and scale.
 _FURTHER = {
     "Namespace": (Subresource("finalize", ("update",)),),

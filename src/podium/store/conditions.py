@@ -8,6 +8,12 @@ from podium.api.meta import Raw
 from podium.api.times import format_time
 
 
+def is_true(conditions: object, type_: str) -> bool:
+    """Return whether the condition of that type has the status True."""
+    listed = conditions if isinstance(conditions, list | tuple) else ()
+    return any(condition.get("type") == type_ and condition.get("status") == "True" for condition in listed)
+
+
 def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[Raw]:
     """Return the conditions with `condition` in place of the one of its type, or appended.
 

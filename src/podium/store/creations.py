@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import key_of
 from podium.api.pod import Pod
 from podium.api.qos import qos_class
 from podium.api.quota import ResourceQuota
@@ -26,7 +27,7 @@ from podium.store.errors import already_exists, bad_request, invalid, not_found
 from podium.store.field_ownership import FieldWriter
 from podium.store.listing import ListOptions, ListPage, ObjectSelector, check_version, list_page, read_object_selector
 from podium.store.revisions import NO_OBJECTS, Revisions
-from podium.store.stored import Stored, reread
+from podium.store.stored import SET_BY_SERVER, Stored, reread
 from podium.store.verbs.deletion import (
     as_new_namespace,
     check_namespace,
@@ -36,7 +37,7 @@ from podium.store.verbs.deletion import (
     has_namespace_finalizers,
     is_due,
 )
-from podium.store.verbs.readings import decoded, identity, key_of, rereading, shared_spec_of, with_generated_selector
+from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
 from podium.store.watch import Watch, open_watch
 from podium.store.watch_log import WatchEvent
 
@@ -275,11 +276,12 @@ class WritableStore(ReadableStore):
         if is_special:
             named = self._judged(resource, named, now)
         key, uid = object_.key, object_.metadata.uid
-        if resource.namespaced:
-            namespace, must_exist = object_.metadata.namespace, self._require_namespaces
-            check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
+        namespace, must_exist = object_.metadata.namespace, self._require_namespaces
+        check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
         if key in self._objects.get(resource.name, NO_OBJECTS):
             raise already_exists(resource, key)
+        if is_new:
+            self._admission.check_new(object_)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
         if is_new:
             raw, object_ = self._completed(*with_first_status(raw, object_))
@@ -337,22 +339,13 @@ class WritableStore(ReadableStore):
 _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
 Reading = TypeVar("Reading", bound=Kubernetes)
-# Fields of a new object that only the API server sets.
-_GIVEN = (
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "resourceVersion",
-    "uid",
-)
 
 
 def as_new(raw: Raw, resource: APIResource) -> Raw:
     """Return the object without fields that clients cannot set on creation: identity, times and status."""
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
-        raw = {**raw, "metadata": {name: value for name, value in metadata.items() if name not in _GIVEN}}
+        raw = {**raw, "metadata": {name: value for name, value in metadata.items() if name not in SET_BY_SERVER}}
     if resource.has_status and resource.name not in _REPORTED_AT_CREATION:
         raw = {name: value for name, value in raw.items() if name != "status"}
     return raw

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.api.nested import key_of, value_at
 from podium.api.schemas.structure import findings
 from podium.api.structural.shaping import shaped
 from podium.api.structural.structural import Structural, read_structural
 from podium.api.structural.validation import find_problems
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.api_resources import BUILT_IN, APIResources
-from podium.store.conditions import with_condition
+from podium.store.conditions import is_true, with_condition, with_conditions
 from podium.store.definition_validation import check_stored_versions, find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields
 from podium.store.revisions import Revisions
@@ -45,18 +45,11 @@ class CustomKinds:
                 del self._made[name]
                 self._resources.remove(kind)
         for name, stored in sorted(objects.items()):
-            known = self._made.get(name)
-            if is_established(stored.raw) and (known is None or known[0] is not stored.raw["spec"]):
-                self._serve(name, stored.raw)
-
-    def _serve(self, name: str, raw: Raw) -> None:
-        spec = raw["spec"]
-        if (spec["group"], spec["names"]["kind"]) in BUILT_IN:
-            # A built-in kind is served without its definition.
-            return
-        kind = defined(raw)
-        self._resources.define(kind.resource, kind.schema, kind.structurals)
-        self._made[name] = spec, kind.resource.name
+            spec, known = stored.raw["spec"], self._made.get(name)
+            if known is None or known[0] is not spec:
+                kind = _serve(self._resources, stored.raw)
+                if kind:
+                    self._made[name] = spec, kind
 
     def _told(self, event: WatchEvent) -> None:
         """End the watches of a kind whose definition was deleted or changed.
@@ -93,20 +86,17 @@ class CustomKinds:
             found = list(check_stored_versions(raw["spec"], raw.get("status", {}).get("storedVersions", [])))
         if found:
             raise invalid_fields(resource, str(raw["metadata"].get("name", "")), found)
-        group, name = raw["spec"]["group"], raw["metadata"]["name"]
         others = [
-            stored.raw
-            for key, stored in sorted(self._revisions.of(DEFINITION).items())
-            if stored.raw["spec"]["group"] == group and key != name
+            stored.raw for stored in self._of_group(raw["spec"]["group"]) if stored.key != raw["metadata"]["name"]
         ]
         return with_judged_names(raw, clash_of(raw, others), now)
 
+    def _of_group(self, group: str) -> list[Stored]:
+        return [stored for stored in self._revisions.in_order(DEFINITION) if stored.raw["spec"]["group"] == group]
+
     def waiting(self, group: str) -> list[Stored]:
         """Return the definitions of a group whose names were taken, by name."""
-        objects = sorted(self._revisions.of(DEFINITION).items())
-        return [
-            stored for _, stored in objects if stored.raw["spec"]["group"] == group and not is_established(stored.raw)
-        ]
+        return [stored for stored in self._of_group(group) if not is_established(stored.raw)]
 
     def shaped(self, resource: APIResource, raw: Raw) -> Raw:
         """Return an object of a custom kind with the defaults of its schema and without unknown fields."""
@@ -128,9 +118,7 @@ class CustomKinds:
             known = frozenset(find_problems(previous, structural))
             found = [finding for finding in found if finding not in known]
         if found:
-            metadata = raw["metadata"]
-            key = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
-            raise invalid_fields(resource, key, found)
+            raise invalid_fields(resource, key_of(raw["metadata"]), found)
 
     def check_creation(self, resource: APIResource) -> None:
         """Raise StoreError 405 for a kind whose definition is terminating."""
@@ -153,39 +141,34 @@ def register(resources: APIResources, raw: Raw) -> str:
     Raises InputError for a definition that cannot be read.
     """
     try:
-        if not is_established(raw) or (raw["spec"]["group"], raw["spec"]["names"]["kind"]) in BUILT_IN:
-            return ""
-        kind = defined(raw)
+        return _serve(resources, raw)
     except (AttributeError, KeyError, TypeError, StopIteration) as error:
         raise InputError(f"the definition of a kind that was kept cannot be read: {error!r}") from None
-    resources.define(kind.resource, kind.schema, kind.structurals)
-    return kind.resource.name
+
+
+def _serve(resources: APIResources, raw: Raw) -> str:
+    """Serve the kind of a definition; return its name, "" if it defines none, or a built-in one."""
+    if _served_spec(raw) is None:
+        return ""
+    resource, schema, structurals = defined(raw)
+    resources.define(resource, schema, structurals)
+    return resource.name
 
 
 DEFINITION = "CustomResourceDefinition"
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a deleted definition until the objects of its kind are gone."""
 
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
-_STABILITY = {None: 2, "beta": 1, "alpha": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class DefinedKind:
-    """A kind as defined: how it is served, and the schemas of its versions by `apiVersion`."""
-
-    resource: APIResource
-    schema: Raw
-    structurals: Mapping[str, Structural]
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
 def completed(raw: Raw) -> Raw:
     """Return the definition with the names that default from others."""
     spec = raw.get("spec")
-    names = spec.get("names") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(names, dict) or not isinstance(names.get("kind"), str):
+    names, kind = value_at(spec, "names"), value_at(spec, "names", "kind")
+    if not isinstance(spec, dict) or not isinstance(kind, str):
         return raw
-    kind = names["kind"]
     names = {"singular": kind.lower(), "listKind": f"{kind}List", **names}
     return {**raw, "spec": {"conversion": {"strategy": "None"}, **spec, "names": names}}
 
@@ -202,16 +185,12 @@ def with_judged_names(raw: Raw, clash: tuple[str, str] | None, now: int) -> Raw:
     else:
         accepted = _condition("NamesAccepted", "False", clash[0], f'"{clash[1]}" is already in use')
         established = _condition("Established", "False", "NotAccepted", "not all names are accepted")
-        if _is(conditions, "Established"):
-            established = {}
-    for condition in (accepted, established):
-        if condition:
-            conditions = with_condition(conditions, condition, now)
+    changed = (accepted,) if clash is not None and is_true(conditions, "Established") else (accepted, established)
     return {
         **raw,
         "status": {
             **status,
-            "conditions": list(conditions),
+            "conditions": with_conditions(conditions, changed, now),
             "acceptedNames": names if clash is None else status.get("acceptedNames", {"kind": "", "plural": ""}),
             "storedVersions": stored if storage in stored else [*stored, storage],
         },
@@ -236,7 +215,7 @@ def as_terminating(raw: Raw, now: int) -> Raw:
 
 def is_established(raw: Raw) -> bool:
     """Return whether the kind is served."""
-    return _is(raw.get("status", {}).get("conditions", ()), "Established")
+    return is_true(raw.get("status", {}).get("conditions"), "Established")
 
 
 def kind_name(spec: Raw) -> str:
@@ -263,13 +242,13 @@ def clash_of(raw: Raw, others: list[Raw]) -> tuple[str, str] | None:
     return ("ListKindConflict", names["listKind"]) if names.get("listKind") in kinds else found
 
 
-def defined(raw: Raw) -> DefinedKind:
-    """Return the kind of a valid definition."""
+def defined(raw: Raw) -> tuple[APIResource, Raw, Mapping[str, Structural]]:
+    """Return the kind of a valid definition, its schema, and the schemas of its versions by `apiVersion`."""
     spec, names = raw["spec"], raw["spec"]["names"]
     group = spec["group"]
     versions = spec["versions"]
     storage = next(version for version in versions if version.get("storage"))
-    served = sorted((version["name"] for version in versions if version.get("served")), key=_rank)
+    served = sorted((version["name"] for version in versions if version.get("served")), key=version_order)
     subresources = storage.get("subresources") or {}
     scale = subresources.get("scale")
     resource = APIResource(
@@ -283,11 +262,17 @@ def defined(raw: Raw) -> DefinedKind:
         is_custom=True,
         selectable=tuple((field["jsonPath"].removeprefix("."), "") for field in storage.get("selectableFields", ())),
         served=tuple(f"{group}/{name}" for name in served),
-        singular=names.get("singular", ""),
+        singular=names.get("singular") or None,
         list_kind=names.get("listKind", ""),
         short_names=tuple(names.get("shortNames", ())),
         categories=tuple(names.get("categories", ())),
-        scale_paths=_scale_paths(scale) if scale else None,
+        scale_paths=ScalePaths(
+            spec_replicas=_steps(scale["specReplicasPath"]),
+            status_replicas=_steps(scale["statusReplicasPath"]),
+            label_selector=_steps(scale.get("labelSelectorPath") or ""),
+        )
+        if scale
+        else None,
         columns={
             f"{group}/{version['name']}": tuple(version.get("additionalPrinterColumns", ())) for version in versions
         },
@@ -301,7 +286,7 @@ def defined(raw: Raw) -> DefinedKind:
     structurals = {
         f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"]) for version in versions
     }
-    return DefinedKind(resource, storage["schema"]["openAPIV3Schema"], structurals)
+    return resource, storage["schema"]["openAPIV3Schema"], structurals
 
 
 def unenforced_rules(raw: Raw) -> list[str]:
@@ -316,40 +301,26 @@ def unenforced_rules(raw: Raw) -> list[str]:
                 if rule.program is None:
                     found.append(f"{path}.x-kubernetes-validations[{number}].rule is not enforced: {rule.problem}")
             waiting += [(inner, f"{path}.properties[{name}]") for name, inner in node.properties.items()]
-            waiting += [(inner, f"{path}.{name}") for name, inner in _below(node)]
+            waiting += [
+                (inner, f"{path}.{name}")
+                for name, inner in (("additionalProperties", node.values), ("items", node.items))
+                if inner is not None
+            ]
     return found
-
-
-def _below(node: Structural) -> list[tuple[str, Structural]]:
-    pairs = (("additionalProperties", node.values), ("items", node.items))
-    return [(name, inner) for name, inner in pairs if inner is not None]
-
-
-def _scale_paths(scale: Raw) -> ScalePaths:
-    return ScalePaths(
-        spec_replicas=_steps(scale["specReplicasPath"]),
-        status_replicas=_steps(scale["statusReplicasPath"]),
-        label_selector=_steps(scale.get("labelSelectorPath") or ""),
-    )
 
 
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.removeprefix(".").split(".")) if path else ()
 
 
-def _rank(version: str) -> tuple[int, int, int, str]:
-    """Return the sort key of a version: v2 before v1, stable before betas, then alphas, then all others by name."""
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """Return the sort key of a version, best first (apimachinery, pkg/version CompareKubeAwareVersionStrings)."""
     match = _VERSION.fullmatch(version)
     if match is None:
-        return 0, 0, 0, version
-    return -1 - _STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), version
+        return (3, 0, 0, version)
+    major, stability, minor = match.groups()
+    return (_STABILITY[stability], -int(major), -int(minor or 0), version)
 
 
 def _condition(type_: str, status: str, reason: str, message: str) -> Raw:
     return {"type": type_, "status": status, "reason": reason, "message": message}
-
-
-def _is(conditions: object, type_: str) -> bool:
-    return isinstance(conditions, list | tuple) and any(
-        condition.get("type") == type_ and condition.get("status") == "True" for condition in conditions
-    )

@@ -12,6 +12,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.names import label_name_problem, subdomain_problem
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.validation.findings import (
     MAX_FINDINGS,
@@ -49,18 +50,16 @@ def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
     if not isinstance(spec, dict):
         yield required(".spec")
         return
-    names, group = _object(spec.get("names")), spec.get("group")
+    names, group = object_at(spec, "names"), spec.get("group")
     yield from _of_group(raw, group)
     yield from _of_names(raw, names, group)
     if spec.get("scope") not in ("Cluster", "Namespaced"):
-        if spec.get("scope"):
-            yield unsupported(".spec.scope", spec["scope"], ("Cluster", "Namespaced"))
-        else:
-            yield required(".spec.scope")
+        scopes = ("Cluster", "Namespaced")
+        yield unsupported(".spec.scope", spec["scope"], scopes) if spec.get("scope") else required(".spec.scope")
     if spec.get("preserveUnknownFields"):
         detail = "must be false in order to use defaults in the schema"
         yield invalid(".spec.preserveUnknownFields", True, detail)
-    strategy = _object(spec.get("conversion")).get("strategy", "None")
+    strategy = object_at(spec, "conversion").get("strategy", "None")
     if strategy not in ("None", "Webhook"):
         yield unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
     elif strategy == "Webhook" and len(_list(spec.get("versions"))) > 1:
@@ -79,7 +78,7 @@ def _of_group(raw: Raw, group: Any) -> Iterator[Finding]:
     elif "." not in group:
         yield invalid(".spec.group", group, "should be a domain with at least one dot")
     elif any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
-        annotations = _object(raw["metadata"].get("annotations"))
+        annotations = object_at(raw, "metadata", "annotations")
         if not annotations.get(APPROVED):
             detail = f'protected groups must have approval annotation "{APPROVED}"'
             see = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -131,23 +130,23 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
     for flag in ("served", "storage"):
         if not isinstance(version.get(flag, False), bool):
             yield invalid(f"{path}.{flag}", version[flag], "must be true or false")
-    schema = _object(version.get("schema")).get("openAPIV3Schema")
+    schema = value_at(version, "schema", "openAPIV3Schema")
     yield from find_schema_problems(schema, f"{path}.schema.openAPIV3Schema")
     columns = _list(version.get("additionalPrinterColumns"))[:_MOST_COLUMNS]
     for index, column in enumerate(columns):
         place = f"{path}.additionalPrinterColumns[{index}]"
         for field in ("jsonPath", "name", "type"):
-            if not _object(column).get(field):
+            if not value_at(column, field):
                 yield required(f"{place}.{field}")
-        type_ = _object(column).get("type")
+        type_ = value_at(column, "type")
         if type_ and type_ not in _COLUMN_TYPES:
             yield unsupported(f"{place}.type", type_, _COLUMN_TYPES)
     selectable = _list(version.get("selectableFields"))
     if len(selectable) > _MOST_SELECTABLE:
         yield invalid(f"{path}.selectableFields", len(selectable), f"must have at most {_MOST_SELECTABLE} items")
     for index, field in enumerate(selectable):
-        yield from _of_path(_object(field).get("jsonPath"), f"{path}.selectableFields[{index}].jsonPath", "")
-    scale = _object(version.get("subresources")).get("scale")
+        yield from _of_path(value_at(field, "jsonPath"), f"{path}.selectableFields[{index}].jsonPath", "")
+    scale = value_at(version, "subresources", "scale")
     if isinstance(scale, dict):
         yield from _of_scale(scale, f"{path}.subresources.scale")
 
@@ -170,27 +169,18 @@ def _of_path(value: Any, path: str, start: str) -> Iterator[Finding]:
 
 
 def _of_changes(spec: Raw, before: Raw) -> Iterator[Finding]:
-    names, old_names = _object(spec.get("names")), _object(before.get("names"))
-    for path, new, old in (
-        (".spec.group", spec.get("group"), before.get("group")),
-        (".spec.scope", spec.get("scope"), before.get("scope")),
-        (".spec.names.kind", names.get("kind"), old_names.get("kind")),
-        (".spec.names.plural", names.get("plural"), old_names.get("plural")),
-    ):
-        if new != old:
-            yield invalid(path, new, "field is immutable")
+    for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
+        new = value_at(spec, *path)
+        if new != value_at(before, *path):
+            yield invalid(f".spec.{'.'.join(path)}", new, "field is immutable")
 
 
 def check_stored_versions(spec: Raw, stored: list[str]) -> Iterator[Finding]:
     """Yield a finding for each version that objects may be stored in and that the definition no longer has."""
-    names = [version.get("name") for version in _list(spec.get("versions")) if isinstance(version, dict)]
+    names = [version.get("name") for version in objects_at(spec, "versions")]
     for index, version in enumerate(stored):
         if version not in names:
             yield not_found(f".status.storedVersions[{index}]", version, "must appear in spec.versions")
-
-
-def _object(value: Any) -> Raw:
-    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -15,13 +15,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from contextlib import suppress
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from podium.api.errors import PodiumError, escape
 from podium.store.journal_tables import Acknowledged, AcknowledgementFile, JournalTables
 from podium.store.revisions import Identities, JournalContent
 from podium.store.watch_log import WatchEvent
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 _APPLICATION_ID = 0x706F6469
@@ -35,6 +38,29 @@ class JournalError(PodiumError):
 
 class JournalInUseError(JournalError):
     """An error that reports a file used by another process."""
+
+
+def _guarded(
+    method: Callable[Concatenate[DurableJournal, Given], Result],
+) -> Callable[Concatenate[DurableJournal, Given], Result]:
+    """Let a disk failure make the journal unusable, since later writes would have an unknown base."""
+
+    @wraps(method)
+    def guarded(self: DurableJournal, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        if self._failed:
+            raise self._error("failed before; start again with what it holds")
+        try:
+            return method(self, *args, **kwargs)
+        except (sqlite3.Error, OSError) as error:
+            self._failed = True
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise JournalInUseError(self._placed("is in use: another process has it open")) from None
+            raise self._error(str(error)) from None
+        except UnicodeDecodeError:
+            self._failed = True
+            raise self._error("is damaged: it holds text that is none") from None
+
+    return guarded
 
 
 class DurableJournal:
@@ -52,30 +78,46 @@ class DurableJournal:
         # The last acknowledgement of the journal, if it was not closed.
         self._witness: Acknowledged | None = None
         self._check_path()
-        self._connection = self._guarded(lambda: sqlite3.connect(path, timeout=0, isolation_level=None))
+        self._connection = self._connected()
         self._acknowledgements: AcknowledgementFile | None = None
         self._tables = JournalTables(self._connection)
         try:
-            self._guarded(self._open)
+            self._open()
         except JournalError:
             self._let_go()
             raise
 
+    @_guarded
     def load(self) -> JournalContent:
         """Return the content of the file. Raises JournalError if it is not a prefix of the history."""
-        return self._guarded(self._load)
+        saved, digests = self._tables.load()
+        witness = self._witness
+        if witness is None or self._accepts_loss or digests.get(witness.version, witness.digest) == witness.digest:
+            return saved
+        raise sqlite3.DatabaseError(f"is damaged: version {witness.version} is not what was acknowledged")
 
+    @_guarded
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Write the events of one transaction, to be acknowledged by `sync`. Raises JournalError."""
-        self._guarded(lambda: self._append(events, identities))
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+        self._tables.append(events, identities)
 
+    @_guarded
     def sync(self) -> None:
         """Acknowledge the appended writes: they survive a crash from now on. Raises JournalError."""
-        self._guarded(self._commit)
+        if self._connection.in_transaction:
+            self._tables.commit()
+            if self._acknowledgements is not None:
+                self._acknowledgements.write(self._tables.last)
 
+    @_guarded
     def compact(self, keep: int) -> None:
         """Keep the last `keep` events and merge older ones into the state; acknowledge. Raises JournalError."""
-        self._guarded(lambda: self._compact(keep))
+        self.sync()
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._tables.compact(keep)
+        self._tables.commit()
 
     def close(self) -> None:
         """Acknowledge the appended writes, and close the file if it is open. Raises JournalError."""
@@ -83,24 +125,9 @@ class DurableJournal:
             return
         self._is_closed = True
         try:
-            self._guarded(self._finish)
+            self._finish()
         finally:
             self._let_go()
-
-    def _guarded(self, work: Callable[[], Result]) -> Result:
-        """Do the work; a disk failure makes the journal unusable, since later writes would have an unknown base."""
-        if self._failed:
-            raise self._error("failed before; start again with what it holds")
-        try:
-            return work()
-        except (sqlite3.Error, OSError) as error:
-            self._failed = True
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise JournalInUseError(self._placed("is in use: another process has it open")) from None
-            raise self._error(str(error)) from None
-        except UnicodeDecodeError:
-            self._failed = True
-            raise self._error("is damaged: it holds text that is none") from None
 
     def _error(self, problem: str) -> JournalError:
         return JournalError(self._placed(problem))
@@ -115,6 +142,15 @@ class DurableJournal:
         if os.path.isfile(self.path) and not os.path.getsize(self.path):
             raise self._error("is empty, and so no journal: remove it to begin a new one there")
 
+    @_guarded
+    def _connected(self) -> sqlite3.Connection:
+        """Open the file; a new one is accessible only to its owner, as are the files that SQLite adds beside it."""
+        # SQLite reports paths that cannot be opened.
+        with suppress(OSError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return sqlite3.connect(self.path, timeout=0, isolation_level=None)
+
+    @_guarded
     def _open(self) -> None:
         run = self._connection.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
@@ -135,15 +171,12 @@ class DurableJournal:
             run(f"PRAGMA user_version = {_FORMAT}")
         else:
             self._tables.read_state()
-        self._find_witness()
-        if not self._accepts_loss:
-            self._ask_witness()
-        self._begin()
-
-    def _find_witness(self) -> None:
         if os.path.exists(self._witness_path):
             self._acknowledgements = AcknowledgementFile(self._witness_path)
             self._witness = self._acknowledgements.read()
+        if not self._accepts_loss:
+            self._ask_witness()
+        self._begin()
 
     def _ask_witness(self) -> None:
         """Compare the content with the acknowledgement; raise sqlite3.DatabaseError if writes were, or may be, lost."""
@@ -175,36 +208,10 @@ class DurableJournal:
     def _pragma(self, name: str) -> Any:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
-    def _load(self) -> JournalContent:
-        saved, digests = self._tables.load()
-        witness = self._witness
-        if witness is None or self._accepts_loss or digests.get(witness.version, witness.digest) == witness.digest:
-            return saved
-        raise sqlite3.DatabaseError(f"is damaged: version {witness.version} is not what was acknowledged")
-
-    def _append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
-        if not self._connection.in_transaction:
-            self._connection.execute("BEGIN IMMEDIATE")
-        self._tables.append(events, identities)
-
-    def _commit(self) -> None:
-        if self._connection.in_transaction:
-            self._tables.commit()
-            self._acknowledge()
-
-    def _acknowledge(self) -> None:
-        if self._acknowledgements is not None:
-            self._acknowledgements.write(self._tables.last)
-
-    def _compact(self, keep: int) -> None:
-        self._commit()
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._tables.compact(keep)
-        self._tables.commit()
-
+    @_guarded
     def _finish(self) -> None:
         """Acknowledge the appended writes, and merge the write-ahead log into the file."""
-        self._commit()
+        self.sync()
         self._connection.execute("BEGIN IMMEDIATE")
         self._tables.mark(is_open=False)
         self._tables.commit()

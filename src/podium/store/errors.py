@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
@@ -98,31 +98,30 @@ def invalid(
     The path "" stands for the object itself.
     """
     field = path.removeprefix(".")
-    details = {
-        "name": _name(key),
-        "group": resource.group,
-        "kind": resource.kind,
-        "causes": [{"reason": cause, "message": problem, "field": field}],
-    }
-    place = f"{field}: " if field else ""
-    said = f"{_kind(resource)} {_quoted(key)} is invalid: {place}{problem}"
-    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {place}{problem}", details, said)
+    return _invalid(resource, key, [(cause, problem, field)], f"{field}: {problem}" if field else problem)
+
+
+def fixed(resource: APIResource, key: str, problem: str, path: str) -> StoreError:
+    """Return the refusal of an update that changes what cannot be changed at `path`."""
+    return invalid(resource, key, f"Forbidden: {problem}", path, "FieldValueForbidden")
 
 
 def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding]) -> StoreError:
     """Return the refusal of an invalid object with all findings, each with its field."""
-    details = {
-        "name": _name(key),
-        "group": resource.group,
-        "kind": resource.kind,
-        "causes": [
-            {"reason": finding.cause, "message": finding.message, "field": finding.path.removeprefix(".")}
-            for finding in findings
-        ],
-    }
+    causes = [(finding.cause, finding.message, finding.path.removeprefix(".")) for finding in findings]
     listed = ", ".join(str(finding).removeprefix(".") for finding in findings)
-    listed = f"[{listed}]" if len(findings) > 1 else listed
-    said = f"{_kind(resource)} {_quoted(key)} is invalid: {listed}"
+    return _invalid(resource, key, causes, f"[{listed}]" if len(findings) > 1 else listed)
+
+
+def _invalid(resource: APIResource, key: str, causes: Iterable[tuple[str, str, str]], listed: str) -> StoreError:
+    """Return the refusal with its causes, each a reason, a message and a field."""
+    details = {
+        **_about(resource, key),
+        "kind": resource.kind,
+        "causes": [{"reason": reason, "message": message, "field": field} for reason, message, field in causes],
+    }
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    said = f'{kind} "{_name(key)}" is invalid: {listed}'
     return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details, said)
 
 
@@ -179,15 +178,7 @@ def _about(resource: APIResource, key: str) -> dict[str, Any]:
 
 def _named(resource: APIResource, key: str) -> str:
     """Return the object as kube-apiserver names it in messages: `pods "web"`, `deployments.apps "web"`."""
-    return f"{resource.qualified} {_quoted(key)}"
-
-
-def _kind(resource: APIResource) -> str:
-    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-
-
-def _quoted(key: str) -> str:
-    return f'"{_name(key)}"'
+    return f'{resource.qualified} "{_name(key)}"'
 
 
 def _name(key: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.ownership.elements import KeyMissingError
 from podium.api.ownership.field_sets import EMPTY, FieldSet, difference, intersection, paths, union, with_named_fields
 from podium.api.ownership.merging import merged, without
@@ -32,6 +33,7 @@ from podium.store.managed_fields import (
     read_entries,
     with_entries,
 )
+from podium.store.stored import SET_BY_SERVER
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, RESIZED
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -39,20 +41,7 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KUBECTL = "kubectl"
-SERVER_FIELDS = frozenset(
-    (
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "name",
-        "namespace",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    )
-)
+SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace", "selfLink"))
 """The metadata fields that no manager owns."""
 
 _TYPE = ("apiVersion", "kind")
@@ -180,7 +169,7 @@ def _is_kubectls_own(
     live: Raw, shape: Shape, conflicts: Mapping[FieldManager, FieldSet], manager: FieldManager
 ) -> bool:
     """Return whether the only conflict is with kubectl's own client-side apply, unchanged since."""
-    text = live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
+    text = value_at(live, "metadata", "annotations", LAST_APPLIED)
     if manager.name != _KUBECTL or not isinstance(text, str):
         return False
     try:
@@ -226,7 +215,7 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     """Return the object without unowned fields and without fields that a request to this subresource does not write."""
     found = comparable(raw)
     if subresource in ("ephemeralcontainers", "resize"):
-        spec = _pod_part(_dict(found.get("spec")), subresource)
+        spec = _pod_part(object_at(found, "spec"), subresource)
         return {"spec": spec} if spec else {}
     if subresource == "status":
         return {"status": found["status"]} if "status" in found else {}
@@ -255,9 +244,9 @@ def owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
 def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> Raw:
     """Return the object with one part replaced."""
     if subresource == "ephemeralcontainers":
-        return {**raw, "spec": {**raw["spec"], EPHEMERAL: _dict(part.get("spec")).get(EPHEMERAL, [])}}
+        return {**raw, "spec": {**raw["spec"], EPHEMERAL: object_at(part, "spec").get(EPHEMERAL, [])}}
     if subresource == "resize":
-        return {**raw, "spec": _resized(raw["spec"], _dict(part.get("spec")))}
+        return {**raw, "spec": _resized(raw["spec"], object_at(part, "spec"))}
     kept = {name: value for name, value in raw.items() if name not in owned_part(raw, resource, subresource)}
     if subresource == "status":
         return {**kept, **part}
@@ -272,7 +261,7 @@ def _pod_part(spec: Raw, subresource: str) -> Raw:
     for field in CONTAINERS:
         if isinstance(spec.get(field), list):
             named = ("name", *RESIZED)
-            found[field] = [{name: item[name] for name in named if name in item} for item in map(_dict, spec[field])]
+            found[field] = [{name: item[name] for name in named if name in item} for item in objects_at(spec, field)]
     return found
 
 
@@ -284,10 +273,6 @@ def _resized(spec: Raw, part: Raw) -> Raw:
         if field in part:
             found[field] = [{**known.get(item.get("name"), {}), **item} for item in part[field]]
     return {**found, "resources": part["resources"]} if "resources" in part else found
-
-
-def _dict(value: Any) -> Raw:
-    return value if isinstance(value, dict) else {}
 
 
 _KEPT_SPECS = 1_024

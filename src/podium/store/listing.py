@@ -13,6 +13,7 @@ from typing import Any
 
 from podium.api.errors import InputError, shown
 from podium.api.meta import Raw
+from podium.api.nested import value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request, invalid_options, too_large
@@ -77,9 +78,7 @@ def _fields(stored: Stored) -> dict[str, str]:
 
 
 def _text(raw: Raw, path: str, default: str) -> str:
-    value: Any = raw
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = value_at(raw, *path.split("."))
     if isinstance(value, bool):
         return "true" if value else "false"
     return default if value is None else str(value)

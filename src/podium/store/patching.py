@@ -315,8 +315,11 @@ def _index(step: str, length: int) -> int:
 
 
 def _copied(value: Any) -> Any:
+    """Return a copy of a value. Raises ValueError for an integer that no object can hold."""
     if isinstance(value, dict):
         return {key: _copied(entry) for key, entry in value.items()}
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ValueError(f"{shown(value)} is not an integer of 64 bits")
     return [_copied(entry) for entry in value] if isinstance(value, list) else value
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,6 +18,8 @@ from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent, WatchLog
+
+Reading = TypeVar("Reading", bound=Kubernetes)
 
 # The alphabet of apimachinery's util/rand: without vowels, so that no words arise.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -126,22 +129,6 @@ class RevisionsState:
     identities: Identities
 
 
-class Transaction:
-    """Writes that are committed together (`Revisions.transaction`)."""
-
-    __slots__ = ("_begun", "_dry_run", "_revisions")
-
-    def __init__(self, revisions: Revisions, *, dry_run: bool) -> None:
-        self._revisions = revisions
-        self._dry_run = dry_run
-
-    def __enter__(self) -> None:
-        self._begun = self._revisions.begin()
-
-    def __exit__(self, type_: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._revisions.end(self._begun, keeps=error is None and not self._dry_run)
-
-
 class Revisions:
     """The objects of each kind by key, and the log of writes.
 
@@ -186,6 +173,11 @@ class Revisions:
             return []
         keys = self._keys[resource]
         return [objects[key] for key in keys.between(*keys.span(namespace))]
+
+    def typed(self, type_: type[Reading], namespace: str = "") -> list[Reading]:
+        """Return the readings of a kind's objects in a namespace (all for ""), by key."""
+        objects = (stored.object for stored in self.in_order(type_.__name__, namespace))
+        return [object_ for object_ in objects if isinstance(object_, type_)]
 
     def in_namespace(self, resource: str, namespace: str) -> list[Stored]:
         """Return the objects of a kind in a namespace, by key; none for "", which is no namespace."""
@@ -275,24 +267,16 @@ class Revisions:
             for kept in (self.objects, self._keys, self._changes):
                 kept.pop(resource, None)
 
-    def transaction(self, *, dry_run: bool = False) -> Transaction:
+    @contextmanager
+    def transaction(self, *, dry_run: bool = False) -> Iterator[None]:
         """Commit the writes within together; those of a dry run, or before an error, are undone."""
-        return Transaction(self, dry_run=dry_run)
-
-    def begin(self) -> tuple[int, tuple[int, int]]:
-        """Begin a transaction, possibly nested; return its savepoint."""
+        mark, identities, keeps = len(self._staged), self.identities.mark(), False
         self._depth += 1
-        return len(self._staged), self.identities.mark()
-
-    def end(self, begun: tuple[int, tuple[int, int]], *, keeps: bool) -> None:
-        """End the transaction that began there; keep its writes for the outermost transaction, or undo them."""
-        mark, identities = begun
         try:
-            if keeps and self._depth == 1:
+            yield
+            if not dry_run and self._depth == 1:
                 self._publish()
-        except BaseException:
-            keeps = False
-            raise
+            keeps = not dry_run
         finally:
             self._depth -= 1
             if not keeps:

@@ -8,19 +8,19 @@ from typing import Any, Literal
 from msgspec import convert
 from msgspec.structs import replace
 
-from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.left_behind import Wishes
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import key_of
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
-from podium.api.replacements import ForReplacement
 from podium.api.times import format_time, parse_time
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.defaults import KUBERNETES_ADDRESS
+from podium.store.admission.priorities import SYSTEM_CLASSES
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
 from podium.store.creations import DEFAULT_LIST_OPTIONS, WritableStore, with_topology
@@ -35,10 +35,11 @@ from podium.store.verbs.deletion import (
     as_terminating_namespace,
     check_deletable,
     check_preconditions,
+    preconditions_of,
     with_propagation,
 )
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
-from podium.store.verbs.readings import decoded, key_of, replaced, rereading, shared_spec_of, with_status
+from podium.store.verbs.readings import decoded, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 from podium.store.verbs.updates import JobRules, check_update
 from podium.store.version_conversion import as_stored, converted
@@ -118,7 +119,7 @@ class Store(WritableStore):
             self._definitions.check(resource, updated, previous.raw)
         elif resource.name == DEFINITION:
             return self._update_definition(previous, updated, object_)
-        check_update(previous, updated, object_, self._job_rules)
+        check_update(previous, updated, self._job_rules)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
@@ -178,8 +179,7 @@ class Store(WritableStore):
         seen = converted(stored.resource, stored.raw, api_version)
         result = patched(stored.resource, seen, patch, type_, subresource)
         result = as_stored(stored.resource, result, api_version)
-        metadata = result["metadata"]
-        check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
+        check_preconditions(stored, *preconditions_of(result["metadata"]))
         if subresource == "status":
             return self._replace_status(stored, result.get("status", _UNSAID))
         return self._replace(stored, complete(result))
@@ -232,16 +232,13 @@ class Store(WritableStore):
         resource_version: str = "",
         grace_seconds: int | None = None,
         component: str = "",
-        avoid_node: bool = False,
-        avoid_for: AvoidFor = AvoidFor(),  # noqa: B008 - an immutable value
-        for_replacement: ForReplacement = ForReplacement(),  # noqa: B008 - an immutable value
+        wishes: Wishes = Wishes(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
         """Delete a pod if its budgets allow it, and debit them (POST pods/eviction); return as `delete` does.
 
-        `component` is the component whose disruption cap counts, "" for none. `avoid_node` adds the pod's controller to
-        the avoid list of its node for the duration of `avoid_for`; `for_replacement` is recorded there, too. All of
-        that happens together or not at all; a dry run leaves no trace.
+        `component` is the component whose disruption cap counts, "" for none. The node's avoid list records the
+        `wishes`. All of that happens together or not at all; a dry run leaves no trace.
 
         Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is
         exhausted, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of
@@ -251,7 +248,6 @@ class Store(WritableStore):
             previous = self._expect("Pod", key, uid, resource_version)
             pod = _pod(previous)
             self._disruptions.grant(pod, component, now)
-            wishes = Wishes(avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=for_replacement)
             if wishes:
                 self._disruptions.leave_behind(pod, component, wishes, grace_seconds, now)
             return self.terminate(previous, with_disruption_target(previous.raw, pod, now), grace_seconds, now)
@@ -399,10 +395,10 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
 
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CLASSES = (
-    ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster."),
-    ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their node."),
-)
+_CLASSES = {
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster.",
+    "system-node-critical": "Used for system critical pods that must not be moved from their node.",
+}
 
 
 def create_initial_objects(store: Store, *, now: int) -> None:
@@ -420,12 +416,12 @@ def initial_objects() -> list[Raw]:
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
             "metadata": {"name": name},
-            "value": value,
+            "value": SYSTEM_CLASSES[name],
             "globalDefault": False,
             "description": description,
             "preemptionPolicy": "PreemptLowerPriority",
         }
-        for name, value, description in _CLASSES
+        for name, description in _CLASSES.items()
     ]
     service: Raw = {
         "apiVersion": "v1",

@@ -16,10 +16,10 @@ from podium.server.discovery import (
     group_list,
     resource_list,
     served_kinds,
-    version_order,
 )
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
+from podium.store.custom_kinds import version_order
 from tests.store.objects import Raw
 
 WIDGET = APIResource(

@@ -47,7 +47,7 @@ from podium.api.schemas.slips import slips
 from podium.api.schemas.structure import fits, fits_with_nulls
 from podium.api.validation import pods
 from podium.api.validation.findings import Findings, Place
-from podium.api.validation.objects import check_metadata, check_usable, refuse_metadata
+from podium.api.validation.objects import check_finalizers, check_metadata, check_usable, refuse_metadata
 
 _SORTS = 2_048
 _FRAMES = 256
@@ -628,6 +628,7 @@ def _read_metadata(text: bytes, has_node: bool) -> _Metadata | None:
     findings = Findings()
     place = Place(raw, findings)
     check_metadata(place, namespaced=True)
+    check_finalizers(place)
     pods.check_pod_annotations(place, Place({"nodeName": "any"} if has_node else {}, findings))
     if findings:
         return None

@@ -50,17 +50,17 @@ ConfigMapEnvSource: @1!:LocalObjectReference optional@2!:bool
 ConfigMapKeySelector~: @1!:LocalObjectReference key@2! optional@3!:bool
 ConfigMapNodeConfigSource: namespace@1! name@2! uid@3 resourceVersion@4 kubeletConfigKey@5!
 ConfigMapProjection: @1!:LocalObjectReference items@2:[KeyToPath] optional@4!:bool
-ConfigMapVolumeSource: @1!:LocalObjectReference items@2:[KeyToPath] defaultMode@3!:int optional@4!:bool
+ConfigMapVolumeSource: @1!:LocalObjectReference items@2:[KeyToPath] defaultMode@3!:int=420 optional@4!:bool
 Container: name@1! image@2 command@3:[str] args@4:[str] workingDir@5
   ports@6:[ContainerPort]#containerPort##containerPort,protocol envFrom@19:[EnvFromSource] env@7:[EnvVar]#name
-  resources@8:ResourceRequirements resizePolicy@23:[ContainerResizePolicy] restartPolicy@24!
+  resources@8:ResourceRequirements={} resizePolicy@23:[ContainerResizePolicy] restartPolicy@24!
   restartPolicyRules@25:[ContainerRestartRule] volumeMounts@9:[VolumeMount]#mountPath
   volumeDevices@21:[VolumeDevice]#devicePath livenessProbe@10!:Probe readinessProbe@11!:Probe startupProbe@22!:Probe
-  lifecycle@12!:Lifecycle terminationMessagePath@13 terminationMessagePolicy@20 imagePullPolicy@14
-  securityContext@15!:SecurityContext stdin@16:bool stdinOnce@17:bool tty@18:bool
+  lifecycle@12!:Lifecycle terminationMessagePath@13=/dev/termination-log terminationMessagePolicy@20=File
+  imagePullPolicy@14 securityContext@15!:SecurityContext stdin@16:bool stdinOnce@17:bool tty@18:bool
 ContainerExtendedResourceRequest: containerName@1! resourceName@2! requestName@3!
 ContainerImage: names@1:[str] sizeBytes@2:long
-ContainerPort: name@1 hostPort@2:int containerPort@3!:int protocol@4 hostIP@5
+ContainerPort: name@1 hostPort@2:int containerPort@3!:int protocol@4=TCP hostIP@5
 ContainerResizePolicy: resourceName@1! restartPolicy@2!
 ContainerResourceClaim: name@1! request@2
 ContainerRestartRule: action@1 exitCodes@2!:ContainerRestartRuleOnExitCodes
@@ -78,7 +78,7 @@ ContainerUser: linux@1!:LinuxContainerUser
 DaemonEndpoint: Port@1!:int
 DownwardAPIProjection: items@1:[DownwardAPIVolumeFile]
 DownwardAPIVolumeFile: path@1! fieldRef@2!:ObjectFieldSelector resourceFieldRef@3!:ResourceFieldSelector mode@4!:int
-DownwardAPIVolumeSource: items@1:[DownwardAPIVolumeFile] defaultMode@2!:int
+DownwardAPIVolumeSource: items@1:[DownwardAPIVolumeFile] defaultMode@2!:int=420
 EmptyDirVolumeSource: medium@1 sizeLimit@2!:quantity
 EndpointAddress~: ip@1! hostname@3 nodeName@4! targetRef@2!:ObjectReference
 EndpointPort~: name@1 port@2!:int protocol@3 appProtocol@4!
@@ -106,11 +106,11 @@ GRPCAction: port@1!:int service@2!
 GitRepoVolumeSource: repository@1! revision@2 directory@3
 GlusterfsPersistentVolumeSource: endpoints@1! path@2! readOnly@3:bool endpointsNamespace@4!
 GlusterfsVolumeSource: endpoints@1! path@2! readOnly@3:bool
-HTTPGetAction: path@1 port@2!:intOrString host@3 scheme@4 httpHeaders@5:[HTTPHeader]
+HTTPGetAction: path@1=/ port@2!:intOrString host@3 scheme@4=HTTP httpHeaders@5:[HTTPHeader]
 HTTPHeader: name@1! value@2!
 HostAlias: ip@1! hostnames@2:[str]
 HostIP: ip@1!
-HostPathVolumeSource: path@1! type@2!
+HostPathVolumeSource: path@1! type@2!=
 ISCSIPersistentVolumeSource: targetPortal@1! iqn@2! lun@3!:int iscsiInterface@4 fsType@5 readOnly@6:bool portals@7:[str]
   chapAuthDiscovery@8:bool chapAuthSession@11:bool secretRef@10!:SecretReference initiatorName@12!
 ISCSIVolumeSource: targetPortal@1! iqn@2! lun@3!:int iscsiInterface@4 fsType@5 readOnly@6:bool portals@7:[str]
@@ -159,13 +159,13 @@ NodeStatus: capacity@1:{quantity} allocatable@2:{quantity} phase@3 conditions@4:
 NodeSwapStatus: capacity@1!:long
 NodeSystemInfo: machineID@1! systemUUID@2! bootID@3! kernelVersion@4! osImage@5! containerRuntimeVersion@6!
   kubeletVersion@7! kubeProxyVersion@8! operatingSystem@9! architecture@10! swap@11!:NodeSwapStatus
-ObjectFieldSelector~: apiVersion@1 fieldPath@2!
+ObjectFieldSelector~: apiVersion@1=v1 fieldPath@2!
 ObjectReference~: kind@1 namespace@2 name@3 uid@4 apiVersion@5 resourceVersion@6 fieldPath@7
 kind PersistentVolume: spec@2:PersistentVolumeSpec status@3:PersistentVolumeStatus
 kind PersistentVolumeClaim: spec@2:PersistentVolumeClaimSpec status@3:PersistentVolumeClaimStatus
 PersistentVolumeClaimCondition: type@1! status@2! lastProbeTime@3:time lastTransitionTime@4:time reason@5 message@6
 PersistentVolumeClaimSpec: accessModes@1:[str] selector@4!:LabelSelector resources@2:VolumeResourceRequirements
-  volumeName@3 storageClassName@5! volumeMode@6! dataSource@7!:TypedLocalObjectReference
+  volumeName@3 storageClassName@5! volumeMode@6!=Filesystem dataSource@7!:TypedLocalObjectReference
   dataSourceRef@8!:TypedObjectReference volumeAttributesClassName@9!
 PersistentVolumeClaimStatus: phase@1 accessModes@2:[str] capacity@3:{quantity}
   conditions@4:[PersistentVolumeClaimCondition]#type allocatedResources@5:{quantity} allocatedResourceStatuses@7:{str}
@@ -183,7 +183,7 @@ PersistentVolumeSource: gcePersistentDisk@1!:GCEPersistentDiskVolumeSource
   scaleIO@19!:ScaleIOPersistentVolumeSource local@20!:LocalVolumeSource storageos@21!:StorageOSPersistentVolumeSource
   csi@22!:CSIPersistentVolumeSource
 PersistentVolumeSpec: capacity@1:{quantity} @2!:PersistentVolumeSource accessModes@3:[str] claimRef@4!:ObjectReference+
-  persistentVolumeReclaimPolicy@5 storageClassName@6 mountOptions@7:[str] volumeMode@8!
+  persistentVolumeReclaimPolicy@5=Retain storageClassName@6 mountOptions@7:[str] volumeMode@8!=Filesystem
   nodeAffinity@9!:VolumeNodeAffinity volumeAttributesClassName@10!
 PersistentVolumeStatus: phase@1 message@2 reason@3 lastPhaseTransitionTime@4!:time
 PhotonPersistentDiskVolumeSource: pdID@1! fsType@2
@@ -213,14 +213,14 @@ PodSecurityContext: seLinuxOptions@1!:SELinuxOptions windowsOptions@8!:WindowsSe
   sysctls@7:[Sysctl] fsGroupChangePolicy@9! seccompProfile@10!:SeccompProfile appArmorProfile@11!:AppArmorProfile
   seLinuxChangePolicy@13!
 PodSpec: volumes@1:[Volume]%retainKeys#name initContainers@20:[Container]#name containers@2:[Container]#name
-  ephemeralContainers@34:[EphemeralContainer]#name restartPolicy@3 terminationGracePeriodSeconds@4!:long=30
-  activeDeadlineSeconds@5!:long dnsPolicy@6 nodeSelector@7:{str}~ serviceAccountName@8 serviceAccount@9
+  ephemeralContainers@34:[EphemeralContainer]#name restartPolicy@3=Always terminationGracePeriodSeconds@4!:long=30
+  activeDeadlineSeconds@5!:long dnsPolicy@6=ClusterFirst nodeSelector@7:{str}~ serviceAccountName@8 serviceAccount@9
   automountServiceAccountToken@21!:bool nodeName@10 hostNetwork@11:bool hostPID@12:bool hostIPC@13:bool
-  shareProcessNamespace@27!:bool securityContext@14!:PodSecurityContext imagePullSecrets@15:[LocalObjectReference]#name
-  hostname@16 subdomain@17 affinity@18!:Affinity schedulerName@19=default-scheduler tolerations@22:[Toleration]
-  hostAliases@23:[HostAlias]#ip priorityClassName@24 priority@25!:int dnsConfig@26!:PodDNSConfig
-  readinessGates@28:[PodReadinessGate] runtimeClassName@29! enableServiceLinks@30!:bool preemptionPolicy@31!
-  overhead@32:{quantity}
+  shareProcessNamespace@27!:bool securityContext@14!:PodSecurityContext={}
+  imagePullSecrets@15:[LocalObjectReference]#name hostname@16 subdomain@17 affinity@18!:Affinity
+  schedulerName@19=default-scheduler tolerations@22:[Toleration] hostAliases@23:[HostAlias]#ip priorityClassName@24
+  priority@25!:int dnsConfig@26!:PodDNSConfig readinessGates@28:[PodReadinessGate] runtimeClassName@29!
+  enableServiceLinks@30!:bool preemptionPolicy@31! overhead@32:{quantity}
   topologySpreadConstraints@33:[TopologySpreadConstraint]#topologyKey##topologyKey,whenUnsatisfiable
   setHostnameAsFQDN@35!:bool os@36!:PodOS hostUsers@37!:bool schedulingGates@38:[PodSchedulingGate]#name
   resourceClaims@39:[PodResourceClaim]#name resources@40!:ResourceRequirements hostnameOverride@41!
@@ -237,10 +237,10 @@ PodTemplateSpec: metadata@1:ObjectMeta spec@2:PodSpec
 PortStatus: port@1!:int protocol@2! error@3!
 PortworxVolumeSource: volumeID@1! fsType@2 readOnly@3:bool
 PreferredSchedulingTerm: weight@1!:int preference@2!:NodeSelectorTerm
-Probe: @1!:ProbeHandler initialDelaySeconds@2:int timeoutSeconds@3:int periodSeconds@4:int successThreshold@5:int
-  failureThreshold@6:int terminationGracePeriodSeconds@7!:long
+Probe: @1!:ProbeHandler initialDelaySeconds@2:int timeoutSeconds@3:int=1 periodSeconds@4:int=10 successThreshold@5:int=1
+  failureThreshold@6:int=3 terminationGracePeriodSeconds@7!:long
 ProbeHandler: exec@1!:ExecAction httpGet@2!:HTTPGetAction tcpSocket@3!:TCPSocketAction grpc@4!:GRPCAction
-ProjectedVolumeSource: sources@1:[VolumeProjection] defaultMode@2!:int
+ProjectedVolumeSource: sources@1:[VolumeProjection] defaultMode@2!:int=420
 QuobyteVolumeSource: registry@1! volume@2! readOnly@3:bool user@4 group@5 tenant@6
 RBDPersistentVolumeSource: monitors@1:[str] image@2! fsType@3 pool@4 user@5 keyring@6 secretRef@7!:SecretReference
   readOnly@8:bool
@@ -249,7 +249,7 @@ RBDVolumeSource: monitors@1:[str] image@2! fsType@3 pool@4 user@5 keyring@6 secr
 kind RangeAllocation: range@2! data@3!:bytes
 kind ReplicationController: spec@2:ReplicationControllerSpec status@3:ReplicationControllerStatus
 ReplicationControllerCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
-ReplicationControllerSpec: replicas@1!:int minReadySeconds@4:int selector@2:{str}~ template@3!:PodTemplateSpec
+ReplicationControllerSpec: replicas@1!:int=1 minReadySeconds@4:int selector@2:{str}~ template@3!:PodTemplateSpec
 ReplicationControllerStatus: replicas@1!:int fullyLabeledReplicas@2:int readyReplicas@4:int availableReplicas@5:int
   observedGeneration@3:long conditions@6:[ReplicationControllerCondition]#type
 ResourceFieldSelector~: containerName@1 resource@2! divisor@3:quantity
@@ -267,12 +267,12 @@ ScaleIOVolumeSource: gateway@1! system@2! secretRef@3!:LocalObjectReference sslE
 ScopeSelector~: matchExpressions@1:[ScopedResourceSelectorRequirement]
 ScopedResourceSelectorRequirement: scopeName@1! operator@2! values@3:[str]
 SeccompProfile: type@1! localhostProfile@2!
-kind Secret: immutable@5!:bool data@2:{bytes} stringData@4:{str} type@3^
+kind Secret: immutable@5!:bool data@2:{bytes} stringData@4:{str} type@3^=Opaque
 SecretEnvSource: @1!:LocalObjectReference optional@2!:bool
 SecretKeySelector~: @1!:LocalObjectReference key@2! optional@3!:bool
 SecretProjection: @1!:LocalObjectReference items@2:[KeyToPath] optional@4!:bool
 SecretReference~: name@1 namespace@2
-SecretVolumeSource: secretName@1 items@2:[KeyToPath] defaultMode@3!:int optional@4!:bool
+SecretVolumeSource: secretName@1 items@2:[KeyToPath] defaultMode@3!:int=420 optional@4!:bool
 SecurityContext: capabilities@1!:Capabilities privileged@2!:bool seLinuxOptions@3!:SELinuxOptions
   windowsOptions@10!:WindowsSecurityContextOptions runAsUser@4!:long runAsGroup@8!:long runAsNonRoot@5!:bool
   readOnlyRootFilesystem@6!:bool allowPrivilegeEscalation@7!:bool procMount@9! seccompProfile@11!:SeccompProfile
@@ -280,11 +280,11 @@ SecurityContext: capabilities@1!:Capabilities privileged@2!:bool seLinuxOptions@
 kind Service: spec@2:ServiceSpec status@3:ServiceStatus
 kind ServiceAccount: secrets@2:[ObjectReference]#name imagePullSecrets@3:[LocalObjectReference]
   automountServiceAccountToken@4!:bool
-ServiceAccountTokenProjection: audience@1 expirationSeconds@2!:long path@3!
-ServicePort: name@1 protocol@2 appProtocol@6! port@3!:int targetPort@4:intOrString nodePort@5:int
-ServiceSpec: ports@1:[ServicePort]#port##port,protocol selector@2:{str}~ clusterIP@3 clusterIPs@18:[str] type@4
-  externalIPs@5:[str] sessionAffinity@7 loadBalancerIP@8 loadBalancerSourceRanges@9:[str] externalName@10
-  externalTrafficPolicy@11 healthCheckNodePort@12:int publishNotReadyAddresses@13:bool
+ServiceAccountTokenProjection: audience@1 expirationSeconds@2!:long=3600 path@3!
+ServicePort: name@1 protocol@2=TCP appProtocol@6! port@3!:int targetPort@4:intOrString nodePort@5:int
+ServiceSpec: ports@1:[ServicePort]#port##port,protocol selector@2:{str}~ clusterIP@3 clusterIPs@18:[str]
+  type@4=ClusterIP externalIPs@5:[str] sessionAffinity@7=None loadBalancerIP@8 loadBalancerSourceRanges@9:[str]
+  externalName@10 externalTrafficPolicy@11 healthCheckNodePort@12:int publishNotReadyAddresses@13:bool
   sessionAffinityConfig@14!:SessionAffinityConfig ipFamilies@19:[str] ipFamilyPolicy@17!
   allocateLoadBalancerNodePorts@20!:bool loadBalancerClass@21! internalTrafficPolicy@22! trafficDistribution@23!
 ServiceStatus: loadBalancer@1:LoadBalancerStatus conditions@2:[Condition]#type

@@ -70,42 +70,42 @@ APIServiceStatus: conditions:[APIServiceCondition]#type
 kind ControllerRevision: data@2:any revision@3!:long
 kind DaemonSet: spec@2:DaemonSetSpec status@3:DaemonSetStatus
 DaemonSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
-DaemonSetSpec: selector@1!:LabelSelector^ template@2!:PodTemplateSpec updateStrategy@3:DaemonSetUpdateStrategy
-  minReadySeconds@4:int revisionHistoryLimit@6!:int
+DaemonSetSpec: selector@1!:LabelSelector^ template@2!:PodTemplateSpec updateStrategy@3:DaemonSetUpdateStrategy={}
+  minReadySeconds@4:int revisionHistoryLimit@6!:int=10
 DaemonSetStatus: currentNumberScheduled@1!:int numberMisscheduled@2!:int desiredNumberScheduled@3!:int
   numberReady@4!:int observedGeneration@5:long updatedNumberScheduled@6:int numberAvailable@7:int
   numberUnavailable@8:int collisionCount@9!:int conditions@10:[DaemonSetCondition]#type
-DaemonSetUpdateStrategy: type@1 rollingUpdate@2!:RollingUpdateDaemonSet
+DaemonSetUpdateStrategy: type@1=RollingUpdate rollingUpdate@2!:RollingUpdateDaemonSet
 kind Deployment: spec@2:DeploymentSpec status@3:DeploymentStatus
 DeploymentCondition: type@1! status@2! lastUpdateTime@6:time lastTransitionTime@7:time reason@4 message@5
-DeploymentSpec: replicas@1!:int selector@2!:LabelSelector^ template@3!:PodTemplateSpec
-  strategy@4:DeploymentStrategy%retainKeys minReadySeconds@5:int revisionHistoryLimit@6!:int paused@7:bool
-  progressDeadlineSeconds@9!:int
+DeploymentSpec: replicas@1!:int=1 selector@2!:LabelSelector^ template@3!:PodTemplateSpec
+  strategy@4:DeploymentStrategy%retainKeys={} minReadySeconds@5:int revisionHistoryLimit@6!:int=10 paused@7:bool
+  progressDeadlineSeconds@9!:int=600
 DeploymentStatus: observedGeneration@1:long replicas@2:int updatedReplicas@3:int readyReplicas@7:int
   availableReplicas@4:int unavailableReplicas@5:int terminatingReplicas@9!:int conditions@6:[DeploymentCondition]#type
   collisionCount@8!:int
-DeploymentStrategy: type@1 rollingUpdate@2!:RollingUpdateDeployment
+DeploymentStrategy: type@1=RollingUpdate rollingUpdate@2!:RollingUpdateDeployment
 kind ReplicaSet: spec@2:ReplicaSetSpec status@3:ReplicaSetStatus
 ReplicaSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
-ReplicaSetSpec: replicas@1!:int minReadySeconds@4:int selector@2!:LabelSelector^ template@3:PodTemplateSpec
+ReplicaSetSpec: replicas@1!:int=1 minReadySeconds@4:int selector@2!:LabelSelector^ template@3:PodTemplateSpec
 ReplicaSetStatus: replicas@1!:int fullyLabeledReplicas@2:int readyReplicas@4:int availableReplicas@5:int
   terminatingReplicas@7!:int observedGeneration@3:long conditions@6:[ReplicaSetCondition]#type
-RollingUpdateDaemonSet: maxUnavailable@1!:intOrString maxSurge@2!:intOrString
-RollingUpdateDeployment: maxUnavailable@1!:intOrString maxSurge@2!:intOrString
-RollingUpdateStatefulSetStrategy: partition@1!:int maxUnavailable@2!:intOrString
+RollingUpdateDaemonSet: maxUnavailable@1!:intOrString=1 maxSurge@2!:intOrString=0
+RollingUpdateDeployment: maxUnavailable@1!:intOrString=25% maxSurge@2!:intOrString=25%
+RollingUpdateStatefulSetStrategy: partition@1!:int=0 maxUnavailable@2!:intOrString
 kind StatefulSet: spec@2:StatefulSetSpec status@3:StatefulSetStatus
 StatefulSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
 StatefulSetOrdinals: start@1!:int
-StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted@1 whenScaled@2
-StatefulSetSpec: replicas@1!:int selector@2!:LabelSelector^ template@3!:PodTemplateSpec
-  volumeClaimTemplates@4:[PersistentVolumeClaim]^ serviceName@5!^ podManagementPolicy@6^
-  updateStrategy@7:StatefulSetUpdateStrategy revisionHistoryLimit@8!:int minReadySeconds@9:int
-  persistentVolumeClaimRetentionPolicy@10!:StatefulSetPersistentVolumeClaimRetentionPolicy
+StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted@1=Retain whenScaled@2=Retain
+StatefulSetSpec: replicas@1!:int=1 selector@2!:LabelSelector^ template@3!:PodTemplateSpec
+  volumeClaimTemplates@4:[PersistentVolumeClaim]^ serviceName@5!^ podManagementPolicy@6^=OrderedReady
+  updateStrategy@7:StatefulSetUpdateStrategy={} revisionHistoryLimit@8!:int=10 minReadySeconds@9:int
+  persistentVolumeClaimRetentionPolicy@10!:StatefulSetPersistentVolumeClaimRetentionPolicy={}
   ordinals@11!:StatefulSetOrdinals
 StatefulSetStatus: observedGeneration@1:long replicas@2!:int readyReplicas@3:int currentReplicas@4:int
   updatedReplicas@5:int currentRevision@6 updateRevision@7 collisionCount@9!:int
   conditions@10:[StatefulSetCondition]#type availableReplicas@11!:int
-StatefulSetUpdateStrategy: type@1 rollingUpdate@2!:RollingUpdateStatefulSetStrategy
+StatefulSetUpdateStrategy: type@1=RollingUpdate rollingUpdate@2!:RollingUpdateStatefulSetStrategy
 [authorization.k8s.io/v1]
 FieldSelectorAttributes: rawSelector@1 requirements@2:[FieldSelectorRequirement]
 LabelSelectorAttributes: rawSelector@1 requirements@2:[LabelSelectorRequirement]
@@ -136,7 +136,7 @@ HPAScalingRules: stabilizationWindowSeconds@3!:int selectPolicy@1! policies@2:[H
 kind HorizontalPodAutoscaler: spec@2:HorizontalPodAutoscalerSpec status@3:HorizontalPodAutoscalerStatus
 HorizontalPodAutoscalerBehavior: scaleUp@1!:HPAScalingRules scaleDown@2!:HPAScalingRules
 HorizontalPodAutoscalerCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5 observedGeneration:long
-HorizontalPodAutoscalerSpec: scaleTargetRef@1!:CrossVersionObjectReference minReplicas@2!:int maxReplicas@3!:int
+HorizontalPodAutoscalerSpec: scaleTargetRef@1!:CrossVersionObjectReference minReplicas@2!:int=1 maxReplicas@3!:int
   metrics@4:[MetricSpec] behavior@5!:HorizontalPodAutoscalerBehavior
 HorizontalPodAutoscalerStatus: observedGeneration@1!:long lastScaleTime@2!:time currentReplicas@3:int
   desiredReplicas@4!:int currentMetrics@5:[MetricStatus] conditions@6:[HorizontalPodAutoscalerCondition]#type
@@ -156,8 +156,8 @@ ResourceMetricSource: name@1! target@2!:MetricTarget
 ResourceMetricStatus: name@1! current@2!:MetricValueStatus
 [batch/v1]
 kind CronJob: spec@2:CronJobSpec status@3:CronJobStatus
-CronJobSpec: schedule@1! timeZone@8! startingDeadlineSeconds@2!:long concurrencyPolicy@3 suspend@4!:bool
-  jobTemplate@5!:JobTemplateSpec successfulJobsHistoryLimit@6!:int failedJobsHistoryLimit@7!:int
+CronJobSpec: schedule@1! timeZone@8! startingDeadlineSeconds@2!:long concurrencyPolicy@3=Allow suspend@4!:bool=false
+  jobTemplate@5!:JobTemplateSpec successfulJobsHistoryLimit@6!:int=3 failedJobsHistoryLimit@7!:int=1
 CronJobStatus: active@1:[ObjectReference] lastScheduleTime@4!:time lastSuccessfulTime@5!:time
 kind Job: spec@2:JobSpec status@3:JobStatus
 JobCondition: type@1! status@2! lastProbeTime@3:time lastTransitionTime@4:time reason@5 message@6
@@ -192,7 +192,7 @@ Endpoint: addresses@1:[str]# conditions@2:EndpointConditions hostname@3! targetR
   deprecatedTopology@5:{str} nodeName@6! zone@7! hints@8!:EndpointHints
 EndpointConditions: ready@1!:bool serving@2!:bool terminating@3!:bool
 EndpointHints: forZones@1:[ForZone] forNodes@2:[ForNode]
-EndpointPort~: name@1! protocol@2! port@3!:int appProtocol@4!
+EndpointPort~: name@1!= protocol@2!=TCP port@3!:int appProtocol@4!
 kind EndpointSlice: addressType@4!^ endpoints@2:[Endpoint] ports@3:[EndpointPort]
 ForNode: name@1!
 ForZone: name@1!
@@ -245,7 +245,7 @@ kind NetworkPolicy: spec@2:NetworkPolicySpec
 NetworkPolicyEgressRule: ports@1:[NetworkPolicyPort] to@2:[NetworkPolicyPeer]
 NetworkPolicyIngressRule: ports@1:[NetworkPolicyPort] from@2:[NetworkPolicyPeer]
 NetworkPolicyPeer: podSelector@1!:LabelSelector namespaceSelector@2!:LabelSelector ipBlock@3!:IPBlock
-NetworkPolicyPort: protocol@1! port@2!:intOrString endPort@3!:int
+NetworkPolicyPort: protocol@1!=TCP port@2!:intOrString endPort@3!:int
 NetworkPolicySpec: podSelector@1!:LabelSelector ingress@2:[NetworkPolicyIngressRule] egress@3:[NetworkPolicyEgressRule]
   policyTypes@4:[str]
 ParentReference: group@1 resource@2 namespace@3 name@4
@@ -273,7 +273,7 @@ kind ClusterRoleBinding: subjects@2:[Subject] roleRef@3!:RoleRef^
 PolicyRule: verbs@1:[str] apiGroups@2:[str] resources@3:[str] resourceNames@4:[str] nonResourceURLs@5:[str]
 kind Role: rules@2:[PolicyRule]
 kind RoleBinding: subjects@2:[Subject] roleRef@3!:RoleRef^
-RoleRef~: apiGroup@1! kind@2! name@3!
+RoleRef~: apiGroup@1!=rbac.authorization.k8s.io kind@2! name@3!
 Subject~: kind@1! apiGroup@2 name@3! namespace@4
 [resource.k8s.io/v1]
 AllocatedDeviceStatus: driver@1! pool@2! device@3! shareID@7! conditions@4:[Condition]##type data@5!:any
@@ -333,7 +333,7 @@ DeviceTaintRuleSpec: deviceSelector:DeviceTaintSelector taint:DeviceTaint
 DeviceTaintRuleStatus: conditions:[Condition]#type
 DeviceTaintSelector: driver pool device
 [scheduling.k8s.io/v1]
-kind PriorityClass: value@2!:int globalDefault@3:bool description@4 preemptionPolicy@5!
+kind PriorityClass: value@2!:int globalDefault@3:bool description@4 preemptionPolicy@5!=PreemptLowerPriority
 [scheduling.k8s.io/v1alpha2]
 BasicSchedulingPolicy:
 GangSchedulingPolicy: minCount@1!:int
@@ -369,8 +369,8 @@ CSINodeDriver: name@1! nodeID@2! topologyKeys@3:[str] allocatable@4!:VolumeNodeR
 CSINodeSpec: drivers@1:[CSINodeDriver]#name
 kind CSIStorageCapacity: nodeTopology@2!:LabelSelector storageClassName@3! capacity@4!:quantity
   maximumVolumeSize@5!:quantity
-kind StorageClass: provisioner@2!^ parameters@3:{str}^ reclaimPolicy@4!^ mountOptions@5:[str]
-  allowVolumeExpansion@6!:bool volumeBindingMode@7!^ allowedTopologies@8:[TopologySelectorTerm]
+kind StorageClass: provisioner@2!^ parameters@3:{str}^ reclaimPolicy@4!^=Delete mountOptions@5:[str]
+  allowVolumeExpansion@6!:bool volumeBindingMode@7!^=Immediate allowedTopologies@8:[TopologySelectorTerm]
 TokenRequest: audience@1! expirationSeconds@2!:long
 kind VolumeAttachment: spec@2!:VolumeAttachmentSpec status@3:VolumeAttachmentStatus
 VolumeAttachmentSource: persistentVolumeName@1! inlineVolumeSpec@2!:PersistentVolumeSpec

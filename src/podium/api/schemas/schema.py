@@ -17,7 +17,7 @@ are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantit
     ^         the field of the object or its spec cannot be changed by updates
     ~ or +    server-side apply owns the map or object as a whole, or its fields, unlike others of the type
     %name     a patch strategy of strategic merge patch: replace, retainKeys
-    =value    a default of the API server that the store also sets
+    =value    a default of the API server; nothing after `=` is "", and {} an empty object
     #name     strategic merge patch merges the list by that field of its items; without a name, as a set
     ##names   the same for server-side apply, if it differs; `-` for an atomic list
 
@@ -48,7 +48,7 @@ _OBJECT = ("apiVersion", "kind", "metadata@1:ObjectMeta")
 _TYPE = re.compile(r"(kind )?(\w+)(~?):(.*)")
 _FIELD = re.compile(
     r"(?P<name>\w*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
-    r"(%(?P<strategy>\w+))?(=(?P<default>[^#]+))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
+    r"(%(?P<strategy>\w+))?(=(?P<default>[^#]*))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
 )
 
 
@@ -225,7 +225,11 @@ def _field(text: str, api_version: str) -> tuple[str, Field]:
 
 
 def _default(written: str | None, type_: Type) -> Any:
-    return int(written) if written and type_ in (Leaf("int"), Leaf("long")) else written
+    if not isinstance(type_, Leaf):
+        return None if written is None else {}
+    if written and (type_.type in ("int", "long") or (type_.type == "intOrString" and written.isdigit())):
+        return int(written)
+    return written == "true" if written and type_.type == "bool" else written
 
 
 def _type(written: str, api_version: str) -> Type:

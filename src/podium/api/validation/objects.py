@@ -61,7 +61,7 @@ Node: spec status
 NodeSpec: @taints taints podCIDRs:cidr @pod_addresses
 NodeStatus: capacity:amounts* allocatable:amounts*
 ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @annotations ownerReferences @controllers
-  finalizers:key @finalizers
+  finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
 RuntimeClass: handler!:label overhead scheduling
@@ -100,14 +100,17 @@ def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     findings = Findings()
     place = Place(raw, findings)
     namespaced = SERVED_KINDS[group, name].namespaced if type_ else bool(custom)
-    check_metadata(place.child_or_empty("metadata"), namespaced, name_rule(group, name))
+    metadata = place.child_or_empty("metadata")
+    check_metadata(metadata, namespaced, name_rule(group, name))
+    if (group, name) in SERVED_KINDS:
+        check_finalizers(metadata)
     if type_:
         check_type(place, type_)
     return tuple(dict.fromkeys(findings))
 
 
 def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem) -> None:
-    """Check the name by its rule, the namespace, labels, annotations, owners and finalizers."""
+    """Check the name by its rule, the namespace, labels, annotations and owners, and the syntax of finalizers."""
     name, namespace = metadata.text("name"), metadata.text("namespace")
     if name:
         metadata.check("name", rule(name))
@@ -118,6 +121,18 @@ def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str 
     elif namespace:
         metadata.forbidden("namespace", "not allowed on this type")
     check_type(metadata, "ObjectMeta")
+
+
+def is_unqualified_finalizer(finalizer: str) -> bool:
+    """Return whether a finalizer has no domain and is none of Kubernetes' own."""
+    return "/" not in finalizer and finalizer not in _FINALIZERS
+
+
+def check_finalizers(metadata: Place) -> None:
+    """Check that finalizers are qualified; objects of custom kinds may have others."""
+    for text in metadata.texts("finalizers"):
+        if is_unqualified_finalizer(text.value):
+            text.invalid("", text.value, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 def validate(value: Kubernetes, raw: Raw) -> None:
@@ -177,13 +192,6 @@ def _controllers(metadata: Place) -> None:
     if len(controllers) > 1:
         detail = "Only one reference can have Controller set to true"
         metadata.invalid("ownerReferences", ", ".join(controllers[:2]), detail)
-
-
-@check
-def _finalizers(metadata: Place) -> None:
-    for text in metadata.texts("finalizers"):
-        if "/" not in text.value and text.value not in _FINALIZERS:
-            text.invalid("", text.value, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 @check

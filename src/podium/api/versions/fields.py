@@ -21,6 +21,7 @@ Known = TypeVar("Known", bound=Kubernetes)
 # By kind and gate, the fields that are dropped while the gate is off; `*` stands for each item of a list or map. A
 # number is the first minor version that drops them; before, they stay by mistake.
 _TABLE = """
+Job JobManagedBy spec.managedBy
 Node NodeDeclaredFeatures status.declaredFeatures
 PersistentVolume VolumeAttributesClass spec.volumeAttributesClassName
 PersistentVolumeClaim VolumeAttributesClass spec.volumeAttributesClassName status.currentVolumeAttributesClassName
@@ -36,6 +37,7 @@ Pod InPlacePodVerticalScaling spec.containers.*.resizePolicy spec.initContainers
 Pod InPlacePodVerticalScaling status.containerStatuses.*.resources status.containerStatuses.*.allocatedResources
 Pod InPlacePodVerticalScaling status.initContainerStatuses.*.resources status.initContainerStatuses.*.allocatedResources
 Pod PodLevelResources spec.resources
+Pod SupplementalGroupsPolicy spec.securityContext.supplementalGroupsPolicy
 Pod UserNamespacesSupport spec.hostUsers
 DeviceClass DRAExtendedResource spec.extendedResourceName
 ResourceSlice DRAConsumableCapacity spec.devices.*.allowMultipleAllocations spec.devices.*.capacity.*.requestPolicy
@@ -97,12 +99,12 @@ def gates_of_fields() -> frozenset[str]:
 @cache
 def dropped_paths(kind: str, release: Release) -> tuple[Path, ...]:
     """Return the paths of the fields of a kind that the version drops."""
-    of, prefix = _TEMPLATES.get(kind, (kind, ""))
+    of, prefix = _TEMPLATES.get(kind, ("", ""))
     found = []
     for row_kind, gate, since, *paths in _rows():
-        if row_kind == of and release.minor >= int(since) and not release.enabled(gate):
-            found += [path for path in paths if not prefix or path.startswith("spec.")]
-    return tuple(tuple(f"{prefix}{path}".split(".")) for path in found)
+        if row_kind in (kind, of) and release.minor >= int(since) and not release.enabled(gate):
+            found += paths if row_kind == kind else [prefix + path for path in paths if path.startswith("spec.")]
+    return tuple(tuple(path.split(".")) for path in found)
 
 
 def as_kept(raw: Raw, kind: str, release: Release) -> Raw:

@@ -30,11 +30,9 @@ class Gate(StrEnum):
     NOMINATION_FOR_EXPECTATION = "NominatedNodeNameForExpectation"
     POP_FROM_BACKOFF = "SchedulerPopFromBackoffQ"
     QUEUEING_HINTS = "SchedulerQueueingHints"
-    JOB_MANAGED_BY = "JobManagedBy"
     MUTABLE_JOB_DIRECTIVES = "MutableSchedulingDirectivesForSuspendedJobs"
     MUTABLE_JOB_RESOURCES = "MutablePodResourcesForSuspendedJobs"
     SPREAD_KEYS_MERGED = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
-    SUPPLEMENTAL_GROUPS_POLICY = "SupplementalGroupsPolicy"
     TERMINATING_REPLICAS = "DeploymentReplicaSetTerminatingReplicas"
     TOPOLOGY_LABELS = "PodTopologyLabelsAdmission"
 

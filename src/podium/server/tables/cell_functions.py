@@ -12,6 +12,7 @@ import msgspec
 
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
 from podium.server.tables.cells import (
     NONE,
@@ -20,7 +21,6 @@ from podium.server.tables.cells import (
     access_modes,
     condition,
     count,
-    entries,
     human_duration,
     label_selector,
     labels,
@@ -31,10 +31,8 @@ from podium.server.tables.cells import (
     text,
     texts,
     time_at,
-    value,
 )
 
-_SECOND = 10**9
 _LIMITS = "limits."
 _ROLE_PREFIX, _ROLE = "node-role.kubernetes.io/", "kubernetes.io/role"
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -55,7 +53,7 @@ def _pair(raw: Any, first: str, second: str) -> str:
 
 
 def _subjects(raw: Raw, now: int, kind: str) -> str:
-    found = [one for one in entries(raw, "subjects") if one.get("kind") == kind]
+    found = [one for one in objects_at(raw, "subjects") if one.get("kind") == kind]
     return ", ".join(
         _pair(one, "namespace", "name") if kind == "ServiceAccount" else text(one, "name") for one in found
     )
@@ -63,28 +61,23 @@ def _subjects(raw: Raw, now: int, kind: str) -> str:
 
 def _quota_usage(raw: Raw, now: int, which: str) -> str:
     """Return the used and the allowed amount of each resource: of the limits, or of all others."""
-    hard, used = value(raw, "status", "hard"), value(raw, "status", "used")
+    hard, used = object_at(raw, "status", "hard"), object_at(raw, "status", "used")
     return ", ".join(
-        f"{resource}: {shown(used.get(resource, 0) if isinstance(used, dict) else 0)}/{shown(most)}"
-        for resource, most in sorted(hard.items() if isinstance(hard, dict) else ())
+        f"{resource}: {shown(used.get(resource, 0))}/{shown(most)}"
+        for resource, most in sorted(hard.items())
         if resource.startswith(_LIMITS) is (which == "limits")
     )
 
 
-def _requested_duration(raw: Raw, now: int) -> str:
-    seconds = value(raw, "spec", "expirationSeconds")
-    return human_duration(seconds * _SECOND) if type(seconds) is int else NONE
-
-
 def _request_condition(raw: Raw, now: int) -> str:
-    found = {text(one, "type") for one in entries(raw, "status", "conditions")}
+    found = {text(one, "type") for one in objects_at(raw, "status", "conditions")}
     status = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
     issued = ",Issued" if text(raw, "status", "certificate") else ""
     return f"{status}{',Failed' if 'Failed' in found else ''}{issued}"
 
 
 def _availability(raw: Raw, now: int) -> str:
-    conditions = entries(raw, "status", "conditions")
+    conditions = objects_at(raw, "status", "conditions")
     available = next((one for one in conditions if one.get("type") == "Available"), {"status": "Unknown"})
     status, reason = text(available, "status"), text(available, "reason")
     return f"{status} ({reason})" if reason and status not in ("True", "Unknown") else status
@@ -115,14 +108,14 @@ def _policy_caps(raw: Raw, now: int) -> str:
         ",".join(
             f"{text(cap, 'component', default='*')}={text(cap, 'max')}"
             + (" per namespace" if text(cap, "per") == "Namespace" else "")
-            for cap in entries(raw, "spec", "caps")
+            for cap in objects_at(raw, "spec", "caps")
         )
         or NONE
     )
 
 
 def _policy_priorities(raw: Raw, now: int) -> str:
-    found: Any = value(raw, "spec", "priorities")
+    found: Any = value_at(raw, "spec", "priorities")
     given = found.split(">") if isinstance(found, str) else found if isinstance(found, list) else []
     return ">".join(shown(one).strip() for one in given) or NONE
 
@@ -144,7 +137,7 @@ def _external_addresses(raw: Raw, now: int) -> str:
 
 
 def _load_balancer(raw: Raw) -> list[str]:
-    ingress = entries(raw, "status", "loadBalancer", "ingress")
+    ingress = objects_at(raw, "status", "loadBalancer", "ingress")
     return sorted({text(one, "ip") or text(one, "hostname") for one in ingress} - {""})
 
 
@@ -155,31 +148,22 @@ def _service_port(port: Raw) -> str:
 
 def _endpoints(raw: Raw, now: int) -> str:
     found: list[str] = []
-    for subset in entries(raw, "subsets"):
-        ips = [text(address, "ip") for address in entries(subset, "addresses")]
-        ports = [number(port, "port") for port in entries(subset, "ports")]
+    for subset in objects_at(raw, "subsets"):
+        ips = [text(address, "ip") for address in objects_at(subset, "addresses")]
+        ports = [number(port, "port") for port in objects_at(subset, "ports")]
         found += [f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}" for port in ports for ip in ips] if ports else ips
     return some(found) or NONE
 
 
-def _slice_addresses(raw: Raw, now: int) -> str:
-    found = [address for endpoint in entries(raw, "endpoints") for address in texts(endpoint, "addresses")]
-    return some(found) or UNSET
-
-
-def _slice_ports(raw: Raw, now: int) -> str:
-    return some([text(port, "port") or text(port, "name", default="*") for port in entries(raw, "ports")]) or UNSET
-
-
 def _ingress_hosts(raw: Raw, now: int) -> str:
-    rules = entries(raw, "spec", "rules")
+    rules = objects_at(raw, "spec", "rules")
     hosts = [host for host in (text(rule, "host") for rule in rules[:3]) if host]
     more = f" + {len(rules) - 3} more..." if len(rules) > 3 and hosts else ""
     return f"{','.join(hosts)}{more}" or "*"
 
 
 def _ingress_parameters(raw: Raw, now: int) -> str:
-    parameters = value(raw, "spec", "parameters")
+    parameters = value_at(raw, "spec", "parameters")
     if not isinstance(parameters, dict):
         return NONE
     group = text(parameters, "apiGroup")
@@ -192,40 +176,35 @@ def _ingress_parameters(raw: Raw, now: int) -> str:
 def _node_status(raw: Raw, now: int) -> str:
     ready = condition(raw, "Ready")
     status = "Unknown" if not ready else "Ready" if ready == "True" else "NotReady"
-    return f"{status},SchedulingDisabled" if value(raw, "spec", "unschedulable") is True else status
+    return f"{status},SchedulingDisabled" if value_at(raw, "spec", "unschedulable") is True else status
 
 
 def _node_roles(raw: Raw, now: int) -> str:
-    found = value(raw, "metadata", "labels")
-    given = found if isinstance(found, dict) else {}
+    given = object_at(raw, "metadata", "labels")
     named = {key.removeprefix(_ROLE_PREFIX) for key in given if key.startswith(_ROLE_PREFIX)}
     return ",".join(sorted({*named, text(given, _ROLE)} - {""})) or NONE
 
 
 def _node_address(raw: Raw, now: int, type_: str) -> str:
-    return next((text(one, "address") for one in entries(raw, "status", "addresses") if one.get("type") == type_), NONE)
+    return next(
+        (text(one, "address") for one in objects_at(raw, "status", "addresses") if one.get("type") == type_), NONE
+    )
 
 
 def _claim_state(raw: Raw, now: int) -> str:
-    is_deleted = bool(value(raw, "metadata", "deletionTimestamp"))
-    is_allocated = value(raw, "status", "allocation") is not None
+    is_deleted = bool(value_at(raw, "metadata", "deletionTimestamp"))
+    is_allocated = value_at(raw, "status", "allocation") is not None
     states = {
         "deleted": is_deleted,
         "pending": not is_allocated and not is_deleted,
         "allocated": is_allocated,
-        "reserved": is_allocated and bool(entries(raw, "status", "reservedFor")),
+        "reserved": is_allocated and bool(objects_at(raw, "status", "reservedFor")),
     }
     return ",".join(state for state, holds in states.items() if holds)
 
 
-def _token_requests(raw: Raw, now: int) -> str:
-    if value(raw, "spec", "tokenRequests") is None:
-        return UNSET
-    return ",".join(text(request, "audience") for request in entries(raw, "spec", "tokenRequests"))
-
-
 def _class_name(raw: Raw, now: int) -> str:
-    annotations = value(raw, "metadata", "annotations")
+    annotations = value_at(raw, "metadata", "annotations")
     is_default = any(text(annotations, annotation) == "true" for annotation in _DEFAULT_ANNOTATIONS)
     return f"{text(raw, 'metadata', 'name')}{' (default)' if is_default else ''}"
 
@@ -239,7 +218,7 @@ def _autoscaler_targets(raw: Raw, now: int) -> str:
     if wanted:
         current = text(raw, "status", "currentCPUUtilizationPercentage")
         return f"cpu: {f'{current}%' if current else '<unknown>'}/{wanted}%"
-    metrics, measured = entries(raw, "spec", "metrics"), entries(raw, "status", "currentMetrics")
+    metrics, measured = objects_at(raw, "spec", "metrics"), objects_at(raw, "status", "currentMetrics")
     found = [_target(metric, measured[index] if index < len(measured) else {}) for index, metric in enumerate(metrics)]
     listed = ", ".join(found[:2])
     return (f"{listed} + {len(found) - 2} more..." if len(found) > 2 else listed) or NONE
@@ -248,10 +227,10 @@ def _autoscaler_targets(raw: Raw, now: int) -> str:
 def _target(metric: Raw, measured: Raw) -> str:
     type_ = text(metric, "type")
     part = f"{type_[:1].lower()}{type_[1:]}"
-    wanted, current = value(metric, part, "target"), value(measured, part, "current")
+    wanted, current = value_at(metric, part, "target"), value_at(measured, part, "current")
     label = f"{text(metric, part, 'name')}: " if part in ("resource", "containerResource") else ""
     for field, unit in (("averageValue", ""), ("averageUtilization", "%"), ("value", "")):
-        if value(wanted, field) is not None:
+        if value_at(wanted, field) is not None:
             found = text(current, field)
             return f"{label}{f'{found}{unit}' if found else '<unknown>'}/{text(wanted, field)}{unit}"
     return f"{label}<unknown>/<auto>"
@@ -259,13 +238,13 @@ def _target(metric: Raw, measured: Raw) -> str:
 
 def _job_status(raw: Raw, now: int) -> str:
     held = [type_ for type_ in (*_ENDED, *_HELD_UP) if condition(raw, type_) == "True"]
-    if value(raw, "metadata", "deletionTimestamp") and (not held or held[0] in _HELD_UP):
+    if value_at(raw, "metadata", "deletionTimestamp") and (not held or held[0] in _HELD_UP):
         return "Terminating"
     return held[0] if held else "Running"
 
 
 def _job_completions(raw: Raw, now: int) -> str:
-    succeeded, wanted = number(raw, "status", "succeeded"), value(raw, "spec", "completions")
+    succeeded, wanted = number(raw, "status", "succeeded"), value_at(raw, "spec", "completions")
     if wanted is not None:
         return f"{succeeded}/{wanted}"
     parallelism = number(raw, "spec", "parallelism")
@@ -277,13 +256,8 @@ def _job_duration(raw: Raw, now: int) -> str:
     return "" if start is None else human_duration((now if end is None else end) - start)
 
 
-def _suspension(raw: Raw, now: int) -> str:
-    suspend = value(raw, "spec", "suspend")
-    return UNSET if suspend is None else "True" if suspend else "False"
-
-
 def _controller(raw: Raw, now: int) -> str:
-    for owner in entries(raw, "metadata", "ownerReferences"):
+    for owner in objects_at(raw, "metadata", "ownerReferences"):
         if owner.get("controller") is True:
             group = text(owner, "apiVersion").rpartition("/")[0]
             kind = text(owner, "kind").lower()
@@ -300,28 +274,32 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     # Of many kinds
     "condition": lambda raw, _, type_, default: condition(raw, type_) or default,
     "count": lambda raw, _, path: count(raw, *path),
-    "flag": lambda raw, _, path: value(raw, *path) is True,
-    "joined": lambda raw, _, path, field: ",".join(text(one, field) for one in entries(raw, *path)),
-    "labels": lambda raw, _, path: labels(value(raw, *path)),
+    "flag": lambda raw, _, path: value_at(raw, *path) is True,
+    "joined": lambda raw, _, path, field: ",".join(text(one, field) for one in objects_at(raw, *path)),
+    "labels": lambda raw, _, path: labels(value_at(raw, *path)),
     "number": lambda raw, _, path: number(raw, *path),
-    "reference": lambda raw, _, path: _pair(value(raw, *path), "kind", "name"),
+    "reference": lambda raw, _, path: _pair(value_at(raw, *path), "kind", "name"),
     "reference_in_namespace": lambda raw, _, path, absent="": (
-        absent if value(raw, *path) is None else _pair(value(raw, *path), "namespace", "name")
+        absent if value_at(raw, *path) is None else _pair(value_at(raw, *path), "namespace", "name")
     ),
-    "selector": lambda raw, _, path: label_selector(value(raw, *path)),
+    "selector": lambda raw, _, path: label_selector(value_at(raw, *path)),
     "text": lambda raw, _, path, default="": text(raw, *path, default=default),
     # Configuration, access and policies
     "availability": _availability,
     "budget_rate": _budget_rate,
     "entry_count": lambda raw, _: count(raw, "data") + count(raw, "binaryData"),
-    "gang": lambda raw, _: "Basic" if value(raw, *_GANG) is None else "Gang",
-    "gang_count": lambda raw, _: NONE if value(raw, *_GANG) is None else str(value(raw, *_GANG, "minCount")),
+    "gang": lambda raw, _: "Basic" if value_at(raw, *_GANG) is None else "Gang",
+    "gang_count": lambda raw, _: NONE if value_at(raw, *_GANG) is None else str(value_at(raw, *_GANG, "minCount")),
     "policy_caps": _policy_caps,
     "policy_priorities": _policy_priorities,
     "preemption_policy": _preemption_policy,
     "quota_usage": _quota_usage,
     "request_condition": _request_condition,
-    "requested_duration": _requested_duration,
+    "requested_duration": lambda raw, _: (
+        human_duration(number(raw, "spec", "expirationSeconds") * 10**9)
+        if type(value_at(raw, "spec", "expirationSeconds")) is int
+        else NONE
+    ),
     "subjects": _subjects,
     # Services
     "cluster_address": lambda raw, _: (
@@ -331,14 +309,19 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "external_addresses": _external_addresses,
     "ingress_hosts": _ingress_hosts,
     "ingress_parameters": _ingress_parameters,
-    "ingress_ports": lambda raw, _: "80, 443" if entries(raw, "spec", "tls") else "80",
+    "ingress_ports": lambda raw, _: "80, 443" if objects_at(raw, "spec", "tls") else "80",
     "load_balancer": lambda raw, _: ",".join(_load_balancer(raw)),
-    "service_ports": lambda raw, _: ",".join(map(_service_port, entries(raw, "spec", "ports"))) or NONE,
-    "slice_addresses": _slice_addresses,
-    "slice_ports": _slice_ports,
+    "service_ports": lambda raw, _: ",".join(map(_service_port, objects_at(raw, "spec", "ports"))) or NONE,
+    "slice_addresses": lambda raw, _: (
+        some([address for endpoint in objects_at(raw, "endpoints") for address in texts(endpoint, "addresses")])
+        or UNSET
+    ),
+    "slice_ports": lambda raw, _: (
+        some([text(port, "port") or text(port, "name", default="*") for port in objects_at(raw, "ports")]) or UNSET
+    ),
     # Nodes and volumes
     "access_modes": lambda raw, _, path: access_modes(texts(raw, *path)),
-    "attach_required": lambda raw, _: value(raw, "spec", "attachRequired") is not False,
+    "attach_required": lambda raw, _: value_at(raw, "spec", "attachRequired") is not False,
     "bound_capacity": lambda raw, _: text(raw, "status", "capacity", "storage", default="0") if _is_bound(raw) else "",
     "bound_modes": lambda raw, _: access_modes(texts(raw, "status", "accessModes")) if _is_bound(raw) else "",
     "claim_state": _claim_state,
@@ -350,9 +333,13 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "storage_class": lambda raw, _: (
         text(raw, "metadata", "annotations", _CLASS_ANNOTATION) or text(raw, "spec", "storageClassName")
     ),
-    "token_requests": _token_requests,
+    "token_requests": lambda raw, _: (
+        UNSET
+        if value_at(raw, "spec", "tokenRequests") is None
+        else ",".join(text(request, "audience") for request in objects_at(raw, "spec", "tokenRequests"))
+    ),
     "volume_phase": lambda raw, _: (
-        "Terminating" if value(raw, "metadata", "deletionTimestamp") else text(raw, "status", "phase")
+        "Terminating" if value_at(raw, "metadata", "deletionTimestamp") else text(raw, "status", "phase")
     ),
     # Workloads
     "autoscaler_targets": _autoscaler_targets,
@@ -361,7 +348,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "job_duration": _job_duration,
     "job_status": _job_status,
     "ready_replicas": lambda raw, _: f"{number(raw, 'status', 'readyReplicas')}/{number(raw, 'spec', 'replicas')}",
-    "since": lambda raw, now, path: NONE if value(raw, *path) is None else since(raw, now, *path),
-    "suspension": _suspension,
+    "since": lambda raw, now, path: NONE if value_at(raw, *path) is None else since(raw, now, *path),
+    "suspension": lambda raw, _: {True: "True", False: "False"}.get(value_at(raw, "spec", "suspend"), UNSET),
 }
 """The functions by name."""

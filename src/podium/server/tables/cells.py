@@ -14,6 +14,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.api.nested import objects_at, value_at
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.times import parse_time
 
@@ -22,9 +23,6 @@ UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 
 _SECOND = 10**9
-_MINUTE_SECONDS = 60
-_HOUR_SECONDS = 3_600
-_YEAR_DAYS = 365
 _ACCESS_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -33,16 +31,9 @@ _ACCESS_MODES = {
 }
 
 
-def value(raw: Any, *path: str) -> Any:
-    """Return the value at a path, or None."""
-    for name in path:
-        raw = raw.get(name) if isinstance(raw, dict) else None
-    return raw
-
-
 def text(raw: Any, *path: str, default: str = "") -> str:
     """Return the value at a path as text, or `default`."""
-    found = value(raw, *path)
+    found = value_at(raw, *path)
     return default if found is None or found == "" else shown(found)
 
 
@@ -55,25 +46,19 @@ def shown(found: Any) -> str:
 
 def number(raw: Any, *path: str) -> int:
     """Return the integer at a path, or 0."""
-    found = value(raw, *path)
+    found = value_at(raw, *path)
     return found if type(found) is int else 0
-
-
-def entries(raw: Any, *path: str) -> list[Raw]:
-    """Return the objects in the list at a path."""
-    found = value(raw, *path)
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def texts(raw: Any, *path: str) -> list[str]:
     """Return the strings in the list at a path."""
-    found = value(raw, *path)
+    found = value_at(raw, *path)
     return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
 
 
 def count(raw: Any, *path: str) -> int:
     """Return the number of entries of the list or object at a path."""
-    found = value(raw, *path)
+    found = value_at(raw, *path)
     return len(found) if isinstance(found, list | dict) else 0
 
 
@@ -95,7 +80,7 @@ def since(raw: Any, now: int, *path: str) -> str:
 
 def time_at(raw: Any, *path: str) -> int | None:
     """Return the timestamp at a path; None if it is absent or invalid."""
-    found = value(raw, *path)
+    found = value_at(raw, *path)
     if not isinstance(found, str) or not found:
         return None
     try:
@@ -110,18 +95,18 @@ def human_duration(ns: int) -> str:
     seconds = ns // _SECOND if ns >= 0 else -(-ns // _SECOND)
     if seconds < 0:
         return "0s" if seconds == -1 else "<invalid>"
-    minutes, hours = seconds // _MINUTE_SECONDS, seconds // _HOUR_SECONDS
-    if seconds < 2 * _MINUTE_SECONDS:
+    minutes, hours = seconds // 60, seconds // 3_600
+    if seconds < 120:
         return f"{seconds}s"
     if hours < 3:
         return _units(minutes, "m", seconds % 60, "s") if minutes < 10 else f"{minutes}m"
     if hours < 48:
         return _units(hours, "h", minutes % 60, "m") if hours < 8 else f"{hours}h"
     days = hours // 24
-    if days < 2 * _YEAR_DAYS:
+    if days < 2 * 365:
         return _units(days, "d", hours % 24, "h") if days < 8 else f"{days}d"
-    years = days // _YEAR_DAYS
-    return _units(years, "y", days % _YEAR_DAYS, "d") if years < 8 else f"{years}y"
+    years = days // 365
+    return _units(years, "y", days % 365, "d") if years < 8 else f"{years}y"
 
 
 def _units(large: int, large_unit: str, small: int, small_unit: str) -> str:
@@ -147,7 +132,7 @@ def label_selector(found: Any) -> str:
 
 def condition(raw: Raw, type_: str) -> str:
     """Return the status of a condition; "" if there is none of that type."""
-    found = entries(raw, "status", "conditions")
+    found = objects_at(raw, "status", "conditions")
     return next((text(one, "status") for one in found if one.get("type") == type_), "")
 
 

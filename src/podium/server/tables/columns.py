@@ -8,9 +8,10 @@ The columns of built-in kinds are given as text:
       Age Containers Images Selector
 
 An API group (`core` is the one without a name), and its kinds with their first columns. A line without `=` lists
-columns that kinds share. Any other line is a column: its title, `+` if only `-o wide` shows it, and `:` with a type or
-format other than plain text; then one of `CELL_FUNCTIONS` with arguments, of which those that begin with a dot are
-paths; then its description. Columns without a function are those of kinds with a function for whole rows (`_ROWS`).
+columns that kinds share. Age comes last, unless it is listed before or the first line ends with `-Age`. Any other line
+is a column: its title, `+` if only `-o wide` shows it, and `:` with a type or format other than plain text; then one of
+`CELL_FUNCTIONS` with arguments, of which those that begin with a dot are paths; then its description. Columns without a
+function are those of kinds with a function for whole rows (`_ROWS`).
 The columns of DisruptionPolicies and PodGroups are Podium's own, and so are the rates of budgets.
 """
 
@@ -36,11 +37,9 @@ _COLUMNS = """
 [core]
 ConfigMap: Name
   Data = entry_count | The number of entries.
-  Age
 Endpoints: Name
   Endpoints = endpoints | The addresses behind the service.
-  Age
-Event, events.k8s.io/Event:
+Event, events.k8s.io/Event: -Age
   Last Seen = | The time since the last occurrence.
   Type = | Normal or Warning.
   Reason = | The reason, in one word.
@@ -53,7 +52,6 @@ Event, events.k8s.io/Event:
   Name+:name = | The name of the object, unique for its kind and namespace.
 Namespace: Name
   Status = text .status.phase | Whether the namespace is active or terminating.
-  Age
 Node: Name
   Status = node_status | Whether the node is ready, and whether pods are scheduled to it.
   Roles = node_roles | The roles of the node, from its labels.
@@ -94,7 +92,7 @@ Pod: Name
   Node+ = | The node that the pod is bound to.
   Nominated Node+ = | The node of the pod's nomination.
   Readiness Gates+ = | The number of the pod's readiness gates that are true.
-PodTemplate: Name
+PodTemplate: Name -Age
   Containers+ = joined .template.spec.containers name | The names of the containers in the template.
   Images+ = joined .template.spec.containers image | The images of the containers in the template.
   Pod Labels = labels .template.metadata.labels | The labels of the template.
@@ -110,7 +108,6 @@ ResourceQuota: Name Age
 Secret: Name
   Type = text .type Opaque | The purpose of the entries.
   Data = count .data | The number of entries.
-  Age
 Service: Name
   Type = text .spec.type ClusterIP | The type of the service.
   Cluster-IP = cluster_address | The service's address within the cluster.
@@ -120,21 +117,17 @@ Service: Name
   Selector+ = labels .spec.selector | The selector of the service's pods.
 ServiceAccount: Name
   Secrets = count .secrets | The number of secrets of the account.
-  Age
 [admissionregistration.k8s.io]
 MutatingWebhookConfiguration, ValidatingWebhookConfiguration: Name
   Webhooks:integer = count .webhooks | The number of webhooks.
-  Age
 [apiregistration.k8s.io]
 APIService: Name
   Service = reference_in_namespace .spec.service Local | The service that serves the version.
   Available = availability | Whether the version is served.
-  Age
 [apps]
 ControllerRevision: Name
   Controller = controller | The controller that owns the revision.
   Revision = number .revision | The number of the revision.
-  Age
 DaemonSet: Name
   Desired:integer = number .status.desiredNumberScheduled | The number of nodes that should have a pod.
   Current:integer = number .status.currentNumberScheduled | The number of nodes that have a pod.
@@ -163,7 +156,6 @@ HorizontalPodAutoscaler: Name
   MinPods = text .spec.minReplicas <unset> | The minimum number of pods.
   MaxPods = number .spec.maxReplicas | The maximum number of pods.
   Replicas = number .status.currentReplicas | The current number of pods.
-  Age
 [batch]
 CronJob: Name
   Schedule = text .spec.schedule | The schedule in cron format.
@@ -190,13 +182,11 @@ CertificateSigningRequest: Name Age
 [coordination.k8s.io]
 Lease: Name
   Holder = text .spec.holderIdentity | The holder of the lease.
-  Age
 [discovery.k8s.io]
 EndpointSlice: Name
   AddressType = text .addressType | The type of the addresses.
   Ports = slice_ports | The ports of the addresses.
   Endpoints = slice_addresses | The addresses behind the service.
-  Age
 [flowcontrol.apiserver.k8s.io]
 FlowSchema: Name
   PriorityLevel = text .spec.priorityLevelConfiguration.name | The priority level of the flow's requests.
@@ -213,25 +203,20 @@ PriorityLevelConfiguration: Name
   HandSize = text .spec.limited.limitResponse.queuing.handSize <none> | The number of queues that a flow may use.
   QueueLengthLimit = text .spec.limited.limitResponse.queuing.queueLengthLimit <none> |
     The number of requests that may wait in a queue.
-  Age
 [networking.k8s.io]
 Ingress: Name
   Class = text .spec.ingressClassName <none> | The class of the ingress.
   Hosts = ingress_hosts | The hosts that the rules match.
   Address = load_balancer | The addresses of the load balancer.
   Ports = ingress_ports | The ports of the ingress.
-  Age
 IngressClass: Name
   Controller = text .spec.controller | The controller of the class's ingresses.
   Parameters = ingress_parameters | The object with further parameters of the controller.
-  Age
 NetworkPolicy: Name
   Pod-Selector = selector .spec.podSelector | The selector of the policy's pods.
-  Age
 [node.k8s.io]
 RuntimeClass: Name
   Handler = text .handler | The handler that runs pods of the class.
-  Age
 [podium.dev]
 DisruptionPolicy: Name
   Priorities = policy_priorities | The priority classes, highest first.
@@ -258,15 +243,13 @@ ClusterRoleBinding, RoleBinding: Name
   Groups+ = subjects Group | The groups that have the role.
   ServiceAccounts+ = subjects ServiceAccount | The service accounts that have the role.
 [resource.k8s.io]
-DeviceClass, DeviceTaintRule, ResourceClaimTemplate: Name Age
+DeviceClass, DeviceTaintRule, ResourceClaimTemplate: Name
 ResourceClaim: Name
   State = claim_state | Whether devices are allocated to the claim, and reserved.
-  Age
 ResourceSlice: Name
   Node = text .spec.nodeName | The node that has the devices.
   Driver = text .spec.driver | The driver of the devices.
   Pool = text .spec.pool.name | The pool that the devices belong to.
-  Age
 [scheduling.k8s.io]
 PodGroup: Name
   Policy = gang | Whether the pods are scheduled all or none (Gang).
@@ -275,13 +258,12 @@ PodGroup: Name
     The workload that has the template of the group.
   Template = text .spec.podGroupTemplateRef.workload.podGroupTemplateName <none> | The template of the group.
   Scheduled = condition PodGroupScheduled <none> | Whether the group was scheduled.
-  Age
 PriorityClass: Name
   Value:integer = number .value | The priority of the class's pods.
   Global-Default:boolean = flag .globalDefault | Whether pods that name no class belong to this one.
   Age
   PreemptionPolicy = preemption_policy | Whether pods of the class preempt others, and can be preempted.
-Workload: Name Age
+Workload: Name
 [storage.k8s.io]
 CSIDriver: Name
   AttachRequired:boolean = attach_required | Whether volumes have to be attached.
@@ -290,11 +272,9 @@ CSIDriver: Name
   TokenRequests = token_requests | The audiences of the pod's tokens that the driver gets.
   RequiresRepublish:boolean = flag .spec.requiresRepublish | Whether volumes are published periodically.
   Modes = lifecycle_modes | The kinds of volumes that the driver supports.
-  Age
 CSINode: Name
   Drivers:integer = count .spec.drivers | The number of drivers on the node.
-  Age
-CSIStorageCapacity: Name
+CSIStorageCapacity: Name -Age
   StorageClassName = text .storageClassName | The storage class of the capacity.
   Capacity = text .capacity <unset> | The available capacity.
 StorageClass:
@@ -303,16 +283,13 @@ StorageClass:
   ReclaimPolicy = text .reclaimPolicy Delete | The treatment of volumes after the deletion of their claims.
   VolumeBindingMode = text .volumeBindingMode Immediate | The time at which claims are bound to volumes of the class.
   AllowVolumeExpansion = flag .allowVolumeExpansion | Whether claims of the class can grow.
-  Age
 VolumeAttachment: Name
   Attacher:name = text .spec.attacher | The driver that attaches the volume.
   PV = text .spec.source.persistentVolumeName | The volume.
   Node = text .spec.nodeName | The node that the volume is attached to.
   Attached:boolean = flag .status.attached | Whether the volume is attached.
-  Age
 VolumeAttributesClass: Name
   DriverName = text .driverName | The driver of the attributes.
-  Age
 """
 
 _COLUMN = re.compile(r"  ([^=+:]+)(\+?):?(\w*) =([^|]*)\| (.+)")
@@ -349,20 +326,20 @@ _ROWS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _printers() -> Mapping[tuple[str, str], Printer]:
-    columns: dict[tuple[str, str], list[TableColumn]] = {}
-    group, listed = "", list[TableColumn]()
-    for line in _COLUMNS.replace("\n    ", " ").strip().splitlines():
-        if line.startswith("["):
-            group = line[1:-1].removeprefix("core")
-        elif line.startswith("  "):
-            listed += _columns(line, _SHARED)
-        else:
-            kinds, _, first = line.partition(":")
-            listed = _columns(first, _SHARED)
-            for kind in kinds.split(", "):
-                other_group, _, name = kind.rpartition("/")
-                columns[other_group or group, name] = listed
-    return {of: Printer(tuple(listed), **_ROWS.get(of[1], {})) for of, listed in columns.items()}
+    printers: dict[tuple[str, str], Printer] = {}
+    for section in _COLUMNS.replace("\n    ", " ").strip().removeprefix("[").split("\n["):
+        group, _, kinds = section.partition("]\n")
+        for written in re.split(r"\n(?! )", kinds):
+            head, *lines = written.splitlines()
+            names, _, first = head.partition(":")
+            listed = [column for line in (first.removesuffix("-Age"), *lines) for column in _columns(line, _SHARED)]
+            if AGE not in listed and not first.endswith("-Age"):
+                listed.append(AGE)
+            for name in names.split(", "):
+                other_group, _, kind = name.rpartition("/")
+                of = other_group or group.removeprefix("core"), kind
+                printers[of] = Printer(tuple(listed), **_ROWS.get(kind, {}))
+    return printers
 
 
 PRINTERS = _printers()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -60,11 +60,9 @@ def _cell(found: list[Any], type_: str, now: int) -> Any:
         case "date":
             time = time_at({"time": first}, "time")
             return "<invalid>" if time is None else human_duration(now - time)
-    return " ".join(map(_written, found))
-
-
-def _written(value: Any) -> str:
-    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else shown(value)
+    return " ".join(
+        msgspec.json.encode(value).decode() if isinstance(value, dict | list) else shown(value) for value in found
+    )
 
 
 _LONGEST = 1_000
@@ -85,7 +83,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 
-Step = Callable[[Any], Iterator[Any]]
+Step = Callable[[Any], list[Any]]
 
 
 def found_at(raw: Any, path: str) -> list[Any]:
@@ -126,53 +124,34 @@ def _step(path: str, position: int) -> tuple[Step, int] | None:
 
 def _named(match: re.Match[str]) -> Step:
     name = re.sub(r"\\(.)", r"\1", next(group for group in match.groups() if group is not None))
-
-    def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, dict) and name in value:
-            yield value[name]
-
-    return step
+    return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
 
 
 def _indexed(match: re.Match[str]) -> Step:
     index = int(match[1])
-
-    def step(value: Any) -> Iterator[Any]:
-        if isinstance(value, list) and -len(value) <= index < len(value):
-            yield value[index]
-
-    return step
+    return lambda value: [value[index]] if isinstance(value, list) and -len(value) <= index < len(value) else []
 
 
 def _sliced(match: re.Match[str]) -> Step | None:
     if "-" in (match[1], match[2]):
         return None
     begin, end = (int(text) if text else None for text in match.groups())
-
-    def step(value: Any) -> Iterator[Any]:
-        yield from value[begin:end] if isinstance(value, list) else ()
-
-    return step
+    return lambda value: value[begin:end] if isinstance(value, list) else []
 
 
 def _every(_match: re.Match[str]) -> Step:
-    def step(value: Any) -> Iterator[Any]:
-        yield from value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-    return step
+    return lambda value: list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
 def _filtered(match: re.Match[str]) -> Step | None:
-    left, compare, right = match[1], _OPERATORS[match[2]], _literal(match[3])
-    if right is None or _steps(left or ".") is None:
+    left, compare, right = match[1] or ".", _OPERATORS[match[2]], _literal(match[3])
+    if right is None or _steps(left) is None:
         return None
 
-    def step(value: Any) -> Iterator[Any]:
-        for entry in value if isinstance(value, list) else ():
-            if any(_is_so(found, compare, right) for found in found_at(entry, left or ".")):
-                yield entry
+    def is_kept(entry: Any) -> bool:
+        return any(_is_so(found, compare, right) for found in found_at(entry, left))
 
-    return step
+    return lambda value: list(filter(is_kept, value)) if isinstance(value, list) else []
 
 
 def _is_so(found: Any, compare: Callable[[Any, Any], bool], right: Any) -> bool:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
+from podium.api.nested import objects_at, value_at
 from podium.server.tables.cells import (
     NONE,
     UNKNOWN,
     Cells,
     age,
     condition,
-    entries,
     human_duration,
     name,
     number,
     since,
     text,
     time_at,
-    value,
 )
+from podium.store.version_conversion import to_core
 
-_TERMINAL = ("Succeeded", "Failed")
 _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
@@ -51,7 +50,7 @@ def pod_row(raw: Raw, now: int) -> Cells:
         summary.status,
         summary.restarts.shown(now),
         age(raw, now),
-        next((text(ip, "ip") for ip in entries(raw, "status", "podIPs")), "") or NONE,
+        next((text(ip, "ip") for ip in objects_at(raw, "status", "podIPs")), "") or NONE,
         text(raw, "spec", "nodeName", default=NONE),
         text(raw, "status", "nominatedNodeName", default=NONE),
         _readiness_gates(raw),
@@ -69,57 +68,53 @@ class _Summary:
         self.status = text(raw, "status", "reason", default=phase)
         if any(
             one.get("type") == "PodScheduled" and one.get("reason") == "SchedulingGated"
-            for one in entries(raw, "status", "conditions")
+            for one in objects_at(raw, "status", "conditions")
         ):
             self.status = "SchedulingGated"
         sidecars = {
-            text(one, "name") for one in entries(raw, "spec", "initContainers") if one.get("restartPolicy") == "Always"
+            text(one, "name")
+            for one in objects_at(raw, "spec", "initContainers")
+            if one.get("restartPolicy") == "Always"
         }
-        self.total = len(entries(raw, "spec", "containers")) + len(sidecars)
+        self.total = len(objects_at(raw, "spec", "containers")) + len(sidecars)
         if not self._initializes(sidecars) or condition(raw, "Initialized") == "True":
             self._look_at_containers(sidecars)
-        if value(raw, "metadata", "deletionTimestamp"):
+        if value_at(raw, "metadata", "deletionTimestamp"):
             if text(raw, "status", "reason") == "NodeLost":
                 self.status = "Unknown"
-            elif phase not in _TERMINAL:
+            elif phase not in _COMPLETED:
                 self.status = "Terminating"
 
     def _initializes(self, sidecars: set[str]) -> bool:
         """Return whether an init container has not completed yet; count the ones up to it."""
-        for index, status in enumerate(entries(self._raw, "status", "initContainerStatuses")):
+        for index, status in enumerate(objects_at(self._raw, "status", "initContainerStatuses")):
             self.restarts.add(status)
-            terminated = value(status, "state", "terminated")
+            terminated = value_at(status, "state", "terminated")
             if isinstance(terminated, dict) and number(terminated, "exitCode") == 0:
                 continue
             if text(status, "name") in sidecars and status.get("started") is True:
                 self.ready += status.get("ready") is True
                 continue
-            self.status = f"Init:{self._init_reason(status, index)}"
+            reason = _reason(status)
+            if not reason or reason == "PodInitializing":
+                reason = f"{index}/{len(objects_at(self._raw, 'spec', 'initContainers'))}"
+            self.status = f"Init:{reason}"
             return True
         return False
-
-    def _init_reason(self, status: Raw, index: int) -> str:
-        terminated = value(status, "state", "terminated")
-        if isinstance(terminated, dict):
-            return text(terminated, "reason") or _exit(terminated)
-        waiting = text(status, "state", "waiting", "reason")
-        if waiting and waiting != "PodInitializing":
-            return waiting
-        return f"{index}/{len(entries(self._raw, 'spec', 'initContainers'))}"
 
     def _look_at_containers(self, sidecars: set[str]) -> None:
         """Count the containers; the first one that does not run determines the status word."""
         self.restarts = _Restarts()
-        for status in entries(self._raw, "status", "initContainerStatuses"):
+        for status in objects_at(self._raw, "status", "initContainerStatuses"):
             if text(status, "name") in sidecars:
                 self.restarts.add(status)
         is_running = False
-        for status in reversed(entries(self._raw, "status", "containerStatuses")):
+        for status in reversed(objects_at(self._raw, "status", "containerStatuses")):
             self.restarts.add(status)
             reason = _reason(status)
             if reason:
                 self.status = reason
-            elif status.get("ready") is True and value(status, "state", "running") is not None:
+            elif status.get("ready") is True and value_at(status, "state", "running") is not None:
                 is_running = True
                 self.ready += 1
         if self.status == "Completed" and is_running:
@@ -129,19 +124,16 @@ class _Summary:
 def _reason(status: Raw) -> str:
     """Return why a container does not run; "" for one that runs."""
     waiting = text(status, "state", "waiting", "reason")
-    terminated = value(status, "state", "terminated")
+    terminated = value_at(status, "state", "terminated")
     if waiting or not isinstance(terminated, dict):
         return waiting
-    return text(terminated, "reason") or _exit(terminated)
-
-
-def _exit(terminated: Raw) -> str:
     signal = number(terminated, "signal")
-    return f"Signal:{signal}" if signal else f"ExitCode:{number(terminated, 'exitCode')}"
+    ended = f"Signal:{signal}" if signal else f"ExitCode:{number(terminated, 'exitCode')}"
+    return text(terminated, "reason") or ended
 
 
 def _readiness_gates(raw: Raw) -> str:
-    gates = entries(raw, "spec", "readinessGates")
+    gates = objects_at(raw, "spec", "readinessGates")
     if not gates:
         return NONE
     is_open = [condition(raw, text(gate, "conditionType")) == "True" for gate in gates]
@@ -156,27 +148,15 @@ def completion(raw: Raw) -> list[Raw]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
 
 
-# The field of core/v1 for each renamed field of events.k8s.io/v1.
-_RENAMED = {
-    "note": "message",
-    "regarding": "involvedObject",
-    "deprecatedCount": "count",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedSource": "source",
-    "reportingController": "reportingComponent",
-}
-
-
 def event_row(raw: Raw, now: int) -> Cells:
     """Return the cells of an Event."""
-    raw = {_RENAMED.get(field, field): found for field, found in raw.items()}
+    raw = to_core(raw)
     first = since(raw, now, "firstTimestamp")
     if first == UNKNOWN:
         first = since(raw, now, "eventTime")
     last = since(raw, now, "lastTimestamp")
     count = number(raw, "count") or 1
-    if isinstance(value(raw, "series"), dict):
+    if isinstance(value_at(raw, "series"), dict):
         last = since(raw, now, "series", "lastObservedTime")
         count = number(raw, "series", "count")
     elif last == UNKNOWN:

@@ -7,14 +7,13 @@ controlled-rescheduling.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from podium.api.budget_limits import annotated_rate, strictness_problem
-from podium.api.disruption_policy import POLICY_NAME, BudgetBound, DisruptionPolicy, PriorityRule
+from podium.api.disruption_policy import PriorityRule
 from podium.api.disruption_rate import MAX_DISRUPTIONS
-from podium.api.meta import Kubernetes, ObjectMeta, Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.api.node import RuntimeClass
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
@@ -24,17 +23,19 @@ from podium.api.quota import LimitRange
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import STORAGE_CLASS, PersistentVolumeClaim, StorageClass
 from podium.api.times import parse_time
-from podium.api.versions.gates import Gate
+from podium.api.versions.fields import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.api.workloads import Deployment, Job, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission.limit_ranges import check_claim_limits
-from podium.store.admission.pod_admission import PodFields, admit_pod
+from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priorities import (
     NO_RULES,
     PriorityRules,
     admit_group,
     check_default_class,
     check_priority_class,
+    check_stated_priority,
+    current_policy,
 )
 from podium.store.api_resource import APIResource
 from podium.store.errors import forbidden
@@ -48,13 +49,12 @@ _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
 class Admission:
     """The admission chain, which applies the cluster's classes, limit ranges and policy to objects that are written.
 
-    Fields of new pods and Jobs that the ``release`` does not know are dropped.
+    Fields of new objects that the ``release`` does not know are dropped.
     """
 
     def __init__(self, revisions: Revisions, release: Release = DEFAULT_RELEASE) -> None:
         self._revisions = revisions
-        self._fields = PodFields.of(release)
-        self._knows_job_managers = release.enabled(Gate.JOB_MANAGED_BY)
+        self._release = release
         # The change counters of the kinds that admission reads, and the token that represents their state.
         self._seen: tuple[int | None, ...] = ()
         self._where = object()
@@ -80,13 +80,12 @@ class Admission:
         is_new = not object_.metadata.uid
         if isinstance(object_, Pod):
             return self._admit_pod(resource, raw, object_, shared)
+        if is_new and (kept := as_kept(raw, resource.name, self._release)) is not raw:
+            raw, object_ = filled_in(resource, object_, raw, kept)
         if isinstance(object_, PodGroup):
             return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
             return self._admit_claim(resource, raw, object_)
-        if isinstance(object_, Job) and is_new and not self._knows_job_managers and object_.spec.managed_by is not None:
-            spec = {name: value for name, value in raw["spec"].items() if name != "managedBy"}
-            return filled_in(resource, object_, raw, {**raw, "spec": spec})
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A cluster dump may contain several defaults.
@@ -97,9 +96,17 @@ class Admission:
         return raw, object_
 
     def _admit_claim(self, resource: APIResource, raw: Raw, claim: PersistentVolumeClaim) -> tuple[Raw, Kubernetes]:
-        ranges = self._limit_ranges(claim.metadata.namespace)
+        ranges = self._revisions.typed(LimitRange, claim.metadata.namespace)
         check_claim_limits(resource, claim.key, claim.spec.resources.requests, ranges)
-        return filled_in(resource, claim, raw, with_default_class(raw, claim, self._storage_classes()))
+        return filled_in(resource, claim, raw, with_default_class(raw, claim, self._revisions.typed(StorageClass)))
+
+    def check_new(self, object_: Kubernetes) -> None:
+        """Raise StoreError 403 for a client's new pod that states a priority, unless a rule decides about it."""
+        if not isinstance(object_, Pod) or object_.spec.priority is None:
+            return
+        meta, spec = object_.metadata, object_.spec
+        if self.priority_rules().deciding(meta.namespace, meta.labels, lambda: spec) is None:
+            check_stated_priority(object_, self.priority_classes().values())
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
         """Check an update of a PriorityClass or budget.
@@ -125,13 +132,14 @@ class Admission:
             if known is not None:
                 status = {"phase": "Pending", **raw.get("status", {})}
                 return {**raw, "spec": known.raw, "status": status}, msgspec.structs.replace(pod, spec=known.spec)
-        ranges = self._limit_ranges(pod.metadata.namespace)
+        ranges = self._revisions.typed(LimitRange, pod.metadata.namespace)
+        runtimes = {found.key: found for found in self._revisions.typed(RuntimeClass)}
         if shared is not None:
             # The same values for all such pods, which `filled_in` recognizes.
             raw = {**raw, "spec": shared.raw}
         admitted = admit_pod(
-            *(raw, pod.key, self.priority_classes(), ranges, self._runtime_classes(), rules),
-            fields=self._fields,
+            *(raw, pod.key, self.priority_classes(), ranges, runtimes, rules),
+            release=self._release,
         )
         is_by_itself = admitted["metadata"] is raw["metadata"] and not self._revisions.of("LimitRange")
         if shared is not None and is_by_itself and not rules and not pod.metadata.uid and not shared.has_label_keys():
@@ -149,14 +157,11 @@ class Admission:
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
         """Return the cluster's PriorityClasses, by name."""
-        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
-        return classes
+        return {found.key: found for found in self._revisions.typed(PriorityClass)}
 
     def priority_rules(self) -> PriorityRules:
         """Return the rules of the current DisruptionPolicy."""
-        stored = self._revisions.of("DisruptionPolicy").get(POLICY_NAME)
-        policy = stored.object if stored is not None else None
-        rules = policy.spec.priority_rules if isinstance(policy, DisruptionPolicy) else ()
+        rules = current_policy(self._revisions)[1].spec.priority_rules
         if rules is not self._rules_of:
             self._rules, self._rules_of = PriorityRules(rules, self._namespace_labels), rules
         return self._rules
@@ -164,20 +169,6 @@ class Admission:
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
         stored = self._revisions.of("Namespace").get(namespace)
         return {} if stored is None else stored.object.metadata.labels
-
-    def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
-        classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
-        return classes
-
-    def _storage_classes(self) -> list[StorageClass]:
-        found = (stored.object for stored in self._revisions.of("StorageClass").values())
-        return [storage_class for storage_class in found if isinstance(storage_class, StorageClass)]
-
-    def _limit_ranges(self, namespace: str) -> list[LimitRange]:
-        if not self._revisions.of("LimitRange"):
-            return []
-        found = (stored.object for stored in self._revisions.in_namespace("LimitRange", namespace))
-        return [limits for limits in found if isinstance(limits, LimitRange)]
 
 
 def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
@@ -188,10 +179,9 @@ def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
     return old != new
 
 
+_Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
 TOO_STRICT = "stricter than the DisruptionPolicy allows"
 """The text by which the message of a refusal can be recognized."""
-
-_WORKLOADS = Deployment | ReplicaSet | ReplicationController | StatefulSet
 
 
 def check_bounds(
@@ -206,22 +196,18 @@ def check_bounds(
     The bound is that of the lowest priority among its pods: existing pods, and pods that workloads will create. While
     the budget covers no pods, it is refused if it is too strict for pods of every priority.
     """
-    stored = revisions.of("DisruptionPolicy").get(POLICY_NAME)
-    if stored is None or not isinstance(stored.object, DisruptionPolicy) or not stored.object.spec.budget_bounds:
+    spec, namespace = current_policy(revisions)[1].spec, budget.metadata.namespace
+    if not spec.budget_bounds:
         return
-    spec, namespace = stored.object.spec, budget.metadata.namespace
     priorities, expected = _covered(
         budget, revisions, lambda template: rules.template_priority(template, namespace, classes)
     )
     bounds = [spec.budget_bound(min(priorities))] if priorities else spec.possible_bounds
-    problems = [_problem(budget, bound, expected) for bound in bounds]
+    rate = annotated_rate(budget)
+    problems = [bound and strictness_problem(budget.spec, rate, bound, expected) for bound in bounds]
     if all(problems):
         whom = f"pods of priority {min(priorities)}" if priorities else "pods of any priority"
         raise forbidden(resource, budget.key, f"{TOO_STRICT} for {whom}: {problems[0]}")
-
-
-def _problem(budget: PodDisruptionBudget, bound: BudgetBound | None, expected: int | None) -> str | None:
-    return None if bound is None else strictness_problem(budget.spec, annotated_rate(budget), bound, expected)
 
 
 def _covered(
@@ -238,11 +224,7 @@ def _covered(
             priorities.add(priority_of(template))
             wanted += replicas
     pods = [
-        stored.object
-        for stored in revisions.in_namespace("Pod", namespace)
-        if isinstance(stored.object, Pod)
-        and not stored.object.is_terminal
-        and selector.matches(stored.object.metadata.labels)
+        pod for pod in revisions.typed(Pod, namespace) if not pod.is_terminal and selector.matches(pod.metadata.labels)
     ]
     priorities |= {pod.priority for pod in pods}
     wanted += sum(pod.metadata.controller is None for pod in pods)
@@ -251,11 +233,11 @@ def _covered(
 
 def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTemplate, int]]:
     """Yield the pod templates of workloads that no other workload owns, each with its replica count."""
-    for kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
-        for stored in revisions.in_namespace(kind, namespace):
-            one = stored.object
-            if isinstance(one, _WORKLOADS) and one.metadata.controller is None:
-                yield one.spec.template, one.spec.replicas
+    types: tuple[type[_Workload], ...] = (Deployment, ReplicaSet, ReplicationController, StatefulSet)
+    for type_ in types:
+        for workload in revisions.typed(type_, namespace):
+            if workload.metadata.controller is None:
+                yield workload.spec.template, workload.spec.replicas
 
 
 _IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
@@ -269,14 +251,9 @@ def with_default_class(raw: Raw, claim: PersistentVolumeClaim, classes: Iterable
     """
     if claim.spec.storage_class_name is not None or STORAGE_CLASS in claim.metadata.annotations:
         return raw
-    defaults = (class_.metadata for class_ in classes if _is_default(class_))
-    found = min(defaults, key=lambda meta: (-_created_ns(meta), meta.name), default=None)
-    return raw if found is None else {**raw, "spec": {**raw.get("spec", {}), "storageClassName": found.name}}
-
-
-def _created_ns(meta: ObjectMeta) -> int:
-    return parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0
-
-
-def _is_default(storage_class: StorageClass) -> bool:
-    return any(storage_class.metadata.annotations.get(name) == "true" for name in _IS_DEFAULT)
+    defaults = [
+        (-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name)
+        for meta in (class_.metadata for class_ in classes)
+        if any(meta.annotations.get(annotation) == "true" for annotation in _IS_DEFAULT)
+    ]
+    return {**raw, "spec": {**raw.get("spec", {}), "storageClassName": min(defaults)[1]}} if defaults else raw

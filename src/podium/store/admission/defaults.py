@@ -1,8 +1,8 @@
 """API defaults of object fields, for clients that read back what they wrote.
 
 Podium's typed readings know the defaults of their fields. kubectl does not: it expects fields such as the number of
-replicas to be present. Source: the SetDefaults functions of pkg/apis, pkg/registry/core/secret, and
-plugin/pkg/admission/serviceaccount.
+replicas to be present. The catalogue has the defaults that depend on nothing else; functions fill in the others.
+Source: the SetDefaults functions of pkg/apis, pkg/registry/core/secret, and plugin/pkg/admission/serviceaccount.
 """
 
 from __future__ import annotations
@@ -14,30 +14,21 @@ from functools import cache
 from typing import Any
 
 from podium.api.meta import Raw
-from podium.api.schemas.schema import ListOf, MapOf, Object, Type, fields_of, is_type
+from podium.api.nested import object_at
+from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
 
 
 def with_defaults(kind: str, raw: Raw) -> Raw:
     """Return the object with defaults for unset fields; the object itself if nothing is unset."""
-    fill = _FILLED.get(kind)
-    return with_type_defaults(kind, raw if fill is None else fill(raw))
+    fill = _OF_KIND.get(kind)
+    raw = raw if fill is None else fill(raw)
+    return _filled_object(raw, kind) if is_type(kind) else raw
 
 
 def _with_spec(raw: Raw, **defaults: Any) -> Raw:
     spec = raw.get("spec", {})
     missing = {name: value for name, value in defaults.items() if isinstance(spec, dict) and name not in spec}
     return {**raw, "spec": {**spec, **missing}} if missing else raw
-
-
-def _strategy(raw: Raw, field: str, rolling: Raw) -> Raw:
-    """Return the object with an update strategy; RollingUpdate is the default."""
-    raw = _with_spec(raw, **{field: {}})
-    given = raw["spec"].get(field) if isinstance(raw["spec"], dict) else None
-    if not isinstance(given, dict) or given.get("type", "RollingUpdate") != "RollingUpdate":
-        return raw
-    told = given.get("rollingUpdate")
-    filled = {"type": "RollingUpdate", "rollingUpdate": {**rolling, **(told if isinstance(told, dict) else {})}}
-    return {**raw, "spec": {**raw["spec"], field: filled}}
 
 
 def _pod(raw: Raw) -> Raw:
@@ -82,38 +73,10 @@ def _container(container: Any, *, shares: bool) -> Any:
     return {**container, **filled} if filled else container
 
 
-def _deployment(raw: Raw) -> Raw:
-    raw = _with_spec(raw, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
-    return _strategy(raw, "strategy", {"maxSurge": "25%", "maxUnavailable": "25%"})
-
-
-def _stateful_set(raw: Raw) -> Raw:
-    retention = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-    raw = _with_spec(
-        raw,
-        replicas=1,
-        revisionHistoryLimit=10,
-        podManagementPolicy="OrderedReady",
-        persistentVolumeClaimRetentionPolicy=retention,
-    )
-    return _strategy(raw, "updateStrategy", {"partition": 0})
-
-
-def _daemon_set(raw: Raw) -> Raw:
-    return _strategy(_with_spec(raw, revisionHistoryLimit=10), "updateStrategy", {"maxSurge": 0, "maxUnavailable": 1})
-
-
-def _replica_set(raw: Raw) -> Raw:
-    return _with_spec(raw, replicas=1)
-
-
 def _replication_controller(raw: Raw) -> Raw:
     """Return a ReplicationController whose selector and labels default to those of its template."""
-    raw = _with_spec(raw, replicas=1)
-    template = raw["spec"].get("template") if isinstance(raw["spec"], dict) else None
-    metadata = template.get("metadata") if isinstance(template, dict) else None
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    if not isinstance(labels, dict) or not labels:
+    labels = object_at(raw, "spec", "template", "metadata", "labels")
+    if not labels:
         return raw
     raw = raw if raw["spec"].get("selector") else {**raw, "spec": {**raw["spec"], "selector": labels}}
     own = raw.get("metadata")
@@ -121,137 +84,37 @@ def _replication_controller(raw: Raw) -> Raw:
 
 
 def _job(raw: Raw) -> Raw:
-    spec = raw.get("spec")
-    is_counted = isinstance(spec, dict) and ("completions" in spec or "parallelism" in spec)
+    """Return a Job with its defaults, which the template of a CronJob does not have."""
+    spec = object_at(raw, "spec")
+    is_counted = "completions" in spec or "parallelism" in spec
     counts = {"parallelism": 1} if is_counted else {"parallelism": 1, "completions": 1}
-    is_judged = isinstance(spec, dict) and "podFailurePolicy" in spec
-    # With a per-index limit there is no overall limit.
-    limit = 2**31 - 1 if isinstance(spec, dict) and "backoffLimitPerIndex" in spec else 6
     return _with_spec(
         raw,
         **counts,
-        backoffLimit=limit,
+        # With a per-index limit there is no overall limit.
+        backoffLimit=2**31 - 1 if "backoffLimitPerIndex" in spec else 6,
         completionMode="NonIndexed",
-        podReplacementPolicy="Failed" if is_judged else "TerminatingOrFailed",
+        podReplacementPolicy="Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
         suspend=False,
     )
 
 
-def _cron_job(raw: Raw) -> Raw:
-    limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
-    return _with_spec(raw, concurrencyPolicy="Allow", suspend=False, **limits)
-
-
-def _volume(raw: Raw) -> Raw:
-    return _with_spec(raw, volumeMode="Filesystem", persistentVolumeReclaimPolicy="Retain")
-
-
-def _storage_class(raw: Raw) -> Raw:
-    return {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **raw}
-
-
-def _priority_class(raw: Raw) -> Raw:
-    return {"preemptionPolicy": "PreemptLowerPriority", **raw}
-
-
-def _autoscaler(raw: Raw) -> Raw:
-    return _with_spec(raw, minReplicas=1)
-
-
-def _network_policy(raw: Raw) -> Raw:
-    spec = raw.get("spec")
-    egress = ["Egress"] if isinstance(spec, dict) and spec.get("egress") else []
-    return _with_spec(raw, policyTypes=["Ingress", *egress])
-
-
 def _secret(raw: Raw) -> Raw:
     """Return a Secret with its `stringData` merged into `data`."""
-    raw = {"type": "Opaque", **raw}
-    told = raw.pop("stringData", None)
-    if not isinstance(told, dict) or not told:
-        return raw
+    told = object_at(raw, "stringData")
+    rest = {name: value for name, value in raw.items() if name != "stringData"}
+    if not told:
+        return rest
     written = {name: base64.b64encode(str(text).encode()).decode() for name, text in told.items()}
-    data = raw.get("data")
-    return {**raw, "data": {**(data if isinstance(data, dict) else {}), **written}}
+    return {**rest, "data": {**object_at(raw, "data"), **written}}
 
 
-def _role_binding(raw: Raw) -> Raw:
-    reference = raw.get("roleRef")
-    if not isinstance(reference, dict) or reference.get("apiGroup"):
-        return raw
-    return {**raw, "roleRef": {**reference, "apiGroup": "rbac.authorization.k8s.io"}}
-
-
-def _endpoint_slice(raw: Raw) -> Raw:
-    """Return an EndpointSlice whose ports all have a name, possibly empty.
-
-    Ports without a name do not appear in the output of kubectl describe.
-    """
-    ports = raw.get("ports")
-    if not isinstance(ports, list):
-        return raw
-    filled = [{"name": "", "protocol": "TCP", **port} if isinstance(port, dict) else port for port in ports]
-    return {**raw, "ports": filled}
-
-
-_FILLED: Mapping[str, Callable[[Raw], Raw]] = {
-    "ClusterRoleBinding": _role_binding,
-    "CronJob": _cron_job,
-    "DaemonSet": _daemon_set,
-    "Deployment": _deployment,
-    "EndpointSlice": _endpoint_slice,
-    "HorizontalPodAutoscaler": _autoscaler,
+_OF_KIND: Mapping[str, Callable[[Raw], Raw]] = {
     "Job": _job,
-    "NetworkPolicy": _network_policy,
-    "PersistentVolume": _volume,
     "Pod": _pod,
-    "PriorityClass": _priority_class,
-    "ReplicaSet": _replica_set,
     "ReplicationController": _replication_controller,
-    "RoleBinding": _role_binding,
     "Secret": _secret,
-    "StatefulSet": _stateful_set,
-    "StorageClass": _storage_class,
 }
-
-
-_FILE_MODE = 0o644
-_TCP: Raw = {"protocol": "TCP"}
-_CONTAINER: Raw = {
-    "resources": {},
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
-_PLAIN: Mapping[str, Raw] = {
-    "ConfigMapVolumeSource": {"defaultMode": _FILE_MODE},
-    "Container": _CONTAINER,
-    "ContainerPort": _TCP,
-    "DownwardAPIVolumeSource": {"defaultMode": _FILE_MODE},
-    "EphemeralContainer": _CONTAINER,
-    "HTTPGetAction": {"path": "/", "scheme": "HTTP"},
-    "HostPathVolumeSource": {"type": ""},
-    "NetworkPolicyPort": _TCP,
-    "ObjectFieldSelector": {"apiVersion": "v1"},
-    "PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
-    "PodSpec": {
-        "dnsPolicy": "ClusterFirst",
-        "restartPolicy": "Always",
-        "schedulerName": "default-scheduler",
-        "securityContext": {},
-        "terminationGracePeriodSeconds": 30,
-    },
-    "Probe": {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1},
-    "ProjectedVolumeSource": {"defaultMode": _FILE_MODE},
-    "SecretVolumeSource": {"defaultMode": _FILE_MODE},
-    "ServiceAccountTokenProjection": {"expirationSeconds": 3_600},
-}
-# Types whose numeric fields count as unset when they are 0.
-_OPEN_AT_ZERO = frozenset(("Probe",))
-
-
-def with_type_defaults(kind: str, raw: Raw) -> Raw:
-    """Return an object of a built-in kind with nested defaults filled in; the object itself if nothing is unset."""
-    return _filled_object(raw, kind) if is_type(kind) else raw
 
 
 def _filled(value: Any, type_: Type) -> Any:
@@ -269,36 +132,41 @@ def _filled(value: Any, type_: Type) -> Any:
 
 
 def _filled_object(raw: Raw, name: str) -> Raw:
+    defaults, nested = _plan_of(name)
     filled: Raw = {}
-    for field, type_ in _filled_fields(name):
-        value = raw.get(field)
-        if value:
-            new = _filled(value, type_)
-            if new is not value:
-                filled[field] = new
-    for field, default in _PLAIN.get(name, {}).items():
-        if _is_open(raw.get(field), name):
+    for field, default, zero in defaults:
+        if raw.get(field) in zero:
             filled[field] = default
     follow = _FOLLOWING.get(name)
     if follow is not None:
         filled |= follow({**raw, **filled})
+    for field, type_ in nested:
+        value = filled.get(field, raw.get(field))
+        if value is not None:
+            new = _filled(value, type_)
+            if new is not value:
+                filled[field] = new
     return {**raw, **filled} if any(raw.get(field) != value for field, value in filled.items()) else raw
 
 
-def _is_open(value: Any, name: str) -> bool:
-    return value is None or value == "" or (name in _OPEN_AT_ZERO and value == 0)
-
-
 @cache
-def _filled_fields(name: str) -> tuple[tuple[str, Type], ...]:
-    """Return the fields of a type that may contain unset defaults."""
-    return tuple((field, found.type) for field, found in fields_of(name).items() if _is_concerned(found.type))
+def _plan_of(name: str) -> tuple[list[tuple[str, Any, tuple[Any, ...]]], list[tuple[str, Type]]]:
+    """Return a type's defaults, each with the values that count as unset, and the fields that contain others.
+
+    A zero value counts as unset unless JSON distinguishes it from an absent one.
+    """
+    fields = fields_of(name)
+    defaults = [
+        (field, default, (None,) if fields[field].keeps_zero else (None, "", 0))
+        for field, default in defaults_of(name).items()
+    ]
+    return defaults, [(field, found.type) for field, found in fields.items() if _is_concerned(found.type)]
 
 
 @cache
 def _is_concerned(type_: Type) -> bool:
     """Return whether a value of the type may contain unset defaults."""
-    return not _named_within(type_, frozenset()).isdisjoint({*_PLAIN, *_FOLLOWING})
+    return any(name in _FOLLOWING or defaults_of(name) for name in _named_within(type_, frozenset()))
 
 
 def _named_within(type_: Type, seen: frozenset[str]) -> frozenset[str]:
@@ -324,23 +192,18 @@ def _of_container(container: Raw) -> Raw:
     return {} if container.get("imagePullPolicy") else {"imagePullPolicy": _image_policy(container.get("image"))}
 
 
-def _of_image_volume(source: Raw) -> Raw:
-    return {} if source.get("pullPolicy") else {"pullPolicy": _image_policy(source.get("reference"))}
-
-
-def _of_volume(volume: Raw) -> Raw:
-    """Return a volume; one without a source is an emptyDir."""
-    return {} if any(value is not None for name, value in volume.items() if name != "name") else {"emptyDir": {}}
+def _of_network_policy_spec(spec: Raw) -> Raw:
+    return {} if spec.get("policyTypes") else {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])]}
 
 
 def _of_pod_spec(spec: Raw) -> Raw:
-    """Return a pod spec with both names of the service account field (Convert_core_PodSpec_To_v1_PodSpec)."""
+    """Return both names of the service account field (Convert_core_PodSpec_To_v1_PodSpec)."""
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     return {"serviceAccount": account, "serviceAccountName": account} if account else {}
 
 
 def _of_stateful_set_spec(spec: Raw) -> Raw:
-    """Return a StatefulSet spec whose claim templates have a type and the phase Pending."""
+    """Return claim templates with a type and the phase Pending."""
     claims = spec.get("volumeClaimTemplates")
     if not isinstance(claims, list) or not claims:
         return {}
@@ -348,13 +211,30 @@ def _of_stateful_set_spec(spec: Raw) -> Raw:
     return {"volumeClaimTemplates": [{**head, **claim} if isinstance(claim, dict) else claim for claim in claims]}
 
 
-# Defaults that depend on other fields of the object.
+def _of_strategy(strategy: Raw) -> Raw:
+    is_given = isinstance(strategy.get("rollingUpdate"), dict)
+    return {} if is_given or strategy["type"] != "RollingUpdate" else {"rollingUpdate": {}}
+
+
+def _of_volume(volume: Raw) -> Raw:
+    """Return a source: a volume without one is an emptyDir."""
+    return {} if any(value is not None for name, value in volume.items() if name != "name") else {"emptyDir": {}}
+
+
+# By type, a function that returns the defaults that depend on other fields of the object.
 _FOLLOWING: Mapping[str, Callable[[Raw], Raw]] = {
     "Container": _of_container,
+    "DaemonSetUpdateStrategy": _of_strategy,
+    "DeploymentStrategy": _of_strategy,
     "EphemeralContainer": _of_container,
-    "ImageVolumeSource": _of_image_volume,
+    "ImageVolumeSource": lambda source: (
+        {} if source.get("pullPolicy") else {"pullPolicy": _image_policy(source.get("reference"))}
+    ),
+    "NetworkPolicySpec": _of_network_policy_spec,
     "PodSpec": _of_pod_spec,
+    "ServicePort": lambda port: {"targetPort": port["port"]} if port.get("port") and not port.get("targetPort") else {},
     "StatefulSetSpec": _of_stateful_set_spec,
+    "StatefulSetUpdateStrategy": _of_strategy,
     "Volume": _of_volume,
 }
 
@@ -369,53 +249,46 @@ KUBERNETES_ADDRESS = str(_NETWORK[1])
 
 
 def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw:
-    """Return the Service with its defaults and allocations: those that it had before, or free ones.
+    """Return a Service, which has its other defaults, with its allocations: those that it had before, or free ones.
 
     `others` are all Services.
     """
-    spec = raw.get("spec", {})
-    if not isinstance(spec, dict):
+    spec = raw.get("spec")
+    if not isinstance(spec, dict) or spec["type"] == "ExternalName":
         return raw
     before = {} if previous is None else previous.get("spec", {})
-    spec = {"type": "ClusterIP", "sessionAffinity": "None", **spec}
-    if spec["type"] == "ExternalName":
-        return {**raw, "spec": spec}
     taken = [service.get("spec", {}) for service in others]
-    if not spec.get("clusterIP"):
-        spec["clusterIP"] = before.get("clusterIP") or _free_address({other.get("clusterIP") for other in taken})
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-    spec.setdefault("internalTrafficPolicy", "Cluster")
-    if spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs"):
-        spec.setdefault("externalTrafficPolicy", "Cluster")
-    if spec["type"] == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    address = spec.get("clusterIP") or before.get("clusterIP")
+    address = address or _free_address({other.get("clusterIP") for other in taken})
+    has_outside = spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs")
+    spec = {
+        "clusterIPs": [address],
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+        "internalTrafficPolicy": "Cluster",
+        **({"externalTrafficPolicy": "Cluster"} if has_outside else {}),
+        **({"allocateLoadBalancerNodePorts": True} if spec["type"] == "LoadBalancer" else {}),
+        **spec,
+        "clusterIP": address,
+    }
     if spec["sessionAffinity"] == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}})
-    ports = spec.get("ports")
-    if isinstance(ports, list):
-        spec["ports"] = _with_node_ports(ports, spec["type"], before.get("ports", []), taken)
+    if spec["type"] in _WITH_NODE_PORTS and isinstance(spec.get("ports"), list):
+        spec["ports"] = _with_node_ports(spec["ports"], before.get("ports", []), taken)
     return {**raw, "spec": spec}
 
 
-def _with_node_ports(ports: list[Any], type_: str, before: list[Raw], taken: list[Raw]) -> list[Any]:
+def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> list[Any]:
     used = {port.get("nodePort") for spec in taken for port in spec.get("ports", ())}
-    known = {(port.get("port"), port.get("protocol", "TCP")): port.get("nodePort") for port in before}
+    known = {(port.get("port"), port.get("protocol")): port.get("nodePort") for port in before}
     free_ports = (number for number in _NODE_PORTS if number not in used)
     found: list[Any] = []
     for port in ports:
-        if not isinstance(port, dict) or "port" not in port:
+        if isinstance(port, dict) and "port" in port and not port.get("nodePort"):
+            free = known.get((port["port"], port["protocol"])) or next(free_ports, None)
+            found.append(port if free is None else {**port, "nodePort": free})
+        else:
             found.append(port)
-            continue
-        filled = {"protocol": "TCP", "targetPort": port["port"], **port}
-        if type_ in _WITH_NODE_PORTS and not filled.get("nodePort"):
-            kept = known.get((filled["port"], filled["protocol"]))
-            free = kept or next(free_ports, None)
-            if free is not None:
-                filled["nodePort"] = free
-                used.add(free)
-        found.append(filled)
     return found
 
 

@@ -140,6 +140,13 @@ def _ratio(name: str, most: int, requests: _Milli, limits: _Milli) -> str | None
 
 def _pod_limits(spec: PodSpec) -> _Milli:
     """Return the summed limits of the containers, aggregated like requests; pod-level limits take precedence."""
+    own = _milli(spec.resources.limits) if spec.resources is not None else {}
+    of_containers = container_requests(replace(with_limits_as_requests(spec), resources=None))
+    return {**of_containers, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
+
+
+def with_limits_as_requests(spec: PodSpec) -> PodSpec:
+    """Return the spec in which each container requests its limits."""
 
     def limited(containers: tuple[Container, ...]) -> tuple[Container, ...]:
         return tuple(
@@ -147,11 +154,7 @@ def _pod_limits(spec: PodSpec) -> _Milli:
             for container in containers
         )
 
-    of_containers = replace(
-        spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers), resources=None
-    )
-    own = _milli(spec.resources.limits) if spec.resources is not None else {}
-    return {**container_requests(of_containers), **{name: amount for name, amount in own.items() if is_pod_level(name)}}
+    return replace(spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers))
 
 
 def _milli(amounts: Mapping[str, str | int | float]) -> _Milli:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -18,60 +18,18 @@ from podium.api.policy import POLICY_ANNOTATION, PriorityClass
 from podium.api.quantity import milli_value
 from podium.api.quota import LimitRange
 from podium.api.schemas.schema import defaults_of
+from podium.api.versions.fields import as_kept
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import Release
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources
 from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, forbidden
 
-_DEFAULTS: Raw = dict(defaults_of("PodSpec"))
+# The defaults that every pod has, including those of simulations.
+_DEFAULTS: Raw = {name: defaults_of("PodSpec")[name] for name in ("schedulerName", "terminationGracePeriodSeconds")}
 _PREEMPT = "PreemptLowerPriority"
-
-
-class PodFields(NamedTuple):
-    """The fields of new pods that the API server knows, of those that some decision depends on."""
-
-    pod_level_resources: bool = True
-    groups_policy: bool = True
-    device_claims: bool = True
-    spread_keys_merged: bool = True
-
-    @classmethod
-    def of(cls, release: Release) -> PodFields:
-        """Return those of a version."""
-        return cls(
-            release.enabled(Gate.POD_LEVEL_RESOURCES),
-            release.enabled(Gate.SUPPLEMENTAL_GROUPS_POLICY),
-            release.enabled(Gate.DRA),
-            release.enabled(Gate.SPREAD_KEYS_MERGED),
-        )
-
-    def known(self, spec: Raw) -> Raw:
-        """Return the spec without unknown fields (pkg/api/pod, dropDisabledFields)."""
-        if not self.pod_level_resources and "resources" in spec:
-            spec = {name: value for name, value in spec.items() if name != "resources"}
-        context = spec.get("securityContext") or {}
-        if not self.groups_policy and "supplementalGroupsPolicy" in context:
-            context = {name: value for name, value in context.items() if name != "supplementalGroupsPolicy"}
-            spec = {**spec, "securityContext": context}
-        if not self.device_claims and "resourceClaims" in spec:
-            spec = {name: value for name, value in spec.items() if name != "resourceClaims"}
-            for name in ("containers", "initContainers"):
-                if name in spec:
-                    spec[name] = [_without_claims(container) for container in spec[name]]
-        return spec
-
-
-ALL_FIELDS = PodFields()
-
-
-def _without_claims(container: Raw) -> Raw:
-    resources = container.get("resources") or {}
-    if "claims" not in resources:
-        return container
-    return {**container, "resources": {name: value for name, value in resources.items() if name != "claims"}}
 
 
 def admit_pod(
@@ -82,23 +40,23 @@ def admit_pod(
     runtime_classes: Mapping[str, RuntimeClass] = MappingProxyType({}),
     rules: PriorityRules = NO_RULES,
     *,
-    fields: PodFields = ALL_FIELDS,
+    release: Release = DEFAULT_RELEASE,
 ) -> Raw:
     """Return the pod with all defaults filled in: resources, priority, policy, grace period, tolerations and more.
 
     `classes` are the cluster's PriorityClasses by name, `runtime_classes` its RuntimeClasses, and `limit_ranges` those
-    of the pod's namespace. A policy that an annotation of the class names becomes an annotation of the pod, which keeps
-    it even if the class changes. The `rules` assign a class to a new pod by its properties, after its resources are
-    filled in.
+    of the pod's namespace. A new pod loses the fields that the `release` does not know. A policy that an annotation of
+    the class names becomes an annotation of the pod, which keeps it even if the class changes. The `rules` assign a
+    class to a new pod by its properties, after its resources are filled in.
 
     Raises StoreError 403 for a class that does not exist, for a priority or policy that differs from that of the class,
-    for a class that a rule refuses, and for resources that a limit range does not allow. Upstream also refuses a
-    priority or an overhead without a class; here both are accepted.
+    for a class that a rule refuses, and for resources that a limit range does not allow. Upstream also refuses an
+    overhead without a class; here it is accepted.
     """
     raw = {**raw, "spec": {**_DEFAULTS, **raw.get("spec", {})}}
     is_new = not raw["metadata"].get("uid")
     if is_new:
-        raw = _new(raw, key, limit_ranges, runtime_classes, fields)
+        raw = _new(raw, key, limit_ranges, runtime_classes, release)
         if rules:
             raw = rules.apply(raw, key)
     metadata, spec = raw["metadata"], raw["spec"]
@@ -113,7 +71,7 @@ def _new(
     key: str,
     limit_ranges: Sequence[LimitRange],
     runtime_classes: Mapping[str, RuntimeClass],
-    fields: PodFields,
+    release: Release,
 ) -> Raw:
     """Return a pod that is new to any cluster, with the defaults from itself, its namespace and its runtime class.
 
@@ -123,8 +81,8 @@ def _new(
     if limit_ranges and not is_placed:
         raw = with_default_resources(raw, limit_ranges)
         check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
-    labels = raw["metadata"].get("labels", {})
-    spec = merge_label_keys(fields.known(raw["spec"]), labels, of_constraints=fields.spread_keys_merged)
+    labels, of_constraints = raw["metadata"].get("labels", {}), release.enabled(Gate.SPREAD_KEYS_MERGED)
+    spec = merge_label_keys(as_kept(raw, "Pod", release)["spec"], labels, of_constraints=of_constraints)
     spec = with_default_tolerations(spec)
     return {**raw, "spec": spec if is_placed else with_runtime(POD, key, spec, runtime_classes)}
 

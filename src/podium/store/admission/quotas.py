@@ -26,6 +26,7 @@ from podium.api.quota import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import pod_requests
 from podium.api.selectors import Requirement
+from podium.store.admission.limit_ranges import with_limits_as_requests
 from podium.store.errors import StoreError, forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored, reread
@@ -134,9 +135,7 @@ def _pod_usage(pod: Pod) -> dict[str, int]:
 def _as_limited(spec: PodSpec) -> PodSpec:
     """Return the spec with limits as requests; overhead counts only for resources that have a limit."""
     return replace(
-        spec,
-        containers=tuple(_limited(container) for container in spec.containers),
-        init_containers=tuple(_limited(init_container) for init_container in spec.init_containers),
+        with_limits_as_requests(spec),
         resources=spec.resources and ResourceRequirements(requests=spec.resources.limits),
         overhead={
             name: amount
@@ -144,10 +143,6 @@ def _as_limited(spec: PodSpec) -> PodSpec:
             if any(name in container.resources.limits for container in _all(spec))
         },
     )
-
-
-def _limited(container: Container) -> Container:
-    return replace(container, resources=ResourceRequirements(requests=container.resources.limits))
 
 
 def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:

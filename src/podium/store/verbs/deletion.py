@@ -55,6 +55,12 @@ def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None
         raise conflict(stored.resource, stored.key, problem, _MODIFIED)
 
 
+def preconditions_of(metadata: Raw) -> tuple[str, str]:
+    """Return the uid and version that an object to be written requires; "" for any, as version 0 means."""
+    version = str(metadata.get("resourceVersion") or "")
+    return str(metadata.get("uid") or ""), "" if version == "0" else version
+
+
 def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | None, now: int) -> Raw:
     """Return the metadata after a delete request; `metadata` itself if the request changes nothing.
 

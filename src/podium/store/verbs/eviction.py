@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
-from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
+from podium.api.disruption_policy import SCHEDULER
 from podium.api.left_behind import EVICTED, Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_duration, format_time
+from podium.store.admission.priorities import current_policy
 from podium.store.api_resources import POD
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, forbidden, not_found, too_many_requests
@@ -154,7 +155,6 @@ def _is_observed(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= budget.metadata.generation
 
 
-_NO_POLICY = DisruptionPolicy()
 _PREEMPTED = "PreemptionByScheduler"
 
 
@@ -174,7 +174,7 @@ class DisruptionAccounting:
         if not is_protected(pod):
             return
         budgets = self._covering(pod)
-        if len(budgets) > 1 and self._policy()[1].spec.several_budgets == "Refuse":
+        if len(budgets) > 1 and current_policy(self._revisions)[1].spec.several_budgets == "Refuse":
             raise several_budgets([budget.metadata.name for _, budget in budgets])
         asked = [(stored, budget) for stored, budget in budgets if not needs_no_debit(pod, budget)]
         for stored, budget in asked:
@@ -224,7 +224,7 @@ class DisruptionAccounting:
             return
         annotations = node.object.metadata.annotations
         before = avoid_list(annotations.get(PREFER_AVOID_PODS, ""))
-        text = left.added_to(before, self._policy()[1].spec.avoid_lists, now).written()
+        text = left.added_to(before, current_policy(self._revisions)[1].spec.avoid_lists, now).written()
         if text == annotations.get(PREFER_AVOID_PODS):
             return
         metadata = {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}}
@@ -244,15 +244,8 @@ class DisruptionAccounting:
             and compile_label_selector(stored.object.spec.selector).matches(labels)
         ]
 
-    def _policy(self) -> tuple[Stored | None, DisruptionPolicy]:
-        """Return the cluster's policy; without one, the defaults."""
-        stored = self._revisions.of("DisruptionPolicy").get(POLICY_NAME)
-        if stored is None or not isinstance(stored.object, DisruptionPolicy):
-            return None, _NO_POLICY
-        return stored, stored.object
-
     def _check_cap(self, pod: Pod, component: str, now: int) -> None:
-        exhausted = self._policy()[1].exhausted_cap(component, pod.metadata.namespace, now)
+        exhausted = current_policy(self._revisions)[1].exhausted_cap(component, pod.metadata.namespace, now)
         if exhausted is not None:
             bucket, rate, next_ns = exhausted
             who = f"{bucket.component} may" if bucket.component else "all components together may"
@@ -263,7 +256,7 @@ class DisruptionAccounting:
 
     def _take_cap(self, pod: Pod, component: str, now: int) -> None:
         """Take a token of each cap on the component that has one left."""
-        stored, policy = self._policy()
+        stored, policy = current_policy(self._revisions)
         status = policy.status_after(component, pod.metadata.namespace, now)
         if stored is not None and status is not None:
             self._write(stored, status)

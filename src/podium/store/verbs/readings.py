@@ -9,6 +9,7 @@ import msgspec
 
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import key_of, object_at
 from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec, PodStatus
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
@@ -20,7 +21,8 @@ from podium.store.admission.priorities import readmit_group
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD_GROUP
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
-from podium.store.stored import Stored, is_copy, reread, status_type
+from podium.store.stored import SET_BY_SERVER, Stored, is_copy, reread, status_type
+from podium.store.verbs.deletion import preconditions_of
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
@@ -59,7 +61,7 @@ def decoded(
         else:
             validate(object_, raw)
     except InputError as error:
-        raise unreadable(resource, _label(raw), error) from None
+        raise unreadable(resource, key_of(object_at(raw, "metadata")), error) from None
     return object_
 
 
@@ -184,26 +186,7 @@ def _without_status(raw: Raw) -> Raw:
     return {**raw, "status": None}
 
 
-def _label(raw: Raw) -> str:
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name, namespace = metadata.get("name", ""), metadata.get("namespace")
-    return f"{namespace}/{name}" if namespace else str(name)
-
-
-_KEPT_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
-"""Metadata that only the server writes; updates do not change it."""
-
+_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER)
 _NO_CONTENT = ("apiVersion", "kind", "metadata")
 
 
@@ -242,12 +225,7 @@ def identity(resource: APIResource, raw: Raw) -> tuple[str, str, str]:
         raise bad_request("metadata.name is missing: an update names its object")
     if resource.namespaced and not metadata.get("namespace"):
         metadata = {**metadata, "namespace": "default"}
-    return key_of(metadata), str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
-
-
-def key_of(metadata: Raw) -> str:
-    """Return `namespace/name`, or the name alone."""
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+    return key_of(metadata), *preconditions_of(metadata)
 
 
 def _content(previous: Stored, raw: Raw) -> Raw:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at, value_at
 from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.api_resource import APIResource
@@ -21,8 +22,8 @@ def scale_of(stored: Stored) -> Raw:
     workload = stored.object
     paths = stored.resource.scale_paths
     if paths is not None:
-        told = value_at(stored.raw, paths.label_selector) if paths.label_selector else ""
-        replicas, current = value_at(stored.raw, paths.spec_replicas), value_at(stored.raw, paths.status_replicas)
+        told = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
+        replicas, current = value_at(stored.raw, *paths.spec_replicas), value_at(stored.raw, *paths.status_replicas)
         return _scale(stored, replicas or 0, current, told)
     if not isinstance(workload, Deployment | ReplicaSet | ReplicationController | StatefulSet):
         raise unknown_kind(f"{stored.kind}/scale")
@@ -53,19 +54,10 @@ def replicas_path(stored: Stored) -> tuple[str, ...]:
     return ("spec", "replicas") if paths is None else paths.spec_replicas
 
 
-def value_at(raw: Raw, path: tuple[str, ...]) -> Any:
-    """Return the value at a path of fields, or None."""
-    value: Any = raw
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 def with_value(raw: Raw, path: tuple[str, ...], value: Any) -> Raw:
     """Return the object with a value at a path of fields."""
     name, *rest = path
-    inner = raw.get(name)
-    return {**raw, name: with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
+    return {**raw, name: with_value(object_at(raw, name), tuple(rest), value) if rest else value}
 
 
 def nested(path: tuple[str, ...], value: Any) -> Raw:
@@ -89,10 +81,6 @@ def scaled(stored: Stored, scale: Raw) -> Raw:
         raise bad_request("spec.replicas of a scale is a whole number")
     if replicas < 0:
         raise invalid(stored.resource, stored.key, "must be greater than or equal to 0", "spec.replicas")
-    identity = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
-    raw = {**stored.raw, "metadata": {**_unconditional(stored.raw["metadata"]), **identity}}
+    required = {name: metadata.get(name, "") for name in ("uid", "resourceVersion")}
+    raw = {**stored.raw, "metadata": {**stored.raw["metadata"], **required}}
     return with_value(raw, replicas_path(stored), replicas)
-
-
-def _unconditional(metadata: Raw) -> Raw:
-    return {name: value for name, value in metadata.items() if name not in ("uid", "resourceVersion")}

@@ -5,16 +5,17 @@ The schemas of the kinds list them (`podium.api.schemas.schema`), except for tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
-from podium.api.policy import PriorityClass
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.quantity import parse_quantity
 from podium.api.schemas.schema import immutable_paths
 from podium.api.validation.volumes import sources
 from podium.store.admission.defaults import with_defaults
-from podium.store.errors import StoreError, invalid
+from podium.store.conditions import is_true
+from podium.store.errors import StoreError, fixed, invalid
 from podium.store.stored import Stored
 
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
@@ -40,16 +41,15 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
     """
     if raw.get("spec") == previous.raw.get("spec"):
         return
-    # A field that is unset on one side is compared with its default.
-    old, new = (with_defaults("Job", {"spec": given.get("spec", {})})["spec"] for given in (previous.raw, raw))
-    for field in _FIXED:
-        if (old.get(field) or None) != (new.get(field) or None):
-            raise invalid(previous.resource, previous.key, _IMMUTABLE, f"spec.{field}")
+    old, new = _specs(previous, raw)
+    for field in _changed(old, new, _FIXED):
+        raise invalid(previous.resource, previous.key, _IMMUTABLE, f"spec.{field}")
     if (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions"):
         _check_completions(previous, old, new)
     status, is_suspended = previous.raw.get("status", {}), old.get("suspend") is True
     is_unstarted = is_suspended and not status.get("startTime")
-    is_at_rest = is_suspended and not status.get("active") and (is_unstarted or _has_suspended(status))
+    has_stopped = is_unstarted or is_true(status.get("conditions"), "Suspended")
+    is_at_rest = is_suspended and not status.get("active") and has_stopped
     is_open = is_at_rest if rules.directives else is_unstarted
     fixed = [
         _fixed_part(spec.get("template"), is_open=is_open, has_open_resources=rules.resources and is_at_rest)
@@ -57,10 +57,6 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
     ]
     if fixed[0] != fixed[1]:
         raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.template")
-
-
-def _has_suspended(status: Raw) -> bool:
-    return any(one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions", ()))
 
 
 def _check_completions(previous: Stored, old: Raw, new: Raw) -> None:
@@ -94,20 +90,19 @@ def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> An
 
 
 _CLAIM = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-_FORBIDDEN_CAUSE = "FieldValueForbidden"
 
 
-def check_volume_update(previous: Stored, raw: Raw) -> None:
+def _check_volume(previous: Stored, raw: Raw) -> None:
     """Raise StoreError 422 for a change of a volume's source or mode."""
     old, new = _specs(previous, raw)
     if any(old.get(source) != new.get(source) for source in sources("PersistentVolumeSource")):
-        problem = "Forbidden: spec.persistentvolumesource is immutable after creation"
-        raise invalid(previous.resource, previous.key, problem, "spec.persistentvolumesource", _FORBIDDEN_CAUSE)
+        path = "spec.persistentvolumesource"
+        raise _forbidden(previous, path, f"{path} is immutable after creation")
     if old.get("volumeMode") != new.get("volumeMode"):
-        raise invalid(previous.resource, previous.key, "field is immutable", "spec.volumeMode")
+        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.volumeMode")
 
 
-def check_claim_update(previous: Stored, raw: Raw) -> None:
+def _check_claim(previous: Stored, raw: Raw) -> None:
     """Raise StoreError 422 for an update of a claim that changes immutable fields.
 
     Volume and default class are set once; a bound claim can request more storage, and other attributes.
@@ -117,15 +112,13 @@ def check_claim_update(previous: Stored, raw: Raw) -> None:
     status = previous.raw.get("status") or {}
     if status.get("phase") == "Bound":
         open_fields += ["resources", "volumeAttributesClassName"]
-    for field in sorted({*old, *new} - set(open_fields)):
-        if (old.get(field) or None) != (new.get(field) or None):
-            problem = f"Forbidden: {_CLAIM}; this one changes {field}"
-            raise invalid(previous.resource, previous.key, problem, "spec", _FORBIDDEN_CAUSE)
-    before, after = _storage(old), _storage(new)
+    for field in _changed(old, new, {*old, *new} - set(open_fields)):
+        raise _forbidden(previous, "spec", f"{_CLAIM}; this one changes {field}")
+    # The claim has been validated, so the quantities parse.
+    before, after = (parse_quantity(object_at(spec, "resources", "requests").get("storage", 0)) for spec in (old, new))
     had = (status.get("capacity") or {}).get("storage")
     if after < before and had is not None and after <= parse_quantity(had):
-        problem = "Forbidden: field can not be less than status.capacity"
-        raise invalid(previous.resource, previous.key, problem, "spec.resources.requests.storage", _FORBIDDEN_CAUSE)
+        raise _forbidden(previous, "spec.resources.requests.storage", "field can not be less than status.capacity")
 
 
 def _specs(previous: Stored, raw: Raw) -> tuple[Raw, Raw]:
@@ -135,10 +128,9 @@ def _specs(previous: Stored, raw: Raw) -> tuple[Raw, Raw]:
     return old, new
 
 
-def _storage(spec: Raw) -> int:
-    """Return the requested storage in nano units. The claim has been validated, so the quantity parses."""
-    requests: Any = (spec.get("resources") or {}).get("requests") or {}
-    return parse_quantity(requests.get("storage", 0))
+def _changed(old: Raw, new: Raw, fields: Iterable[str]) -> list[str]:
+    """Return the changed fields by name; an absent value, an empty list and an empty object are equal to Kubernetes."""
+    return [field for field in sorted(fields) if (old.get(field) or None) != (new.get(field) or None)]
 
 
 _SEALED = ("ConfigMap", "Secret")
@@ -146,34 +138,35 @@ _SEALED_FIELDS = ("immutable", "data", "binaryData")
 _PROBLEM = "the field is immutable"
 
 
-def check_update(previous: Stored, raw: Raw, object_: object, job_rules: JobRules) -> None:
+def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
     """Raise StoreError 422 for an update that changes immutable fields."""
     resource, key = previous.resource, previous.key
     for path in immutable_paths(resource.group, resource.kind):
-        if _at(previous.raw, path) != _at(raw, path):
+        if (value_at(previous.raw, *path) or None) != (value_at(raw, *path) or None):
             raise invalid(resource, key, _PROBLEM, ".".join(path))
     if previous.raw.get("immutable") is True and resource.name in _SEALED:
-        changed = next((field for field in _SEALED_FIELDS if previous.raw.get(field) != raw.get(field)), None)
-        if changed is not None:
-            problem = "Forbidden: field is immutable when `immutable` is set"
-            raise invalid(resource, key, problem, changed, "FieldValueForbidden")
+        for field in _SEALED_FIELDS:
+            if previous.raw.get(field) != raw.get(field):
+                raise _forbidden(previous, field, "field is immutable when `immutable` is set")
     check = _CHECKS.get(resource.name)
     if check is not None:
         check(previous, raw)
     elif resource.name == "Job":
         check_job_update(previous, raw, job_rules)
-    old = previous.object
-    if isinstance(old, PriorityClass) and isinstance(object_, PriorityClass):
-        if old.value != object_.value:
-            raise invalid(resource, key, _PROBLEM, "value", "FieldValueForbidden")
-        if old.preemption_policy != object_.preemption_policy:
-            raise invalid(resource, key, _PROBLEM, "preemptionPolicy")
     _check_finalizers(previous, raw)
+
+
+def _check_priority_class(previous: Stored, raw: Raw) -> None:
+    old, new = (with_defaults("PriorityClass", given) for given in (previous.raw, raw))
+    if old.get("value") != new.get("value"):
+        raise invalid(previous.resource, previous.key, _PROBLEM, "value", "FieldValueForbidden")
+    if old["preemptionPolicy"] != new["preemptionPolicy"]:
+        raise invalid(previous.resource, previous.key, _PROBLEM, "preemptionPolicy")
 
 
 def _check_address(previous: Stored, raw: Raw) -> None:
     """Check that the address of a Service is unchanged; type ExternalName has none (ValidateServiceUpdate)."""
-    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    before, after = object_at(previous.raw, "spec"), object_at(raw, "spec")
     if "ExternalName" in (before.get("type"), after.get("type")) or not before.get("clusterIP"):
         return
     if before["clusterIP"] != after.get("clusterIP"):
@@ -182,24 +175,10 @@ def _check_address(previous: Stored, raw: Raw) -> None:
 
 def _check_node(previous: Stored, raw: Raw) -> None:
     """Check that node fields that were once set are unchanged (ValidateNodeUpdate)."""
-    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    before, after = object_at(previous.raw, "spec"), object_at(raw, "spec")
     for field in ("podCIDR", "podCIDRs", "providerID"):
         if before.get(field) and before[field] != after.get(field):
-            problem = f'Forbidden: node updates may not change {field} except from "" to valid'
-            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
-
-
-def _check_pod(previous: Stored, raw: Raw) -> None:
-    check_pod_update(previous, raw["spec"])
-
-
-_CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
-    "Node": _check_node,
-    "PersistentVolume": check_volume_update,
-    "PersistentVolumeClaim": check_claim_update,
-    "Pod": _check_pod,
-    "Service": _check_address,
-}
+            raise _forbidden(previous, f"spec.{field}", f'node updates may not change {field} except from "" to valid')
 
 
 def _check_finalizers(previous: Stored, raw: Raw) -> None:
@@ -212,15 +191,6 @@ def _check_finalizers(previous: Stored, raw: Raw) -> None:
         raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")
 
 
-def _at(raw: Raw, path: tuple[str, ...]) -> Any:
-    value: Any = raw
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    # An absent value, an empty list and an empty object are equal to Kubernetes.
-    return value or None
-
-
-_CONTAINERS = ("containers", "initContainers")
 _FORBIDDEN_POD_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -228,34 +198,31 @@ _FORBIDDEN_POD_CHANGE = (
 )
 
 
-def check_pod_update(previous: Stored, spec: Raw) -> None:
+def _check_pod(previous: Stored, raw: Raw) -> None:
     """Raise StoreError 422 for a spec that changes immutable fields.
 
     An update can change images, shorten the active deadline, add tolerations, and remove scheduling gates. While there
     are gates, it can narrow down the nodes that the pod may run on.
     """
-    if spec == previous.raw["spec"]:
+    if raw["spec"] == previous.raw["spec"]:
         return
-    # A field that is unset on one side is compared with its default.
-    old, spec = (with_defaults("Pod", {"spec": given})["spec"] for given in (previous.raw["spec"], spec))
+    old, spec = _specs(previous, raw)
     _check_containers(previous, old, spec)
     _check_deadline(previous, old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
     _check_tolerations(previous, old.get("tolerations", ()), spec.get("tolerations", ()))
     _check_gates(previous, old.get("schedulingGates", ()), spec.get("schedulingGates", ()))
-    allowed = {"activeDeadlineSeconds", "tolerations", "schedulingGates", *_CONTAINERS}
+    allowed = {"activeDeadlineSeconds", "tolerations", "schedulingGates", *CONTAINERS}
     if old.get("schedulingGates"):
         _check_narrowing(previous, old, spec)
         allowed |= {"nodeSelector", "affinity"}
     if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         allowed.add("terminationGracePeriodSeconds")
-    for field in sorted({*old, *spec} - allowed):
-        # An absent value, an empty list and an empty object are equal to Kubernetes.
-        if (old.get(field) or None) != (spec.get(field) or None):
-            raise _forbidden(previous, "spec", f"{_FORBIDDEN_POD_CHANGE}; this one changes `spec.{field}`")
+    for field in _changed(old, spec, {*old, *spec} - allowed):
+        raise _forbidden(previous, "spec", f"{_FORBIDDEN_POD_CHANGE}; this one changes `spec.{field}`")
 
 
 def _check_containers(previous: Stored, old: Raw, spec: Raw) -> None:
-    for field in _CONTAINERS:
+    for field in CONTAINERS:
         before, after = old.get(field, ()), spec.get(field, ())
         if len(before) != len(after):
             raise _forbidden(previous, f"spec.{field}", "pod updates may not add or remove containers")
@@ -274,14 +241,10 @@ def _check_deadline(previous: Stored, old: Any, new: Any) -> None:
 
 
 def _check_tolerations(previous: Stored, old: Any, new: Any) -> None:
-    kept = [_without_seconds(one) for one in new]
-    if any(_without_seconds(one) not in kept for one in old):
+    kept = [{**one, "tolerationSeconds": None} for one in new]
+    if any({**one, "tolerationSeconds": None} not in kept for one in old):
         problem = "existing tolerations stay as they are, but for their tolerationSeconds"
         raise _forbidden(previous, "spec.tolerations", problem)
-
-
-def _without_seconds(toleration: Raw) -> Raw:
-    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
 def _check_gates(previous: Stored, old: Any, new: Any) -> None:
@@ -318,7 +281,17 @@ def _terms_narrowed(old: Raw, new: Raw) -> bool:
 
 
 def _forbidden(previous: Stored, path: str, problem: str) -> StoreError:
-    return invalid(previous.resource, previous.key, f"Forbidden: {problem}", path, "FieldValueForbidden")
+    return fixed(previous.resource, previous.key, problem, path)
+
+
+_CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
+    "Node": _check_node,
+    "PersistentVolume": _check_volume,
+    "PersistentVolumeClaim": _check_claim,
+    "Pod": _check_pod,
+    "PriorityClass": _check_priority_class,
+    "Service": _check_address,
+}
 
 
 RESIZED = ("resources", "resizePolicy")
@@ -336,15 +309,17 @@ def with_resources(previous: Stored, raw: Raw) -> Raw:
 
     Raises StoreError 422 if the containers differ.
     """
-    before, after = previous.raw["spec"], _spec(raw)
+    before, after = previous.raw["spec"], object_at(raw, "spec")
     spec = dict(before)
     for field in CONTAINERS:
-        old, new = before.get(field, []), after.get(field, [])
-        if [container.get("name") for container in old] != [other.get("name") for other in _objects(new)]:
-            problem = "Forbidden: pod resize may not add, remove or reorder containers"
-            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
+        old, new = before.get(field, []), objects_at(after, field)
+        if [container.get("name") for container in old] != [other.get("name") for other in new]:
+            raise _forbidden(previous, f"spec.{field}", "pod resize may not add, remove or reorder containers")
         if old:
-            spec[field] = [_resized(container, other) for container, other in zip(old, new, strict=True)]
+            spec[field] = [
+                {**container, **{resized: other[resized] for resized in RESIZED if resized in other}}
+                for container, other in zip(old, new, strict=True)
+            ]
     if "resources" in after:
         spec["resources"] = after["resources"]
     return {**previous.raw, "spec": spec}
@@ -356,25 +331,12 @@ def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
     Existing ephemeral containers must be unchanged; otherwise raises StoreError 422.
     """
     before = previous.raw["spec"].get(EPHEMERAL, [])
-    after = _spec(raw).get(EPHEMERAL) or []
-    names = {container.get("name"): container for container in _objects(after)}
+    after = object_at(raw, "spec").get(EPHEMERAL) or []
+    names = {container.get("name"): container for container in objects_at(raw, "spec", EPHEMERAL)}
     if any(names.get(container.get("name")) != container for container in before):
-        problem = "Forbidden: existing ephemeral containers may not be removed or changed"
-        raise invalid(previous.resource, previous.key, problem, f"spec.{EPHEMERAL}", "FieldValueForbidden")
+        problem = "existing ephemeral containers may not be removed or changed"
+        raise _forbidden(previous, f"spec.{EPHEMERAL}", problem)
     return {**previous.raw, "spec": {**previous.raw["spec"], EPHEMERAL: after}}
-
-
-def _resized(container: Raw, other: Raw) -> Raw:
-    return {**container, **{field: other[field] for field in RESIZED if field in other}}
-
-
-def _spec(raw: Raw) -> Raw:
-    spec = raw.get("spec")
-    return spec if isinstance(spec, dict) else {}
-
-
-def _objects(value: Any) -> list[Raw]:
-    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
 
 
 PARTS: Mapping[str, Callable[[Stored, Raw], Raw]] = {
