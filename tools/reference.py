@@ -42,7 +42,8 @@ def versions_page() -> str:
         f"Podium decides as kube-scheduler of the minor versions {', '.join(shorts)}. 1.31 to 1.36 were measured; 1.37 "
         "was read from its source, and its answers say so. `--kubernetes-version 1.34` chooses one, and so do "
         "`kubernetes_version` in Python and `spec.kubernetesVersion` of a Scenario. Without any, the version of the "
-        f"Snapshot decides, then that of the newest kubelet (a guess), then 1.36. {_MADE}."
+        "Snapshot or of the API server decides, then that of the newest kubelet (a guess), then 1.36. `podium up` "
+        f"answers `/version` with the version that it follows. {_MADE}."
     )
     lines = [
         *("# Kubernetes versions", "", textwrap.fill(text, _LONGEST_LINE), ""),
@@ -78,6 +79,11 @@ def versions_page() -> str:
 
 
 _NOT_MODELLED = (
+    "`OpportunisticBatching` (on since 1.35) reuses the ranking of nodes for a pod that equals the one before it. It "
+    "has no effect with the default configuration: PodTopologySpread has default constraints there (zone, host), and "
+    "its SignPod then gives no signature, so that no pod is batched. With `defaultingType: List` and no default "
+    "constraints, 1.35 on may batch pods without affinity, spreading, volumes and claims; Podium then decides each "
+    "pod anew, which can choose another of several nodes.",
     "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
     "1.37 has `StorageCapacityScoring` and `VolumeLimitScaling` on by default: VolumeBinding and "
     "NodeVolumeLimits then decide otherwise than in 1.36. Podium decides as 1.36.",

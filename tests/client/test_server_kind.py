@@ -8,8 +8,9 @@ import time
 import pytest
 from aiohttp import web
 
+from podium.api.versions.release import is_podium
 from podium.client.credentials import ClusterAccess, Credentials
-from podium.client.session import Session, is_podium_server
+from podium.client.session import Session, server_version
 from podium.store.api_resources import APIResources
 
 
@@ -17,7 +18,7 @@ async def asked(url: str) -> bool:
     access = ClusterAccess(name="test", server=url)
     session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
     try:
-        return await is_podium_server(session)
+        return is_podium(await server_version(session))
     finally:
         await session.close()
 

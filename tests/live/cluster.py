@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from podium.api.pod import Pod
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.request import Request
 from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
@@ -52,10 +53,15 @@ class Cluster:
     """The cluster; what its store was told is looked at all the time, as a history that has to keep to the rules."""
 
     def __init__(
-        self, seed: int = 0, *, tokens: tuple[Token, ...] = (), without: frozenset[str] = frozenset((SCHEDULER,))
+        self,
+        seed: int = 0,
+        *,
+        tokens: tuple[Token, ...] = (),
+        without: frozenset[str] = frozenset((SCHEDULER,)),
+        release: Release = DEFAULT_RELEASE,
     ) -> None:
         self.clock = SystemClock()
-        settings = ControlPlaneSettings(seed=seed, without=without)
+        settings = ControlPlaneSettings(seed=seed, without=without, release=release)
         self.plane = assemble(open_store(seed), self.clock, settings, InitialContent()).plane
         self.backend = FaultyBackend(self.plane, seed)
         self.server = Server(self.backend, settings=ServerSettings(tokens=tokens))

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from random import Random
 
+from podium.api.versions.release import Release
 from podium.apirequests.request import Request, Response
 from podium.server.backend import Backend
 from podium.store.api_resources import APIResources
@@ -104,6 +105,10 @@ class FaultyBackend(Backend):
         self.rate = 0.0
         self.asked = 0
         self.refused: Counter[str] = Counter()
+
+    @property
+    def release(self) -> Release:
+        return self._backend.release
 
     @property
     def resources(self) -> APIResources:

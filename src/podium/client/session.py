@@ -302,13 +302,11 @@ class Send:
     timeout_seconds: int = 0
 
 
-async def is_podium_server(session: Session) -> bool:
-    """Return whether the API server is Podium's own; one that does not answer counts as another.
-
-    Podium's server records eviction hints and counts disruptions; with any other server, the client does that.
-    """
+async def server_version(session: Session) -> str:
+    """Return the API server's version, such as `v1.34.9-gke.5`; "" if it does not answer that."""
     try:
-        version = (await session.read("/version")).object or {}
+        found = (await session.read("/version")).object or {}
     except NoAnswerError:
-        return False
-    return "+podium" in str(version.get("gitVersion", ""))
+        return ""
+    version = found.get("gitVersion")
+    return version if isinstance(version, str) else ""

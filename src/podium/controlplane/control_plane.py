@@ -63,6 +63,7 @@ class ControlPlane:
         account: DisruptionAccount | None = None,
     ) -> None:
         self.store = store
+        self.release = settings.release
         self.on_work: Callable[[], None] = lambda: None
         self._clock = clock
         self._keeper = keeper

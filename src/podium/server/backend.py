@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResources
 
@@ -19,6 +20,11 @@ class Backend(Protocol):
 
     @property
     def resources(self) -> APIResources: ...
+
+    @property
+    def release(self) -> Release:
+        """The Kubernetes version whose API server this is."""
+        return DEFAULT_RELEASE
 
     def answer(self, request: Request) -> Response:
         """Answer a request immediately. A refusal is a response. Send no response before it `is_kept`."""

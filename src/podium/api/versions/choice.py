@@ -58,6 +58,15 @@ class ReleaseChoice:
         release = found.with_gates(dict(self.gates))
         return release, (*caveats, *release_caveats(release))
 
+    def for_server(self, version: str) -> tuple[Release, tuple[Caveat, ...]]:
+        """Return the version that decides at an API server of this version, and its caveats.
+
+        Raises InputError for gates that the version refuses.
+        """
+        found, caveats = (read_version(self.version), list[Caveat]()) if self.version else _of_server(version)
+        release = found.with_gates(dict(self.gates))
+        return release, (*caveats, *release_caveats(release))
+
     def dropped(self, documents: Sequence[Document], release: Release) -> Iterator[Caveat]:
         """Yield a caveat for fields and kinds of the objects that the version does not keep.
 
@@ -114,8 +123,8 @@ def _found(documents: Sequence[Document]) -> tuple[Release, list[Caveat]]:
             if isinstance(spec, dict) and isinstance(version := spec.get("kubernetesVersion"), str):
                 return read_version(version), []
     for snapshot, _ in snapshots_of(documents):
-        if snapshot.server_version and (found := version_in(snapshot.server_version)) is not None:
-            return _supported(found, f"the cluster's version is {snapshot.server_version}")
+        if version_in(snapshot.server_version) is not None:
+            return _of_server(snapshot.server_version)
     nodes = (document.object for document in documents if isinstance(document.object, Node))
     kubelets = {node.status.node_info.kubelet_version for node in nodes}
     newest = max(filter(None, map(version_in, kubelets)), default=None)
@@ -129,6 +138,15 @@ def _found(documents: Sequence[Document]) -> tuple[Release, list[Caveat]]:
         )
         caveats = [Caveat(_ABOUT, message, 1, (str(release),))]
     return release, caveats
+
+
+def _of_server(version: str) -> tuple[Release, list[Caveat]]:
+    """Return the version of an API server."""
+    found = version_in(version)
+    if found is not None:
+        return _supported(found, f"the cluster's version is {version}")
+    message = f"the API server does not say its version: decided as kube-scheduler {DEFAULT_RELEASE}"
+    return DEFAULT_RELEASE, [Caveat(_ABOUT, message, 1, (str(DEFAULT_RELEASE),))]
 
 
 def _supported(found: tuple[int, int], why: str) -> tuple[Release, list[Caveat]]:

@@ -112,6 +112,14 @@ def version_in(text: str) -> tuple[int, int] | None:
     return minor, int(found[2]) if found[2] else PATCH_LEVELS.get(minor, 0)
 
 
+def is_podium(version: str) -> bool:
+    """Return whether an API server of this version is Podium's own.
+
+    Podium's server records eviction hints and counts disruptions; with any other server, the client does that.
+    """
+    return "+podium" in version
+
+
 def read_version(text: str) -> Release:
     """Return the version in a text such as `1.34`, `1.34.1` or `v1.34.1-gke.5`.
 

@@ -66,7 +66,7 @@ def scheduler(
     configuration = load_configuration(config) if config else default_configuration()
     settings = LiveSettings(
         configuration=configuration,
-        release=release.of(),
+        release=release,
         dry_run=dry_run,
         trims_avoid_lists=trim_avoid_lists,
         pause_file=pause_file,

@@ -16,14 +16,15 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.collector import settle_collector
 from podium.api.errors import PodiumError
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
+from podium.api.versions.release import DEFAULT_RELEASE, is_podium
 from podium.app.live.health import Health, HealthSettings
 from podium.app.live.logs import Format, Log
 from podium.app.live.metrics import CONTENT_TYPE, ProgramMetrics
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
-from podium.client.session import Session, is_podium_server
+from podium.client.session import Session, server_version
 from podium.client.transport import DryTransport, HTTPTransport, TransportSettings
 from podium.controllers.actions import Record
 from podium.controllers.controller import Controller
@@ -88,6 +89,7 @@ class LiveProgram(ABC):
         self._cluster: LiveCluster | None = None
         self._leadership: Leadership | None = None
         self._account: LiveAccount | None = None
+        self.release = DEFAULT_RELEASE
         self.url = ""
         self.leads = asyncio.Event()
 
@@ -177,7 +179,7 @@ class LiveProgram(ABC):
         """How questions are played that are asked by the page: with which configuration of the schedulers."""
         from podium.sim.run_options import RunOptions
 
-        return RunOptions(ignore_extenders=True)
+        return RunOptions(ignore_extenders=True, release=ReleaseChoice.exactly(self.release))
 
     def _session(self) -> Session:
         settings = self._program
@@ -245,7 +247,7 @@ class LiveProgram(ABC):
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
         self._log.info("all is known of what is watched")
-        knows_ours = await self._say_caveats(session, cluster)
+        knows_ours = self._say_caveats(await server_version(session), cluster)
         if isinstance(cluster.transport, HTTPTransport):
             cluster.transport.knows_ours = knows_ours
         components = self.components(knows_ours=knows_ours)
@@ -307,11 +309,14 @@ class LiveProgram(ABC):
 
     # Telling
 
-    async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
-        """Say what does not hold here; whether the API server is one of Podium's own."""
-        knows_ours = await is_podium_server(session)
-        found = self.caveats(cluster.absent, cluster.hidden, knows_ours=knows_ours)
-        for caveat in found:
+    def _say_caveats(self, version: str, cluster: LiveCluster) -> bool:
+        """Choose the version that decides, and log what does not hold at this API server.
+
+        Return whether it is Podium's own. Raises InputError for feature gates that the version refuses.
+        """
+        knows_ours = is_podium(version)
+        self.release, found = self._program.release.for_server(version)
+        for caveat in (*found, *self.caveats(cluster.absent, cluster.hidden, knows_ours=knows_ours)):
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
         return knows_ours
 
@@ -397,11 +402,13 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
     long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
-    disrupted. ``ledger`` is a file for an account of disruptions, "" for none, that are kept for so long (0: always).
+    disrupted. ``release`` is the version that decides, by default the API server's. ``ledger`` is a file for an account
+    of disruptions, "" for none, that are kept for so long (0: always).
     """
 
     identity: str = "podium"
     lease: LeaseSettings | None = None
+    release: ReleaseChoice = CLUSTER_RELEASE
     dry_run: bool = False
     allows_exec: bool = False
     health: HealthSettings = HealthSettings()
@@ -424,7 +431,6 @@ class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
     """
 
     configuration: Configuration
-    release: Release = DEFAULT_RELEASE
     trims_avoid_lists: bool = False
     allows_insecure_preemption: bool = False
     decisions: str = ""

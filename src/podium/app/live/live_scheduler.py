@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.api.versions.choice import ReleaseChoice
 from podium.app.live.caveats import caveats
 from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, is_unsure
 from podium.app.live.logs import Log
@@ -54,7 +53,7 @@ def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
     configuration = settings.configuration
     settings.health.check()
     HTTPExtenders(configuration.extenders, configuration.source, SystemClock().now)
-    runners = Scheduler(configuration, release=settings.release).runners.values()
+    runners = Scheduler(configuration, release=settings.release.of()).runners.values()
     preempts = any(isinstance(plugin, DefaultPreemption) for runner in runners for plugin in runner.profile.post_filter)
     if is_unsure(access) and preempts and not settings.dry_run and not settings.allows_insecure_preemption:
         problem = (
@@ -90,10 +89,14 @@ class LiveScheduler(LiveProgram):
         return caveats(self._access, self._settings.configuration, absent, hidden, knows_ours=knows_ours)
 
     def begun(self) -> None:
-        self._log.info("scheduling", schedulers=", ".join(self._scheduler_names()))
+        self._log.info("scheduling", version=str(self.release), schedulers=", ".join(self._scheduler_names()))
 
     def components(self, *, knows_ours: bool) -> list[Component]:
-        """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
+        """What runs. Disruptions are counted by Podium's own API server, and here where it is another.
+
+        Raises InputError for a configuration that the API server's version refuses.
+        """
+        Scheduler(self._settings.configuration, release=self.release)
         made = [] if knows_ours else [Component("disruption-counts", DisruptionCounter)]
         if self._settings.trims_avoid_lists:
             made.append(Component("avoid-list-controller", AvoidListController))
@@ -118,10 +121,7 @@ class LiveScheduler(LiveProgram):
         self.metrics.watch_queue(self._queue)
 
     def played_as(self) -> RunOptions:
-        settings = self._settings
-        return replace(
-            super().played_as(), configuration=settings.configuration, release=ReleaseChoice.exactly(settings.release)
-        )
+        return replace(super().played_as(), configuration=self._settings.configuration)
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""
@@ -135,7 +135,7 @@ class LiveScheduler(LiveProgram):
         scheduler = Scheduler(
             settings.configuration,
             seed=settings.seed,
-            release=settings.release,
+            release=self.release,
             extenders=self._extenders,
         )
         scheduler.bindings.refused.on_refused = self._binding_refused

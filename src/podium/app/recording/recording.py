@@ -30,7 +30,7 @@ from podium.client.credentials import Credentials
 from podium.client.kubeconfig import find_access
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
-from podium.client.session import Session
+from podium.client.session import Session, server_version
 from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.recording.tape import FORMAT, RECORDING, RecordingEntry
 from podium.store.api_resources import APIResources
@@ -73,10 +73,10 @@ async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) 
     credentials = Credentials(access, time.time_ns, allows_exec=source.allows_exec_plugins)
     session = Session(access, credentials, APIResources(), user_agent="podium-record", timeout_s=_TIMEOUT_S)
     try:
-        version = await session.read("/version")
+        version = await server_version(session)
         with RecordingFile(target, access.name) as file:
             recording = _Recording(session, file, limits, say)
-            return await recording.run(str((version.object or {}).get("gitVersion", "")))
+            return await recording.run(version)
     finally:
         await session.close()
 

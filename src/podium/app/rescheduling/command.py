@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import config_option, ignore_extenders_option, output_option_of, validate_option
+from podium.app.console.options import (
+    config_option,
+    ignore_extenders_option,
+    output_option_of,
+    release_options,
+    validate_option,
+)
 from podium.app.console.source import ClusterSource, Source
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
+    from podium.api.versions.choice import ReleaseChoice
     from podium.api.warnings import Validation
 
 _EPILOG = """
@@ -82,6 +89,7 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 )
 @validate_option
 @ignore_extenders_option
+@release_options
 @output_option_of(("text", "json"), "How plans are printed; at a cluster, a line of JSON each.")
 @program_options("podium-rescheduler")
 def reschedule(
@@ -98,6 +106,7 @@ def reschedule(
     count_disruptions: bool,
     validation: Validation | None,
     ignore_extenders: bool,
+    release: ReleaseChoice,
     form: str,
     program: ProgramOptions,
 ) -> None:
@@ -125,7 +134,7 @@ def reschedule(
         from podium.app.rescheduling.plan_report import write_plan
 
         read = read_shown(_source(files, program), validation)
-        question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal)
+        question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal, release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))
@@ -142,6 +151,7 @@ def reschedule(
         rescheduling=rescheduling,
         config_map=config_map,
         configuration=configuration,
+        release=release,
         dry_run=not evict,
         pause_file=pause_file,
         plan_form="json" if form == "json" else "text",

@@ -13,6 +13,7 @@ import click
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.pod import Pod
+from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
@@ -67,7 +68,7 @@ def check_settings(access: ClusterAccess, settings: ReschedulingSettings) -> Non
     """Raise InputError for what is not to be run: settings that cannot be, and servers of which one cannot be sure."""
     settings.health.check()
     try:
-        _machine(settings, heeds_avoid_lists=True)
+        _machine(settings, settings.release.of(), heeds_avoid_lists=True)
     except InputError as error:
         raise error.located(source=settings.rescheduling.source) from None
     if is_unsure(access) and not settings.dry_run:
@@ -78,10 +79,11 @@ def check_settings(access: ClusterAccess, settings: ReschedulingSettings) -> Non
         raise InputError(problem, source=access.source, object=f"context {access.name}")
 
 
-def _machine(settings: ReschedulingSettings, *, heeds_avoid_lists: bool) -> Rescheduler:
+def _machine(settings: ReschedulingSettings, release: Release, *, heeds_avoid_lists: bool) -> Rescheduler:
     return Rescheduler(
         settings.rescheduling.settings,
         as_they_are(settings.configuration, heeds_avoid_lists=heeds_avoid_lists),
+        release=release,
         config_map=settings.config_map,
         seed=settings.seed,
         only_plans=settings.dry_run,
@@ -98,7 +100,7 @@ class LiveRescheduler(LiveProgram):
         self.metrics = ReschedulerMetrics()
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
-        self._kinds = _machine(settings, heeds_avoid_lists=True).watches
+        self._kinds = _machine(settings, self.release, heeds_avoid_lists=True).watches
         self._component: Component | None = None
         self._machine: Rescheduler | None = None
         self._shown: ReschedulingPlan | None = None
@@ -134,7 +136,7 @@ class LiveRescheduler(LiveProgram):
         settings = self._settings
         policies = ", ".join(policy.name for policy in settings.rescheduling.settings.policies)
         what = "looking for moves, and making none" if settings.dry_run else "moving pods"
-        self._log.info(what, policies=policies)
+        self._log.info(what, version=str(self.release), policies=policies)
         if settings.rescheduling.settings.is_paused and not settings.config_map:
             self._log.warning("it is paused by its configuration")
             if settings.is_once:
@@ -163,7 +165,7 @@ class LiveRescheduler(LiveProgram):
         return self._machine is not None and self._machine.needs_use
 
     def _make_machine(self) -> Controller:
-        machine = self._machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
+        machine = self._machine = _machine(self._settings, self.release, heeds_avoid_lists=self._heeds)
         observed = ObservedRescheduler(machine, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return self.accounted(observed, COMPONENT)

@@ -13,6 +13,8 @@ from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
+from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
+from podium.api.versions.release import Release, is_podium
 from podium.app.rescheduling.caveats import as_they_are, of_schedulers
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.app.stage import with_budget_statuses
@@ -47,6 +49,7 @@ class Question:
     heeds_avoid_lists: bool | None = None
     ignores_extenders: bool = False
     compares: bool = False
+    release: ReleaseChoice = CLUSTER_RELEASE
 
 
 def plan_once(read: Input, question: Question) -> PlanReport:
@@ -62,17 +65,19 @@ def plan_once(read: Input, question: Question) -> PlanReport:
         *upstream_departures(given),
     ]
     refuse_empty_pods(read.documents)
+    release, of_release = question.release.for_documents(read.documents)
+    further += (*of_release, *question.release.dropped(read.documents, release))
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
     heeds = question.heeds_avoid_lists
     if heeds is None:
-        heeds = any("+podium" in snapshot.server_version for snapshot in snapshots)
+        heeds = any(is_podium(snapshot.server_version) for snapshot in snapshots)
     schedulers = as_they_are(given, heeds_avoid_lists=heeds)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan, kept, comparison = _plan(objects, settings, schedulers, now, compares=question.compares)
+        plan, kept, comparison = _plan(objects, settings, schedulers, now, release, compares=question.compares)
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
@@ -82,13 +87,19 @@ def plan_once(read: Input, question: Question) -> PlanReport:
 
 
 def _plan(
-    objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, *, compares: bool
+    objects: Sequence[Document],
+    settings: ReschedulerSettings,
+    schedulers: Configuration,
+    now: int,
+    release: Release,
+    *,
+    compares: bool,
 ) -> tuple[ReschedulingPlan, ExcludedPods, Comparison | None]:
     """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
     found: list[ReschedulingPlan] = []
-    machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
+    machine = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
     machine.on_plan = lambda plan, _: found.append(plan)
-    for shown in _shown(objects, machine.watches, now):
+    for shown in _shown(objects, machine.watches, now, release):
         machine.handle(shown, now)
     due_ns = machine.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
@@ -103,9 +114,10 @@ def _plan(
     return plan, kept, compared(plan, picture, policies, settings, standing)
 
 
-def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int) -> Iterator[Changed]:
+def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
     """All that a machine is to be shown, as an API server would have stored it: what others stand on first."""
     store = Store()
+    store.serve_as(release)
     create_objects(store, objects, now - _DAY_NS)
     budgets = {each.key: each for each in with_budget_statuses(objects) if isinstance(each, PodDisruptionBudget)}
     for kind in sorted(kinds, key=lambda kind: (kind == "Pod", kind)):

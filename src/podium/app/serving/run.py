@@ -32,7 +32,7 @@ from podium.app.serving.page.files import PREFIX
 from podium.app.serving.page.live_page import LivePage
 from podium.app.serving.page.shown import of_plane
 from podium.app.serving.serving import Place, Serving, check_place
-from podium.controllers.kubelets.host import KUBERNETES_VERSION, KubeletSettings
+from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane.assembly import (
     DEFAULT_TEMPLATE,
     Assembled,
@@ -307,7 +307,7 @@ def _tell_of(population: Population) -> None:
 def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
     nodes = len(assembled.plane.store.objects("Node"))
     what = f"{nodes} node{'' if nodes == 1 else 's'}"
-    click.echo(f"Kubernetes {KUBERNETES_VERSION}, simulated by Podium, with {what}: {server}")
+    click.echo(f"Kubernetes {assembled.plane.release}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
     if has_page:
         click.echo(f"  in a browser: {server}{PREFIX}")

@@ -22,7 +22,7 @@ from podium.app.snapshots.slimming import Part, Slimmer, left_out_beside
 from podium.client.credentials import Credentials
 from podium.client.kubeconfig import find_access
 from podium.client.lists import read_list
-from podium.client.session import NoAnswerError, Session
+from podium.client.session import NoAnswerError, Session, server_version
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 
@@ -79,7 +79,7 @@ async def _read(
     taken_ns = time.time_ns()
     session = Session(access, credentials, APIResources(), user_agent="podium-snapshot", timeout_s=_TIMEOUT_S)
     try:
-        version = await _version(session)
+        version = await server_version(session)
         found = await _read_kinds(session, kinds, slim, progress)
     finally:
         await session.close()
@@ -102,13 +102,6 @@ async def _read(
         left_out=left_out,
     )
     return ClusterRead(snapshot, [(listed.kind.name, listed.objects) for listed in found if listed.objects])
-
-
-async def _version(session: Session) -> str:
-    """Return the server's version, "" if unknown."""
-    answer = await session.read("/version")
-    version = (answer.object or {}).get("gitVersion")
-    return version if isinstance(version, str) else ""
 
 
 async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progress: Progress) -> list[_Kind]:

@@ -60,7 +60,6 @@ class Addresses:
             del self._holders[address]
 
 
-KUBERNETES_VERSION = "v1.36.2"
 CAPACITY: Mapping[str, str] = {"cpu": "4", "ephemeral-storage": "100Gi", "memory": "16Gi", "pods": "110"}
 """The default capacity of a machine."""
 
@@ -77,8 +76,9 @@ class PodAddresses:
 
 @dataclass(slots=True)
 class Hosts:
-    """The addresses of all nodes and pods."""
+    """The addresses of all nodes and pods, and the version of their kubelets."""
 
+    release: Release
     nodes: Addresses = field(default_factory=lambda: Addresses(NODES))
     pods: Addresses = field(default_factory=lambda: Addresses(PODS))
 
@@ -109,7 +109,7 @@ class Hosts:
             addresses = {"InternalIP": self.nodes.of(uid), "Hostname": name}
             fields["addresses"] = [{"type": type_, "address": address} for type_, address in addresses.items()]
         if not status.get("nodeInfo"):
-            fields["nodeInfo"] = node_info(raw)
+            fields["nodeInfo"] = node_info(raw, self.release)
         if not status.get("daemonEndpoints"):
             fields["daemonEndpoints"] = {"kubeletEndpoint": {"Port": _KUBELET_PORT}}
         capacity, allocatable = status.get("capacity"), status.get("allocatable")
@@ -120,8 +120,8 @@ class Hosts:
         return fields
 
 
-def node_info(raw: Raw) -> Raw:
-    """Return the node's `status.nodeInfo`, derived from its name and labels."""
+def node_info(raw: Raw, release: Release) -> Raw:
+    """Return the node's `status.nodeInfo`, derived from its name, its labels and the kubelet's version."""
     metadata = raw["metadata"]
     labels = metadata.get("labels", {})
     identity = blake2b(metadata["name"].encode(), digest_size=16).hexdigest()
@@ -131,7 +131,7 @@ def node_info(raw: Raw) -> Raw:
         "containerRuntimeVersion": "podium://simulated",
         "kernelVersion": "simulated",
         "kubeProxyVersion": "",
-        "kubeletVersion": KUBERNETES_VERSION,
+        "kubeletVersion": str(release),
         "machineID": identity,
         "operatingSystem": labels.get("kubernetes.io/os", "linux"),
         "osImage": "Podium (simulated)",

@@ -53,7 +53,7 @@ class Kubelet:
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
-        self._hosts = Hosts() if settings.reports_all else None
+        self._hosts = Hosts(settings.release) if settings.reports_all else None
         self._nodes: dict[str, NodeKubelet] = {}
         # By key, the uid and the node of each bound pod.
         self._pods: dict[str, tuple[str, str]] = {}

@@ -16,6 +16,7 @@ from aiohttp.web import BaseRequest, RequestPayloadError, StreamResponse
 
 from podium.api.meta import Raw
 from podium.api.times import format_exact_time
+from podium.api.versions.release import Release
 from podium.apirequests.http_mapping import body_type
 from podium.apirequests.paths import Paths, ResourcePath, not_allowed
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
@@ -119,7 +120,7 @@ class Handler:
         if not path:
             reply: Reply | None = of_object({"paths": _paths(self._backend.resources)})
         elif path == "/version":
-            reply = of_object(version_info())
+            reply = of_object(version_info(self._backend.release))
         elif path == "/metrics":
             text = self._metrics.text(*self._settings.collectors)
             reply = Reply(pieces=(text,), content_type=_METRICS_TYPE, may_be_compressed=True)
@@ -199,25 +200,21 @@ def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:
     return of_error(StoreError(500, "InternalError", problem))
 
 
-KUBERNETES = "1.36.2"
-"""The Kubernetes version whose API is served."""
-
-
 @cache
-def version_info() -> Raw:
+def version_info(release: Release) -> Raw:
     """Return the response of `/version` (apimachinery's version.Info).
 
     Clients compare the number; people also see that it is Podium.
     """
-    major, minor, _ = KUBERNETES.split(".")
+    major, minor = "1", str(release.minor)
     return {
         "major": major,
         "minor": minor,
         "emulationMajor": major,
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
-        "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"v{KUBERNETES}+podium.{_podium()}",
+        "minCompatibilityMinor": str(release.minor - 1),
+        "gitVersion": f"{release}+podium.{_podium()}",
         "gitCommit": "",
         "gitTreeState": f"podium {_podium()}",
         "buildDate": "1970-01-01T00:00:00Z",

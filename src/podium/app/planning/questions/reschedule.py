@@ -22,7 +22,8 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     """
     options = run.options
     configuration = options.configuration or default_configuration()
-    report = plan_once(run.read, Question(rescheduler, configuration, ignores_extenders=options.ignore_extenders))
+    question = Question(rescheduler, configuration, ignores_extenders=options.ignore_extenders, release=options.release)
+    report = plan_once(run.read, question)
     rows: list[tuple[Part, ...]] = [
         (
             Name(move.pod.key, PODS),
