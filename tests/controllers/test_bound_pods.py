@@ -1,6 +1,6 @@
 """Which pods are on a node."""
 
-from podium.controllers.nodes.bound_pods import BoundPods
+from podium.controllers.nodes.node_lifecycle import BoundPods
 from tests.builders import pod
 
 

@@ -20,8 +20,7 @@ from podium.controllers.actions import Action, ReportStatus
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
-from podium.controllers.nodes.pod_garbage import PodGarbageCollector
-from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.observations import Problem
 from podium.store.errors import StoreError
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig

@@ -10,8 +10,7 @@ from podium.controllers.controller import Controller
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
-from podium.controllers.nodes.pod_garbage import PodGarbageCollector
-from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.observations import ContainersExited, NodeStarted
 from tests.controllers.cluster_rig import BROKEN, Rig
 from tests.pod_statuses import set_pod_status

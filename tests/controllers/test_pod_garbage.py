@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
-from podium.controllers.nodes.pod_garbage import PodGarbageCollector
+from podium.controllers.nodes.pod_deletion import PodGarbageCollector
 from podium.controllers.observations import Problem
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import Raw, node, pod

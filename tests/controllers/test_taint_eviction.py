@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
-from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.nodes.pod_deletion import TaintEviction
 from podium.controllers.observations import Problem
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.pod_statuses import set_pod_status

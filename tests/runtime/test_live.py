@@ -7,7 +7,7 @@ import pytest
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
-from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.nodes.pod_deletion import TaintEviction
 from podium.controllers.observations import Answered, Changed, Observation, Problem, Tick
 from podium.runtime.clock import SystemClock
 from podium.runtime.component import Component

@@ -35,8 +35,11 @@ def soonest(*deadlines: Deadline) -> Deadline:
     """Return the earliest of some deadlines; it keeps alive if any of them does."""
     found = NEVER
     for deadline in deadlines:
-        if deadline is not NEVER:
-            found = deadline if found is NEVER else _sooner(found, deadline)
+        if found is NEVER:
+            found = deadline
+        elif deadline is not NEVER:
+            time_ns = earliest((found.time_ns, deadline.time_ns))
+            found = Deadline(time_ns, found.keeps_alive or deadline.keeps_alive)
     return found
 
 
@@ -47,10 +50,6 @@ def earliest(times: Iterable[int | None]) -> int | None:
         if time is not None and (first is None or time < first):
             first = time
     return first
-
-
-def _sooner(one: Deadline, other: Deadline) -> Deadline:
-    return Deadline(earliest((one.time_ns, other.time_ns)), one.keeps_alive or other.keeps_alive)
 
 
 class Deadlines(Generic[Key]):

@@ -54,7 +54,6 @@ class LabelIndex(Generic[Key]):
         self._things.put(key, labels.items())
 
     def remove(self, key: Key) -> None:
-        """Remove an object, if it is there."""
         self._labels.pop(key, None)
         self._things.remove(key)
 
@@ -72,12 +71,10 @@ class SelectorIndex(Generic[Key]):
         self._queries: QueryIndex[Key] = QueryIndex()
 
     def put(self, key: Key, selector: Selector) -> None:
-        """Add or replace a selector."""
         self._selectors[key] = selector
         self._queries.put(key, selector_keys(selector))
 
     def remove(self, key: Key) -> None:
-        """Remove a selector, if it is there."""
         self._selectors.pop(key, None)
         self._queries.remove(key)
 

@@ -258,19 +258,11 @@ def provisioned(
     }
     if "volumeMode" in spec:
         volume["volumeMode"] = spec["volumeMode"]
-    expressions = [
-        {"key": key, "operator": "In", "values": [labels[key]]}
-        for key in sorted(_topology_keys(driver, csi_node))
-        if key in labels
-    ]
+    # The topology labels of the driver on the node.
+    drivers = () if csi_node is None else csi_node.spec.drivers
+    keys = {key for known in drivers if known.name == driver for key in known.topology_keys}
+    expressions = [{"key": key, "operator": "In", "values": [labels[key]]} for key in sorted(keys) if key in labels]
     if expressions:
         volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
     metadata = {"name": name, "annotations": {PROVISIONED_BY: driver}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": volume}
-
-
-def _topology_keys(driver: str, csi_node: CSINode | None) -> set[str]:
-    """Return the topology labels of the driver on the node."""
-    if csi_node is None:
-        return set()
-    return {key for known in csi_node.spec.drivers if known.name == driver for key in known.topology_keys}

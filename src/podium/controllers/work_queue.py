@@ -77,7 +77,6 @@ class WorkQueue(Generic[Key]):
         self._refusals.pop(key, None)
 
     def forget(self, key: Key) -> None:
-        """Drop the key."""
         self.succeed(key)
         self._ready.pop(key, None)
         self._timers.set(key, None)
@@ -152,7 +151,6 @@ class Backoff(Generic[Key]):
         self._hopeless.clear()
 
     def forget(self, key: Key) -> None:
-        """Reset a key."""
         self._waits.pop(key, None)
         self._hopeless.discard(key)
 

@@ -18,8 +18,7 @@ from podium.controllers.disruption.disruption_controller import DisruptionContro
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
-from podium.controllers.nodes.pod_garbage import PodGarbageCollector
-from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.volumes import PersistentVolumes

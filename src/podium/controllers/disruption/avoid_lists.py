@@ -297,7 +297,6 @@ class AwaitedPods:
         return [node for uid in left if not self.replacements.is_awaited(uid) for node in self._replaced.end(uid)]
 
     def put_pod(self, pod: Pod) -> Iterable[str]:
-        """Take in a pod."""
         uid, node_name = pod.metadata.uid, pod.spec.node_name
         if pod.is_terminal and not node_name:
             return self.drop_pod(pod)

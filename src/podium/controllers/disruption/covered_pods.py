@@ -13,6 +13,7 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.indexes import MultiMap
+from podium.store.verbs.eviction import is_ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,6 @@ class CoveredPods:
         self._expected: Expected | None = None
 
     def put(self, pod: Pod) -> None:
-        """Count a pod."""
         self.remove(pod.metadata.name)
         self.by_name[pod.metadata.name] = pod
         self._count(pod, 1)
@@ -92,8 +92,7 @@ class CoveredPods:
 
 def is_healthy(pod: Pod) -> bool:
     """Return whether a pod is ready and not terminating."""
-    ready = pod.status.condition("Ready")
-    return ready is not None and ready.status == "True" and not pod.is_terminating
+    return is_ready(pod) and not pod.is_terminating
 
 
 def controller_uid(pod: Pod) -> str:

@@ -53,7 +53,6 @@ class ProtectedWorkload:
 
     @property
     def template(self) -> PodTemplate:
-        """Return the pod template."""
         return self.workload.spec.template
 
     @property
@@ -93,11 +92,9 @@ class NamespaceProtection:
         return not self.workloads and not self._budgets
 
     def put(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
-        """Take in a budget, or a workload."""
         return self._put_budget(object_) if isinstance(object_, PodDisruptionBudget) else self._put_workload(object_)
 
     def remove(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
-        """Forget a budget or a workload that is gone."""
         if isinstance(object_, PodDisruptionBudget):
             budget = self._budgets.get(object_.metadata.name)
             is_known = budget is not None and budget.metadata.uid == object_.metadata.uid

@@ -300,7 +300,6 @@ class NamespaceCoverage:
         return covering
 
     def put_budget(self, object_: PodDisruptionBudget, raw: Raw) -> None:
-        """Take in a budget."""
         name = object_.metadata.name
         known = self.budgets.get(name)
         if known is not None and known.object.spec.selector == object_.spec.selector:
@@ -318,7 +317,6 @@ class NamespaceCoverage:
             budget.put(self.pods[covered])
 
     def remove_budget(self, object_: PodDisruptionBudget) -> None:
-        """Forget a budget."""
         known = self.budgets.get(object_.metadata.name)
         if known is not None and known.object.metadata.uid == object_.metadata.uid:
             self._remove(object_.metadata.name)

@@ -5,7 +5,6 @@ Source: kubectl pkg/drain; controlled-rescheduling.md, Node drain.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -92,8 +91,6 @@ class Drain:
         self._cordon_failures = 0
         self._pods: dict[str, PodOnNode] = {}
         self._daemon_sets: set[str] = set()
-        # The number of the node's pods by namespace, whose budgets matter.
-        self._namespaces: Counter[str] = Counter()
         self._gone: list[PodReport] = []
         self._plan = DrainPlan(())
         self._evictions = EvictionRetries(
@@ -121,7 +118,6 @@ class Drain:
 
     @property
     def is_over(self) -> bool:
-        """Return whether it has ended."""
         return self._end is not None
 
     def deadline(self) -> Deadline:
@@ -183,7 +179,6 @@ class Drain:
             return
         came_late = self._is_cordoned if before is None else before.came_late
         self._pods[pod.key] = PodOnNode(pod, has_empty_dir(raw), came_late)
-        self._namespaces[pod.metadata.namespace] += before is None
         self._next_ns = 0
 
     def _pod_left(self, key: str, uid: str) -> None:
@@ -191,14 +186,14 @@ class Drain:
         if bound is None or bound.pod.metadata.uid != uid:
             return
         del self._pods[key]
-        self._namespaces[bound.pod.metadata.namespace] -= 1
         self._gone.append(PodReport(key, uid, "gone", "", self._evictions.of(uid).tries))
         self._evictions.forget([uid])
         self._evictions.forget_refusals()
         self._next_ns = 0
 
     def _budget_changed(self, budget: PodDisruptionBudget) -> None:
-        if self._namespaces[budget.metadata.namespace]:
+        namespace = budget.metadata.namespace
+        if any(bound.pod.metadata.namespace == namespace for bound in self._pods.values()):
             self._evictions.forget_refusals()
             self._expects_progress = not self._is_stuck()
 
@@ -225,7 +220,11 @@ class Drain:
         if end is not None:
             self._end = self._report(*end)
             return []
-        actions = self._cordon(now) if self._needs_cordon() else self._evict(now)
+        if self._needs_cordon():
+            actions = self._cordon(now)
+        else:
+            pods = (fate.pod for fate in self._plan.of("evict"))
+            actions = [action for pod in pods for action in self._evictions.ask(pod.key, pod.metadata.uid, now)]
         self._next_ns = self._next()
         self._expects_progress = not self._is_stuck()
         return actions
@@ -250,10 +249,6 @@ class Drain:
             return []
         self._cordon_ns = None
         return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
-
-    def _evict(self, now: int) -> list[Action]:
-        found = (self._evictions.ask(fate.pod.key, fate.pod.metadata.uid, now) for fate in self._plan.of("evict"))
-        return [action for actions in found for action in actions]
 
     def _next(self) -> int | None:
         times = [self._give_up_ns, *(fate.recheck_ns for fate in self._plan.fates)]
@@ -358,7 +353,6 @@ class EvictionRetries:
             attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)
 
     def of(self, uid: str) -> EvictionAttempts:
-        """Return the attempts for a pod."""
         return self._attempts.get(uid) or EvictionAttempts()
 
     def forget_refusals(self) -> None:

@@ -83,11 +83,11 @@ class Hosts:
     pods: Addresses = field(default_factory=lambda: Addresses(PODS))
 
     def show_node(self, uid: str, raw: Raw) -> None:
-        """Record an observed node."""
-        self.nodes.note(uid, _internal_address(raw.get("status", {})))
+        listed: list[Raw] = raw.get("status", {}).get("addresses", [])
+        internal = (address for address in listed if address.get("type") == "InternalIP")
+        self.nodes.note(uid, str(next(internal, {}).get("address", "")))
 
     def show_pod(self, uid: str, raw: Raw) -> None:
-        """Record an observed pod."""
         if not raw.get("spec", {}).get("hostNetwork"):
             self.pods.note(uid, str(raw.get("status", {}).get("podIP") or ""))
 
@@ -137,12 +137,6 @@ def node_info(raw: Raw, release: Release) -> Raw:
         "osImage": "Podium (simulated)",
         "systemUUID": identity,
     }
-
-
-def _internal_address(status: Raw) -> str:
-    listed: list[Raw] = status.get("addresses", [])
-    found = (address for address in listed if address.get("type") == "InternalIP")
-    return str(next(found, {}).get("address", ""))
 
 
 _SECOND = 10**9

@@ -61,8 +61,6 @@ class Kubelet:
         # The subjects of failed reports, and the last report of each with its node.
         self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}
-        # Whether any report has failed and not succeeded since.
-        self._has_failed = False
         self._actions: list[Action] = []
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -90,7 +88,10 @@ class Kubelet:
                 self._node(node.metadata.name).show_node(node, raw, now)
                 self._look_at(node.metadata.name)
             case Gone(object=Node() as node):
-                self._node_gone(node)
+                if self._hosts is not None:
+                    self._hosts.nodes.free(node.metadata.uid)
+                self._node(node.metadata.name).hide_node()
+                self._look_at(node.metadata.name)
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
             case NodeStopped(node=name):
@@ -113,12 +114,6 @@ class Kubelet:
         node = self._nodes.get(pod.spec.node_name)
         return node is not None and node.is_running(pod.metadata.uid)
 
-    def _node_gone(self, node: Node) -> None:
-        if self._hosts is not None:
-            self._hosts.nodes.free(node.metadata.uid)
-        self._node(node.metadata.name).hide_node()
-        self._look_at(node.metadata.name)
-
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod; return whether that concerns any node."""
         key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
@@ -138,7 +133,6 @@ class Kubelet:
         return (node.show_pod(pod, raw, now) and self._plan(name, node, node.deadline())) or is_replaced
 
     def _hide(self, key: str) -> None:
-        """Forget the pod with that key."""
         if key in self._pods:
             uid, name = self._pods.pop(key)
             if self._hosts is not None:
@@ -153,7 +147,7 @@ class Kubelet:
             raise TypeError(f"kubelets do not ask for {action}")
         name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
         if answered.problem is None or answered.answer.is_over:
-            if self._has_failed:
+            if self._retries.has_failures:
                 self._succeed(name, action)
             node = self._nodes.get(name)
             return node is not None and node.written(action) and self._plan(name, node, node.deadline())
@@ -161,7 +155,6 @@ class Kubelet:
             subject = _subject(name, action)
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
-            self._has_failed = True
         return True
 
     def _succeed(self, name: str, action: _Report) -> None:
@@ -171,23 +164,18 @@ class Kubelet:
         if self._failed.get(subject, (name, action))[1] is action:
             self._failed.pop(subject, None)
             self._retries.forget(subject)
-        self._has_failed = self._retries.has_failures
 
     def _is_wanted(self, name: str, action: _Report) -> bool:
         return name in self._nodes and self._nodes[name].is_wanted(action)
 
-    def _try_again(self, now: int) -> None:
-        """Send due failed reports again, if they are still current."""
-        while (subject := self._retries.take(now)) is not None:
+    def _tick(self, now: int) -> None:
+        while self._failed and (subject := self._retries.take(now)) is not None:
+            # Failed reports are sent again if they are still current.
             name, action = self._failed.pop(subject)
             if self._is_wanted(name, action):
                 self._actions.append(action)
             else:
                 self._retries.forget(subject)
-
-    def _tick(self, now: int) -> None:
-        if self._failed:
-            self._try_again(now)
         while (due := self._deadlines.take_due(now)) is not None:
             node = self._nodes[due]
             node.told = None

@@ -135,7 +135,6 @@ class PodRun(msgspec.Struct, eq=False):
 
     @classmethod
     def of(cls, pod: Pod, raw: Raw) -> PodRun:
-        """Return the run of a new pod."""
         behaviour = behaviour_of(pod.metadata.annotations)
         return cls(pod, raw, pod.metadata.uid, Holding.of(pod), behaviour, _exceeds(pod, behaviour))
 
@@ -167,9 +166,7 @@ class PodRun(msgspec.Struct, eq=False):
         behaviour = self.behaviour
         self.start_ns, self.started_ns = None, started_ns
         self.exit_ns = None if behaviour.duration_ns is None else started_ns + behaviour.duration_ns
-        self.crash_ns = None if behaviour.crash_after_ns is None else started_ns + behaviour.crash_after_ns
-        if self.trouble_ns is not None:
-            self.crash_ns = earliest((self.crash_ns, started_ns + self.trouble_ns))
+        self.suffer(self.trouble_ns, started_ns)
         if self.is_over_limit:
             self.crash_ns = started_ns
         self.is_ready = not behaviour.ready_after_ns

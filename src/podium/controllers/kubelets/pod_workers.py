@@ -154,7 +154,6 @@ class PodWorkers:
         self.plan(run)
 
     def stop_deleted(self, run: PodRun, now: int) -> None:
-        """End a deleted pod."""
         grace_seconds = run.pod.metadata.deletion_grace_period_seconds or 0
         asked_ns = run.asked_to_end_ns(now)
         self.stop(run, asked_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
@@ -267,7 +266,6 @@ class NodePods:
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
 
     def put(self, run: PodRun) -> None:
-        """Add a pod."""
         self.runs[run.uid] = run
         if run.behaviour.memory_bytes:
             self._users[run.uid] = run
@@ -288,7 +286,6 @@ class NodePods:
         self._held.add(run.holding)
 
     def drop(self, run: PodRun) -> None:
-        """Remove a pod."""
         del self.runs[run.uid]
         if run.behaviour.memory_bytes:
             self._users.pop(run.uid, None)

@@ -153,12 +153,10 @@ class DisruptionRequests:
         return self._found.pop(uid, None)
 
     def forget(self, uid: str) -> None:
-        """Forget a pod that is gone."""
         if self._found:
             self._found.pop(uid, None)
 
     def put(self, uid: str, announcement: DisruptionRequest) -> None:
-        """Record a request."""
         self._found[uid] = announcement
         self._found.move_to_end(uid)
         if len(self._found) > _MOST:

@@ -128,7 +128,11 @@ class Consumption:
                 namespace=namespace,
                 priority_class=priority_class,
                 priority=priority,
-                requested={name: _hours(name, amount) for name, amount in sorted(requested.items()) if amount},
+                requested={
+                    name: amount / (HOUR_NS * 1_000 if name == CPU else HOUR_NS)
+                    for name, amount in sorted(requested.items())
+                    if amount
+                },
             )
             for (namespace, priority_class, priority), meter in self._meters.items()
             for hour, requested in meter.by_hour.items()
@@ -149,7 +153,3 @@ class Consumption:
             if not self._meters[group].rate:
                 del self._meters[group]
         return rows
-
-
-def _hours(name: str, amount: int) -> float:
-    return amount / (HOUR_NS * 1_000 if name == CPU else HOUR_NS)

@@ -96,15 +96,12 @@ class OpenDisruptions:
             self._let_go(uid)
 
     def explained(self, uid: str, rule: str) -> None:
-        """Set the rule of a record."""
         self._put(uid, replace(self._open[uid].record, rule=rule))
 
     def node_of(self, uid: str) -> str:
-        """Return the node of a victim."""
         return self._open[uid].record.node
 
     def benefits(self, uid: str, beneficiary: Beneficiary) -> None:
-        """Set the beneficiary of a record."""
         found = self._open.get(uid)
         if found is None or found.record.beneficiary is not None:
             return
@@ -126,7 +123,6 @@ class OpenDisruptions:
                 self._follow(pod, now, now)
 
     def gone(self, pod: Pod, now: int) -> None:
-        """Handle the deletion of a pod."""
         if not self._open:
             return
         uid = pod.metadata.uid
@@ -193,7 +189,6 @@ class OpenDisruptions:
         self._follow(pod, times.of(pod, "PodScheduled"), times.of(pod, "Ready"))
 
     def _take_up(self, found: _Open) -> None:
-        """Follow a record."""
         record = found.record
         uid, beneficiary, came = record.uid, record.beneficiary, record.replacement
         self._open[uid] = found
@@ -229,7 +224,6 @@ class OpenDisruptions:
             self._victims_for.pop(key, None)
 
     def _came(self, victim: str, pod: Pod) -> None:
-        """Record the replacement of a victim."""
         self._replaces[pod.metadata.uid] = victim
         record = self._open[victim].record
         self._put(victim, replace(record, replacement=ReplacementPod(pod=pod.key, uid=pod.metadata.uid)))
@@ -363,7 +357,6 @@ class AwaitedReplacements:
             self._came.setdefault(controller, set()).add(uid)
 
     def gone(self, controller: str, uid: str) -> None:
-        """Forget a pod that is gone."""
         if controller in self._came:
             self._came[controller].discard(uid)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import NODE_NOT_READY, Node, is_ready, unknown_conditions
@@ -14,10 +15,10 @@ from podium.api.pod import Pod
 from podium.api.times import format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
-from podium.controllers.nodes.bound_pods import BoundPods
 from podium.controllers.observations import Answered, NodeHeard, NodeSilent, Observation
 from podium.controllers.reconciler import Reconciler
 from podium.store.conditions import with_condition
+from podium.store.verbs.eviction import is_ready as is_pod_ready
 
 TaintName = tuple[str, str]
 """Key and effect of a taint."""
@@ -71,6 +72,50 @@ def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: i
             added = {"timeAdded": format_time(now)} if effect == "NoExecute" else {}
             left.append({"key": key, "effect": effect, **added})
     return left, ", ".join(said)
+
+
+class BoundPod(NamedTuple):
+    """The latest state of a pod, and its wire form."""
+
+    pod: Pod
+    raw: Raw
+
+
+class BoundPods:
+    """Bound pods by key; on each node in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, BoundPod] = {}
+        self._on: dict[str, dict[str, BoundPod]] = {}
+
+    def put(self, pod: Pod, raw: Raw) -> None:
+        """Take in a pod; one without a node still replaces another one with its key."""
+        key, name = pod.key, pod.spec.node_name
+        known = self._pods.get(key)
+        if known is not None and (
+            known.pod.metadata.uid != pod.metadata.uid or (name and known.pod.spec.node_name != name)
+        ):
+            self.remove(key)
+        if name:
+            pods_on_node = self._on.get(name)
+            if pods_on_node is None:
+                pods_on_node = self._on[name] = {}
+            self._pods[key] = pods_on_node[key] = BoundPod(pod, raw)
+
+    def remove(self, key: str) -> None:
+        known = self._pods.pop(key, None)
+        if known is not None:
+            pods_on_node = self._on[known.pod.spec.node_name]
+            del pods_on_node[key]
+            if not pods_on_node:
+                del self._on[known.pod.spec.node_name]
+
+    def find(self, key: str) -> BoundPod | None:
+        """Return the pod; None if it is gone or has no node."""
+        return self._pods.get(key)
+
+    def on(self, node: str) -> Collection[BoundPod]:
+        return self._on.get(node, {}).values()
 
 
 _NAME = "node-lifecycle-controller"
@@ -134,7 +179,7 @@ class NodeLifecycle(Reconciler[str]):
         if isinstance(object_, Pod):
             self._pods.put(object_, raw)
             name = object_.spec.node_name
-            if name not in self._not_ready or not _says_ready(object_):
+            if name not in self._not_ready or not is_pod_ready(object_):
                 return NO_CHANGE
             self._queue.add(name)
         elif isinstance(object_, Node):
@@ -160,7 +205,9 @@ class NodeLifecycle(Reconciler[str]):
         known = self._nodes.get(name)
         if known is None or known.node.metadata.uid != uid:
             given = self._given.get(uid)
-            known = self._nodes[name] = _TrackedNode(node, raw, {} if given is None else _standing(given))
+            expected = set() if given is None else wanted_taints(given)
+            deviating = set() if given is None else expected ^ present_taints(given)
+            known = self._nodes[name] = _TrackedNode(node, raw, {taint: taint in expected for taint in deviating})
         wanted = wanted_taints(node)
         known.node, known.raw = node, raw
         (self._not_ready.discard if is_ready(node) else self._not_ready.add)(name)
@@ -214,7 +261,7 @@ class NodeLifecycle(Reconciler[str]):
             *(
                 self._unready(*bound, now)
                 for bound in unready
-                if _says_ready(bound.pod) and not self._is_written(bound.pod)
+                if is_pod_ready(bound.pod) and not self._is_written(bound.pod)
             ),
         ]
 
@@ -261,16 +308,6 @@ class NodeLifecycle(Reconciler[str]):
         return versioned_patch(object_, patch, _NAME, "status" if "status" in patch else "", message)
 
 
-def _standing(given: Node) -> dict[TaintName, bool]:
-    wanted = wanted_taints(given)
-    return {taint: taint in wanted for taint in wanted ^ present_taints(given)}
-
-
-def _says_ready(pod: Pod) -> bool:
-    ready = pod.status.condition("Ready")
-    return ready is not None and ready.status == "True"
-
-
 _LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 # The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
 # --unhealthy-zone-threshold.
@@ -310,7 +347,6 @@ class ZoneDisruption:
         return not self._healthy
 
     def unhealthy(self) -> list[str]:
-        """Return the unhealthy nodes."""
         return [name for name, (_, is_healthy) in self._nodes.items() if not is_healthy]
 
     def put(self, node: Node, *, is_healthy: bool) -> bool:

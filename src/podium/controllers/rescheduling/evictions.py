@@ -14,7 +14,6 @@ from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.replacements import ForReplacement
-from podium.cluster.pods import PodRecord
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered
@@ -138,13 +137,17 @@ class PlannedEvictions:
         self._moves.begin(pod, target, now, has_ended=asked.has_ended)
         hint = "" if settings.guidance is Guidance.EVICT else target
         comes = planned.comes_after(asked)
+        # Other pods avoid the node until the pod that comes has its replacement there.
+        awaited: AwaitedPod | None = None
+        if comes is not None:
+            awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
         evict = Evict(
             pod.key,
             pod.uid,
             RESCHEDULER,
             RESCHEDULER,
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=None if comes is None else _awaited(comes.pod)),
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=awaited),
             for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
         )
         return [evict]
@@ -175,11 +178,6 @@ class PlannedEvictions:
             return ""
         self._look(now)
         return self._planners.holds(order.planned, present, self._standing(now), now)
-
-
-def _awaited(pod: PodRecord) -> AwaitedPod:
-    """Return the pod whose replacement is to get the capacity of an evicted one; others avoid the node until then."""
-    return AwaitedPod(namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 
 def _told(move: Planned, planned: PlannedMoves) -> Record:
@@ -270,7 +268,6 @@ class SoftTaints:
             del self._asked[meta.name]
 
     def gone(self, name: str) -> None:
-        """Forget a node that was deleted."""
         self._nodes.pop(name, None)
         self.marked.pop(name, None)
         self._asked.pop(name, None)

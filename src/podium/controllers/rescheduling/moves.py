@@ -123,10 +123,15 @@ class Moves:
     def look(self, now: int, timeout_ns: int) -> None:
         """Update the progress of the moves, and forget those that no longer count."""
         for move in list(self._moves):
-            if move.is_doubtful:
-                self._look_at_doubtful(move, now)
-            if not move.pod_uid:
-                self._complete(move)
+            pod = self._picture.pod(move.pod_uid)
+            if move.is_doubtful and (pod is None or pod.terminating):
+                move.is_doubtful = False
+            elif move.is_doubtful and now >= move.evicted_ns + _UNANSWERED_NS:
+                self.drop(move.pod_uid)
+            if not move.pod_uid and (pods := self._picture.pods_of(move.owner_uid)):
+                # An avoid list entry from before a restart describes the owner, not the pod.
+                move.namespace = pods[0].namespace
+                move.has_budget = bool(self._picture.budgets.covering(pods[0]))
         taken: set[str] = set()
         for move in self._moves:
             if not move.is_over:
@@ -150,7 +155,6 @@ class Moves:
         return pod.uid in self._leaving
 
     def under_way(self) -> list[Move]:
-        """Return the moves that are not complete."""
         return [move for move in self._moves if not move.is_over]
 
     def next_time(self, now: int, timeout_ns: int, *, counts_past: bool) -> int | None:
@@ -195,20 +199,6 @@ class Moves:
         evicted_ns = _second(parse_time(time)) + _SECOND - 1
         move = Move(_namespace_of(entry), entry.controller.uid, node, evicted_ns, entry_time=time)
         self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
-
-    def _complete(self, move: Move) -> None:
-        """Complete a move from before a restart: an avoid list entry describes the owner, not the pod."""
-        pods = self._picture.pods_of(move.owner_uid)
-        if pods:
-            move.namespace = pods[0].namespace
-            move.has_budget = bool(self._picture.budgets.covering(pods[0]))
-
-    def _look_at_doubtful(self, move: Move, now: int) -> None:
-        pod = self._picture.pod(move.pod_uid)
-        if pod is None or pod.terminating:
-            move.is_doubtful = False
-        elif now >= move.evicted_ns + _UNANSWERED_NS:
-            self.drop(move.pod_uid)
 
     def _follow(self, move: Move, taken: set[str]) -> None:
         """Find the move's replacement and check whether the move is complete.
@@ -357,17 +347,12 @@ class Returns:
         anew = [pod for pod in made if pod.uid not in known]
         if not anew:
             return
-        cool_down = CoolDown.after(
-            None if before is None else before.cool_down, cool_down_ns, max(_came_ns(pod, now) for pod in anew)
-        )
+        # After a restart, the arrivals may have been long ago.
+        came_ns = max(now if pod.start_ns == NOT_STARTED_NS else min(pod.start_ns, now) for pod in anew)
+        cool_down = CoolDown.after(None if before is None else before.cool_down, cool_down_ns, came_ns)
         if before is not None and before.cool_down.until_ns > cool_down.until_ns:
             cool_down = CoolDown(cool_down.length_ns, before.cool_down.until_ns)
         uids = known.union(pod.uid for pod in anew)
         back = [pod for pod in there if pod.uid in uids]
         nodes = frozenset(pod.node_name for pod in back)
         self._returns[place] = _Return(frozenset(pod.uid for pod in back), nodes, cool_down)
-
-
-def _came_ns(pod: PodRecord, now: int) -> int:
-    """Return when a pod arrived at its node, as far as known; after a restart it may have been long ago."""
-    return now if pod.start_ns == NOT_STARTED_NS else min(pod.start_ns, now)

@@ -23,7 +23,7 @@ from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Pl
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan
+from podium.decide.rescheduling.round_robin import ExcludedPods, ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import Configuration
@@ -78,7 +78,6 @@ class Rescheduler:
 
     @property
     def settings(self) -> ReschedulerSettings:
-        """The settings in use."""
         return self._planners.settings
 
     @property
@@ -341,17 +340,13 @@ class Emptying:
         for planned in plan.planned:
             if planned.part_of is not None:
                 self.node, self._policy, self._moved_ns = planned.moves[0].source, planned.policy, now
-            elif self._is_rest(planned):
+            elif planned.policy == self._policy and {move.source for move in planned.moves} == {self.node}:
                 self.node = ""
 
     def forget(self, node: str) -> None:
-        """Forget a node that was deleted."""
         self._cooling.pop(node, None)
         if self.node == node:
             self.node = ""
-
-    def _is_rest(self, planned: PlannedMoves) -> bool:
-        return planned.policy == self._policy and {move.source for move in planned.moves} == {self.node}
 
 
 class Guide:

@@ -80,7 +80,6 @@ class ReschedulerView(ClusterView):
         return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
 
     def waiting(self) -> Sequence[PodRecord]:
-        """Return the unschedulable pods."""
         return list(self.unschedulable.values())
 
     def signals(self, now: int) -> Signals:
@@ -235,7 +234,6 @@ class ObservedSignals:
         return found != before
 
     def node_gone(self, name: str) -> None:
-        """Forget a node that was deleted."""
         self._nodes.pop(name, None)
 
     def has_turned_away(self, pod: PodRecord) -> bool:
@@ -319,7 +317,6 @@ class SaidUse:
         return self._said.get(uid) != before
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that was deleted."""
         self._said.pop(uid, None)
 
     def told(self, signals: Signals, cluster: Cluster) -> Signals:

@@ -87,7 +87,6 @@ class SchedulingAttempts:
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
 
     def begins(self, queued: QueuedPod, runner: Runner) -> None:
-        """Call `on_attempt`."""
         if self.on_attempt is not None:
             self.on_attempt(queued, runner)
 

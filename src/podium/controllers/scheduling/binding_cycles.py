@@ -69,10 +69,9 @@ class BindingCycles:
         self._preparing: Deadlines[str] = Deadlines()
         self.reservations = Reservations(cluster.devices.claim_cache)
         self.refused = RefusedBindings()
-        # The cycles with any such time; most end before the clock moves.
-        self._timed: set[str] = set()
-        self.timed: Set[str] = self._timed
-        """The uids of pods whose cycles wait for a time; a live view."""
+        self._deadlines = (self._claim_deadlines, self._retries, self._preparing)
+        self.timed: tuple[Set[str], ...] = tuple(deadlines.times.keys() for deadlines in self._deadlines)
+        """The uids of pods whose cycles wait for a time; live views."""
         # The pods (uids) that wait for their gang, and a counter of steps made while any does.
         self.gathered: dict[str, None] = {}
         self.moves = 0
@@ -86,7 +85,6 @@ class BindingCycles:
         return uid in self._cycles
 
     def find(self, uid: str) -> BindingCycle | None:
-        """Return the cycle of a pod, or None."""
         return self._cycles.get(uid)
 
     def stage(self, uid: str) -> BindingStage | None:
@@ -99,7 +97,7 @@ class BindingCycles:
     @property
     def has_deadlines(self) -> bool:
         """Return whether any cycle waits for a time."""
-        return bool(self._timed or self.reservations.doubted)
+        return any(self.timed) or bool(self.reservations.doubted)
 
     def is_assumed(self, uid: str) -> bool:
         """Return whether a pod is assumed on a node that the API does not show yet."""
@@ -267,8 +265,8 @@ class BindingCycles:
         waiting = self._waiting.next_deadline()
         if not self.has_deadlines:
             return waiting
-        deadlines = (self._retries, self._claim_deadlines, self._preparing, self.reservations)
-        return earliest([*(times.next_time() for times in deadlines), waiting])
+        times = [deadlines.next_time() for deadlines in self._deadlines]
+        return earliest((*times, self.reservations.next_time(), waiting))
 
     def _guarded(self, step: Callable[[BindingCycle, int], StepResult], cycle: BindingCycle, now: int) -> StepResult:
         """Take a step; a PluginError fails the cycle."""
@@ -278,10 +276,10 @@ class BindingCycles:
             return self._fail(cycle, error_status(str(error)))
 
     def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
+        """Reserve, and wait at Permit or go on."""
         status = plugins.reserve(cycle)
-        return self._permit(cycle, now) if status.is_success else self._fail(cycle, status)
-
-    def _permit(self, cycle: BindingCycle, now: int) -> StepResult:
+        if not status.is_success:
+            return self._fail(cycle, status)
         answer = plugins.permit(cycle, now)
         if isinstance(answer, Status):
             return self._pre_bind(cycle, now) if answer.is_success else self._fail(cycle, answer)
@@ -305,7 +303,6 @@ class BindingCycles:
         cycle.reservations = tuple(action for action in claims if isinstance(action, ReserveClaim))
         timeouts_ns = [claim.timeout_ns for claim in wanted if claim.timeout_ns is not None]
         if timeouts_ns:
-            self._timed.add(pod.uid)
             self._claim_deadlines.set(pod.uid, now + min(timeouts_ns))
         return [*([] if is_announced else self._announced(cycle)), *claims], None
 
@@ -322,9 +319,7 @@ class BindingCycles:
             return self._bind(cycle, now)
         if status.code is not Code.WAIT or cycle.ready_by_ns is None:
             return self._fail(cycle, status)
-        uid = cycle.queued.record.uid
-        self._timed.add(uid)
-        self._preparing.set(uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
+        self._preparing.set(cycle.queued.record.uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
         return [], None
 
     def _bind(self, cycle: BindingCycle, now: int) -> StepResult:
@@ -350,9 +345,7 @@ class BindingCycles:
 
     def _ask_again(self, cycle: BindingCycle, now: int) -> None:
         """Send an unanswered request again after a while."""
-        uid = cycle.queued.record.uid
-        self._timed.add(uid)
-        self._retries.set(uid, now + BIND_RETRY_NS)
+        self._retries.set(cycle.queued.record.uid, now + BIND_RETRY_NS)
 
     def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], FailedBinding]:
         return [], FailedBinding(cycle, status, tuple(self._undo(cycle)))
@@ -374,9 +367,8 @@ class BindingCycles:
             self.moves += 1
             self.gathered.pop(uid, None)
         self._waiting.remove(uid)
-        if uid in self._timed:
-            self._timed.discard(uid)
-            for deadlines in (self._claim_deadlines, self._retries, self._preparing):
+        for deadlines in self._deadlines:
+            if deadlines.times:
                 deadlines.set(uid, None)
 
 

@@ -94,8 +94,6 @@ class FutilePreemptions:
         """The uids of pods that wait until they may preempt again; a live view."""
         # By owner, when lost rounds expire that none of its pods has judged.
         self._expiries: Deadlines[str] = Deadlines()
-        # Whether any preemption was ever started; until then no pod waits.
-        self._has_begun = False
 
     def __len__(self) -> int:
         return len(self._histories)
@@ -166,7 +164,6 @@ class FutilePreemptions:
         return self._histories.get(self._takers.owner(pod)) if self._histories else None
 
     def _begin(self, pod: PodRecord, begun: PreemptionRound) -> None:
-        self._has_begun = True
         history = self._histories.setdefault(self._takers.owner(pod), PreemptionHistory())
         history.rounds[pod.uid] = begun
         history.is_noted = False
@@ -232,8 +229,6 @@ class FutilePreemptions:
 
     def take_due(self, now: int) -> str | None:
         """Return the uid of a pod whose wait is over; None if there is none."""
-        if not self._has_begun:
-            return None
         while (owner := self._expiries.take_due(now)) is not None:
             history = self._histories.get(owner)
             if history is not None:
@@ -261,7 +256,6 @@ class FutilePreemptions:
             self._expiries.set(owner, now + _LONGEST_WAIT_NS)
 
     def _taken_up(self, owner_uid: str, note: FutilityNote) -> PreemptionHistory:
-        self._has_begun = True
         history = self._histories.setdefault(owner_uid, PreemptionHistory())
         history.futile = max(history.futile, note.futile)
         history.until_ns = max(history.until_ns, note.until_ns)
@@ -291,9 +285,6 @@ class FutilePreemptions:
             self._expiries.set(self._takers.owner(pod), now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
-        """Forget a pod that is gone."""
-        if not self._has_begun:
-            return
         if self._waiting.times:
             self._waiting.set(pod.uid, None)
         history = self._history_of(pod)

@@ -45,12 +45,13 @@ class ObjectEventHandlers:
         self.updater = updater
         self.queue = attempts.queue
         self.cap = attempts.cap
+        self.known = attempts.known
         self.capacity = attempts.capacity
         self.gangs = gangs
         self.node_check = node_check
 
     def changed(self, changed: Kubernetes, now: int) -> list[Action]:
-        """Handle the addition or change of an object."""
+        self.known.forget()
         if isinstance(changed, PodGroup):
             return self._group_changed(changed, now)
         if isinstance(changed, Node):
@@ -79,6 +80,7 @@ class ObjectEventHandlers:
 
     def gone(self, gone: Kubernetes, now: int) -> list[Action]:
         """Handle the deletion of an object; nominations to a node end with it."""
+        self.known.forget()
         if isinstance(gone, DisruptionPolicy):
             self.cap.observe(None)
         elif isinstance(gone, PodGroup):
@@ -124,7 +126,8 @@ class ObjectEventHandlers:
         actions = self.capacity.gang_plan_ended(group.key, now) if ends else []
         self.updater.changed(group)
         self.gangs.group_changed(before, group, now)
-        return actions
+        # It may be complete.
+        return actions + self.gangs.look_at(group, now)
 
     def _node_changed(self, node: Node, now: int) -> None:
         old = self.updater.known_node(node.metadata.name)
@@ -132,7 +135,7 @@ class ObjectEventHandlers:
         if old is not None and _avoid_list(old) != _avoid_list(node):
             self.updater.changed(node)
             # kube-scheduler ignores annotations; entries that reserve capacity matter here.
-            if _keeps_room(old):
+            if any(entry.until_replaced is not None for entry in avoid_entries(_avoid_list(old))):
                 changes |= ActionType.UPDATE_NODE_OTHER
         elif changes:
             self.updater.changed(node)
@@ -140,11 +143,6 @@ class ObjectEventHandlers:
             label = "NodeAdd" if old is None else "NodeUpdate"
             concerned = None if self.node_check is None else self.node_check.of(node)
             self.queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now, concerned)
-
-
-def _keeps_room(node: Node) -> bool:
-    """Return whether an entry of the avoid list reserves capacity for a replacement."""
-    return any(entry.until_replaced is not None for entry in avoid_entries(_avoid_list(node)))
 
 
 def _avoid_list(node: Node) -> str:

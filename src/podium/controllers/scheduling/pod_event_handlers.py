@@ -46,7 +46,6 @@ class PodEventHandlers:
         self._assumed = AssumedPods(self.cluster)
 
     def changed(self, pod: Pod, now: int) -> list[Action]:
-        """Handle the addition or change of a pod."""
         if pod.spec.node_name:
             assumed = self._assumed.take(pod) if pod.status.phase == "Pending" else None
             return self._read(pod, None, now) if assumed is None else self._assigned(assumed, now)
@@ -143,7 +142,12 @@ class PodEventHandlers:
         if uid in self.bindings.unseen:
             return
         if is_on_its_way:
-            self._assumed_changed(record, now)
+            before = self.cluster.placed[uid]
+            if before.pod_class is not record.pod_class:
+                # The labels have changed during the binding cycle.
+                changed = replace(record, node_name=before.node_name)
+                self.cluster.replace_pod(changed)
+                self.queue.move(_assigned_event(before, changed), now)
         elif wanted and self._holds_place(record):
             self.cluster.nominations.put(record, wanted)
         elif known:
@@ -162,14 +166,6 @@ class PodEventHandlers:
         update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
         """
         return record.uid in self.queue.uids or self.runners[record.scheduler_name].pre_enqueue(record).is_success
-
-    def _assumed_changed(self, record: PodRecord, now: int) -> None:
-        """Handle changed labels of a pod in its binding cycle."""
-        before = self.cluster.placed[record.uid]
-        if before.pod_class is not record.pod_class:
-            changed = replace(record, node_name=before.node_name)
-            self.cluster.replace_pod(changed)
-            self.queue.move(_assigned_event(before, changed), now)
 
     def _clear_stray(self, pod: Pod) -> list[Action]:
         """Clear the nomination of a bound pod.
@@ -270,5 +266,4 @@ class AssumedPods:
         return shown[1].pod_class if shown is not None and have_same_class(shown[0], pod) else None
 
     def forget(self, uid: str) -> None:
-        """Forget a pod that is not pending any more."""
         self._shown.pop(uid, None)

@@ -70,7 +70,6 @@ class PendingWrites(Generic[Value, Failed]):
             self._retries.set(key, None)
 
     def take_due(self, now: int) -> list[tuple[str, Failed]]:
-        """Return the failed writes that are due."""
         due = []
         while (key := self._retries.take_due(now)) is not None:
             due.append((key, self._failed.pop(key)))

@@ -134,11 +134,16 @@ class RunningPreemptions:
         if waiting is None:
             return [], []
         actions: list[Action] = []
-        if problem is not None and not _is_gone(action, problem):
+        # A deletion conflicts only with its precondition on the uid: a namesake has the victim's place. A mark also
+        # conflicts with other writes to the pod: the victim may be alive, and the preemptor has to try again.
+        is_gone = Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
+        if problem is not None and not is_gone:
             for preemption in waiting:
                 preemption.failure = problem.message
         elif type(action) is not ReportStatus:
-            self._deleted(uid, now)
+            victim = self._cluster.placed.get(uid)
+            if victim is not None and not victim.terminating:
+                self._cluster.deleted_victims[uid] = now + DELETION_SHOWN_WITHIN_NS
             if waiting and problem is None:
                 actions.append(_preempted(waiting[0], action))
         elif problem is None:
@@ -173,12 +178,6 @@ class RunningPreemptions:
     def seen_ending(self, uid: str) -> None:
         """Note that the API shows a pod as terminating or gone."""
         self._cluster.deleted_victims.pop(uid, None)
-
-    def _deleted(self, uid: str, now: int) -> None:
-        """Note that a victim was deleted, unless the API shows that already."""
-        victim = self._cluster.placed.get(uid)
-        if victim is not None and not victim.terminating:
-            self._cluster.deleted_victims[uid] = now + DELETION_SHOWN_WITHIN_NS
 
     def _to_go(self, preemption: RunningPreemption, uid: str) -> PodRecord | None:
         """Return a victim that is to be deleted; None after a failure, and for a victim that terminates or is gone."""
@@ -222,15 +221,6 @@ class RunningPreemptions:
             equal = _mark(scheduler_name, "a pod of equal priority whose owner has less")
             marks = self._marks[scheduler_name] = equal, _mark(scheduler_name, "a higher priority pod")
         return marks
-
-
-def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:
-    """Return whether a refusal says that the victim is gone.
-
-    A deletion conflicts only with its precondition on the uid: a namesake has the victim's place. A mark conflicts with
-    other writes to the pod as well: the victim may be alive, and the preemptor has to try again.
-    """
-    return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
 
 
 def _mark(scheduler_name: str, whom: str) -> tuple[PodCondition]:

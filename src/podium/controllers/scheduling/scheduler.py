@@ -10,7 +10,6 @@ from typing import Any
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.api.pod_group import PodGroup
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
@@ -151,7 +150,7 @@ class Scheduler:
         self._queued = self.queue.uids
         # The pods that wait for a time outside the queue, by what they wait for.
         self._timed: tuple[Set[str], ...] = (
-            *(self.waiting_pods.uids, self.bindings.timed, self.reports.unwritten),
+            *(self.waiting_pods.uids, *self.bindings.timed, self.reports.unwritten),
             *(self.cap.held, self.futile.waiting),
         )
         # The last deadline; an equal one is returned as the same object.
@@ -181,7 +180,7 @@ class Scheduler:
             actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
         elif type(observation) is Gone:
             gone = observation.object
-            actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._gone(gone, now)
+            actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._objects.gone(gone, now)
         elif type(observation) is Tick:
             actions = self._tick(now)
         else:
@@ -196,14 +195,10 @@ class Scheduler:
         return actions if self._has_gangs else NO_CHANGE
 
     def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
-        """Handle the addition or change of an object other than a pod."""
-        self.known.forget()
-        return self._objects.changed(changed, now) + self._look_at(changed, now)
-
-    def _gone(self, gone: Kubernetes, now: int) -> list[Action]:
-        """Handle the deletion of an object other than a pod."""
-        self.known.forget()
-        return self._objects.gone(gone, now)
+        """Handle the addition or change of an object other than a pod; pods may wait for a volume or claim."""
+        actions = self._objects.changed(changed, now)
+        is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
+        return actions + self._finish(self.bindings.check_devices_now(now), now) if is_awaited else actions
 
     def _resume_permitted(self, now: int) -> list[Action]:
         """Continue with the pods whose wait at Permit is over."""
@@ -237,13 +232,6 @@ class Scheduler:
         if told.time_ns != time_ns or told.keeps_alive is not keeps_alive:
             told = self._last_deadline = Deadline(time_ns, keeps_alive)
         return told
-
-    def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
-        """Check the pods that wait for a volume or claim, and a group that may be complete."""
-        if isinstance(changed, PodGroup):
-            return self.gangs.look_at(changed, now)
-        is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
-        return self._finish(self.bindings.check_devices_now(now), now) if is_awaited else []
 
     def _finish(self, results: Iterable[StepResult], now: int) -> list[Action]:
         return [action for result in results for action in self.attempts.finish_binding_step(result, now)]
@@ -338,18 +326,16 @@ class Scheduler:
         for waits in (self.futile, self.cap):
             while (uid := waits.take_due(now)) is not None:
                 self.queue.activate([uid], now)
-        actions = self._bind_on(now) if self.bindings.has_deadlines else []
+        actions: list[Action] = []
+        if self.bindings.has_deadlines:
+            actions += self.bindings.retries(now)
+            for failure in self.bindings.give_up_claims(now):
+                actions += self.attempts.requeue_failed_binding(failure, now)
+            actions += self._finish(self.bindings.look_again(now), now)
         if self._has_gangs:
             actions += self.gangs.tick(now)
         actions += self._attempt_next(now)
         return actions + self._write_again(now) if self.reports.unwritten else actions
-
-    def _bind_on(self, now: int) -> list[Action]:
-        """Continue the binding cycles that are due."""
-        actions = self.bindings.retries(now)
-        for failure in self.bindings.give_up_claims(now):
-            actions += self.attempts.requeue_failed_binding(failure, now)
-        return actions + self._finish(self.bindings.look_again(now), now)
 
     def _attempt_next(self, now: int) -> list[Action]:
         """Attempt the first pod of the queue; then resolve the next ones by known failures.

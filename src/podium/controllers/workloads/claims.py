@@ -248,7 +248,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
         self._missed: dict[tuple[str, str], int] = {}
 
     def put(self, claim: ResourceClaim) -> None:
-        """Take in a claim."""
         before = self._take_out(claim.key)
         self[claim.key] = claim
         for consumer in claim.status.reserved_for:
@@ -259,7 +258,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
         self._forget_pods(before)
 
     def remove(self, key: str) -> None:
-        """Forget a claim that is gone."""
         self._forget_pods(self._take_out(key))
 
     def pod_seen(self, uid: str, *, ended: bool) -> bool:
@@ -269,7 +267,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
         return ended and changed
 
     def pod_gone(self, uid: str) -> None:
-        """Record that a pod was deleted."""
         self._ended[uid] = True
         self._gone.add(uid)
         self._forget_pods([uid])
@@ -287,7 +284,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
         self._missed.pop((key, uid), None)
 
     def names(self, uid: str) -> bool:
-        """Return whether a claim names the pod."""
         return uid in self._used_by or uid in self._made_for
 
     def naming(self, uid: str) -> list[str]:
@@ -404,7 +400,6 @@ class EphemeralVolumes(Reconciler[str]):
         return []
 
     def _want(self, pod: Pod, claims: Iterable[Raw]) -> list[Action]:
-        """Set the claims that a pod needs."""
         key, wanted = pod.key, {_key(claim): claim for claim in claims}
         before = self._wanted.pop(key, {})
         if wanted:

@@ -166,16 +166,14 @@ def _status(
     ends = [job.status.get("completionTime") for job in mine if _has_ended(job, "Complete")]
     known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
     fields = {
-        "active": [_reference(job) for job in active],
+        "active": [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+            for meta in (job.object.metadata for job in active)
+        ],
         "lastScheduleTime": None if last_ns is None else format_time(last_ns),
         "lastSuccessfulTime": max(known, default=None),
     }
     return status_with(workload.status, fields)
-
-
-def _reference(job: _Job) -> Raw:
-    meta = job.object.metadata
-    return {"apiVersion": "batch/v1", "kind": "Job", "name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
 
 
 _MANY_MISSED = 100

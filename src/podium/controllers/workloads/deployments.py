@@ -59,7 +59,10 @@ class Deployments(WorkloadController[Deployment]):
             self._queue.add(workload.uid)
 
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
-        sets: list[_Set] = sorted((set_ for set_ in self._owned.of(workload.uid) if not set_.is_deleted), key=_age)
+        sets: list[_Set] = sorted(
+            (set_ for set_ in self._owned.of(workload.uid) if not set_.is_deleted),
+            key=lambda set_: (set_.object.metadata.creation_timestamp or "", set_.object.metadata.name),
+        )
         new = next((set_ for set_ in sets if _without_hash(set_.template) == workload.template), None)
         old = [set_ for set_ in sets if set_ is not new]
         collides = new is None and self._is_taken(workload)
@@ -190,10 +193,6 @@ def _number(workload: _Workload, new: _Set) -> list[Action]:
     if not revision or workload.object.metadata.annotations.get(REVISION) == revision:
         return []
     return [versioned_patch(workload.object, {"metadata": {"annotations": {REVISION: revision}}}, workload.label)]
-
-
-def _age(set_: _Set) -> tuple[str, str]:
-    return set_.object.metadata.creation_timestamp or "", set_.object.metadata.name
 
 
 def _size(set_: _Set) -> Size:

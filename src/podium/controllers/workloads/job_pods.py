@@ -54,7 +54,6 @@ class JobState:
     completed: tuple[str, frozenset[int]] = ("", frozenset())
 
     def see(self, change: OwnedPodChange) -> None:
-        """Take in a change of a pod."""
         pod, is_there = change.now, not change.is_gone
         uid, has_finalizer = pod.uid, is_tracked(pod)
         if uid in self.ended and not is_there:

@@ -247,7 +247,6 @@ class JobEnd:
 
     @property
     def is_failure(self) -> bool:
-        """Return whether the Job fails."""
         return self.type == "FailureTarget"
 
 

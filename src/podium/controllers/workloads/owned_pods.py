@@ -16,6 +16,7 @@ from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
 from podium.api.times import parse_time
 from podium.controllers.workloads.workload import OwnedChange, condition_of
+from podium.store.verbs.eviction import is_ready
 
 _SECOND = 10**9
 
@@ -39,8 +40,7 @@ class OwnedPod:
     @cached_property
     def is_ready(self) -> bool:
         """Return whether its condition Ready is True."""
-        condition = self.pod.status.condition("Ready")
-        return condition is not None and condition.status == "True"
+        return is_ready(self.pod)
 
     @property
     def created_ns(self) -> int:
@@ -68,7 +68,6 @@ class OwnerPods:
     ready: dict[str, OwnedPod] = field(default_factory=dict)
 
     def put(self, owned: OwnedPod) -> None:
-        """Add or replace a pod."""
         uid = owned.uid
         self.all[uid] = owned
         for group, belongs in ((self.active, owned.is_active), (self.ready, owned.is_active and owned.is_ready)):
@@ -78,7 +77,6 @@ class OwnerPods:
                 group.pop(uid, None)
 
     def remove(self, uid: str) -> None:
-        """Forget a pod."""
         for group in (self.all, self.active, self.ready):
             group.pop(uid, None)
 
@@ -146,11 +144,9 @@ class OwnedPods:
         return [OwnedChange(owner_uid, known, known, is_gone=True)]
 
     def of(self, owner_uid: str) -> OwnerPods:
-        """Return the owner's pods."""
         return self._by_owner.get(owner_uid, _NO_PODS)
 
     def named(self, key: str) -> OwnedPod | None:
-        """Return the tracked pod with that key, or None."""
         place = self._places.get(key)
         return None if place is None else self._by_owner[place[1]].all[place[0]]
 

@@ -92,6 +92,9 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             self._times += coming
             available -= len(coming)
         counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
+        terminating: int | None = None
+        if counts_terminating:
+            terminating = sum(each.pod.is_terminating and not each.pod.is_terminal for each in pods.all.values())
         counts: Raw = {
             "replicas": len(pods.active),
             "readyReplicas": len(pods.ready),
@@ -99,7 +102,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             "observedGeneration": workload.object.metadata.generation,
             # Values of another controller are removed.
             "fullyLabeledReplicas": None,
-            "terminatingReplicas": _terminating(pods) if counts_terminating else None,
+            "terminatingReplicas": terminating,
             "conditions": self._conditions(workload, now),
         }
         always = ("replicas", "terminatingReplicas") if counts_terminating else ("replicas",)
@@ -114,7 +117,3 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             return listed
         failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
         return with_condition(listed, failure, now)
-
-
-def _terminating(pods: OwnerPods) -> int:
-    return sum(owned.pod.is_terminating and not owned.pod.is_terminal for owned in pods.all.values())

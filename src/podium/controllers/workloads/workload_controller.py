@@ -133,7 +133,6 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._queue.add(workload.uid)
 
     def _remove(self, uid: str) -> None:
-        """Forget a workload that is gone."""
         workload = self._workloads.pop(uid, None)
         if workload is not None:
             del self._uids[workload.label]
@@ -346,7 +345,6 @@ class CreationWaits:
         return list(self._refused)
 
     def forget(self, uid: str) -> None:
-        """Forget a workload that is gone."""
         self.accept(uid)
         self._ends.forget(uid)
 

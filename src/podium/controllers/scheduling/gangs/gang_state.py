@@ -45,7 +45,6 @@ class GangState:
         return self._plugins[scheduler_name]
 
     def group(self, key: str) -> PodGroup | None:
-        """Return the group with that key, or None."""
         return self._cluster.pod_groups.by_key.get(key)
 
     def placed(self, key: str) -> list[PodRecord]:

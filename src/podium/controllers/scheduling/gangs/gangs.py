@@ -93,13 +93,11 @@ class Gangs:
         )
 
     def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
-        """Handle the addition or change of a group."""
         self.reports.seen(group)
         if self.is_on and (before is None or before.spec != group.spec):
             self._wake(group.key, "", now)
 
     def group_gone(self, group: PodGroup) -> None:
-        """Handle the deletion of a group."""
         self.reports.forget(group.key)
         self.releases.forget(group.key)
         self.state.leaders.pop(group.key, None)
@@ -156,7 +154,10 @@ class GangBindings:
             return self._turn_back(key, ready, now)
         if sure < group.min_count:
             if key not in self._deadlines.times:
-                self._deadlines.set(key, now + self._timeout_ns(group, ready[0]))
+                # The group's timeout, or the profile's.
+                plugin = self._state.plugin(ready[0].queued.record.scheduler_name)
+                timeout_ns = group.schedule_timeout_ns
+                self._deadlines.set(key, now + (plugin.schedule_timeout_ns if timeout_ns is None else timeout_ns))
             return []
         self._deadlines.set(key, None)
         actions: list[Action] = []
@@ -174,9 +175,3 @@ class GangBindings:
                 self._bindings.cancel(cycle.queued.record.uid, status), now, is_error=False
             )
         return actions
-
-    def _timeout_ns(self, group: PodGroup, first: BindingCycle) -> int:
-        """Return how long pods wait for others: the group's timeout, or the profile's."""
-        if group.schedule_timeout_ns is not None:
-            return group.schedule_timeout_ns
-        return self._state.plugin(first.queued.record.scheduler_name).schedule_timeout_ns

@@ -90,7 +90,6 @@ class GroupReports:
         ]
 
     def forget(self, key: str) -> None:
-        """Forget a group that was deleted."""
         self._writes.forget(key)
         self._writes.forget_failure(key)
 

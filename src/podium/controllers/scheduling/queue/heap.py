@@ -53,7 +53,6 @@ class PodHeap:
             self._sweep()
 
     def discard(self, uid: str) -> None:
-        """Remove a pod, if it is there."""
         if self._live.pop(uid, None) is None:
             return
         self._dead += 1
@@ -61,11 +60,9 @@ class PodHeap:
             self._sweep()
 
     def item(self, uid: str) -> Item | None:
-        """Return the item of a pod, or None."""
         return self._live.get(uid)
 
     def first(self) -> Item | None:
-        """Return the first item, or None."""
         heap, in_order, live = self._heap, self._sorted, self._live
         while heap and live.get(heap[0][-1]) is not heap[0]:
             heappop(heap)

@@ -44,7 +44,6 @@ class BackoffPods:
         return end_ns
 
     def discard(self, uid: str) -> None:
-        """Remove a pod, if it is there."""
         self.early.discard(uid)
         self._kept.discard(uid)
 
@@ -134,7 +133,6 @@ class UnschedulablePods:
         return overdue
 
     def next_deadline(self) -> int | None:
-        """Return the first deadline, or None."""
         first = self._deadlines.first()
         return None if first is None else first[0]
 

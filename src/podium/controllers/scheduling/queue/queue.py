@@ -93,7 +93,6 @@ class SchedulingQueue:
             yield from self.pods(place)
 
     def where(self, uid: str) -> QueuePlace | None:
-        """Return the place of a pod, or None."""
         queued = self._pods.get(uid)
         return None if queued is None else queued.place
 

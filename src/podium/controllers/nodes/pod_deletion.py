@@ -1,0 +1,307 @@
+"""The controllers that delete pods: those that no kubelet will end, and those that do not tolerate a taint.
+
+Source: pkg/controller/podgc, pkg/controller/tainteviction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node, Taint, is_ready
+from podium.api.pod import Pod, PodCondition
+from podium.cluster.view import tolerates
+from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
+from podium.controllers.controller import ENDING, NO_CHANGE, ON_MISSING_NODE, PLACED, IdleDeferral
+from podium.controllers.ledger.disruption import since, time_of
+from podium.controllers.nodes.node_lifecycle import OUT_OF_SERVICE, BoundPods
+from podium.controllers.observations import Answered
+from podium.controllers.reconciler import Reconciler
+from podium.decide.kubelet import is_static
+
+
+class PodDeleter(Reconciler[str]):
+    """A controller that deletes pods (by key) in two steps: it writes their status, then deletes them.
+
+    No step is repeated while one is pending, nor after the deletion was carried out.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pods = BoundPods()
+        # By uid, the pods with a pending or successful deletion or pending mark, and the marked pods.
+        self._under_way: set[str] = set()
+        self._marked: set[str] = set()
+
+    def _delete(self, mark: ReportStatus | None, delete: DeleteObject) -> list[Action]:
+        """Return the next step; ``mark`` is None if the status is written already."""
+        if delete.uid in self._under_way:
+            return []
+        self._under_way.add(delete.uid)
+        return [delete if mark is None or delete.uid in self._marked else mark]
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        action = answered.action
+        if not isinstance(action, ReportStatus | DeleteObject):
+            raise TypeError(f"{action} is no step of a deletion")
+        is_marked = answered.problem is None and isinstance(action, ReportStatus)
+        if is_marked or not answered.answer.is_over:
+            # A failed step is retried with the pod's current state.
+            self._under_way.discard(action.uid)
+        super()._answered(answered, now)
+        if is_marked and self._key_of(action) is not None:
+            self._marked.add(action.uid)
+            self._queue.add(action.key)
+        return []
+
+    def _key_of(self, action: Action) -> str | None:
+        key = action.key if isinstance(action, ReportStatus | DeleteObject) else ""
+        return None if self._pods.find(key) is None else key
+
+    def _forget_deletion(self, uid: str) -> None:
+        """Forget a pod that is gone, or need not be deleted any more."""
+        self._under_way.discard(uid)
+        self._marked.discard(uid)
+
+
+_COLLECTOR = "pod-garbage-collector"
+_ORPHAN = PodCondition(
+    type="DisruptionTarget", status="True", reason="DeletionByPodGC", message="PodGC: node no longer exists"
+)
+_FAILED: Raw = {"phase": "Failed"}
+
+QUARANTINE_NS = 40 * 10**9
+"""How long a node must be missing before its pods are orphans."""
+
+
+class PodGarbageCollector(PodDeleter):
+    """Fails and force-deletes orphaned pods.
+
+    These are the pods of nodes missing for `QUARANTINE_NS`; deleted pods on nodes that are not ready and tainted
+    out-of-service; and deleted pods without a node.
+    """
+
+    watches = frozenset(("Node", "Pod"))
+    pod_aspects = PLACED
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), except_pods=ENDING | ON_MISSING_NODE)
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By name, whether the node is out of service; by name of a missing node with pods, the end of its quarantine.
+        self._nodes: dict[str, bool] = {}
+        self._missing: dict[str, int] = {}
+        # By key, deleted pods without a node.
+        self._unbound: dict[str, Pod] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no pod is on a missing node, or deleted without a node."""
+        return not self._missing and not self._unbound
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return [] if self._pod_changed(object_, raw, now) else NO_CHANGE
+        if isinstance(object_, Node):
+            name = object_.metadata.name
+            is_out = not is_ready(object_) and any(taint.key == OUT_OF_SERVICE for taint in object_.spec.taints)
+            if is_out and not self._nodes.get(name):
+                self._queue.add_all(found.pod.key for found in self._pods.on(name))
+            self._nodes[name] = is_out
+            if self._missing.pop(name, None) is not None:
+                self._set_timers(name, None)
+        return []
+
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a pod; return whether it or others of its node may be due."""
+        name, is_terminating = pod.spec.node_name, pod.is_terminating
+        self._pods.put(pod, raw)
+        if self._unbound:
+            self._unbound.pop(pod.key, None)
+        if is_terminating and not name:
+            self._unbound[pod.key] = pod
+        if is_terminating:
+            self._queue.add(pod.key)
+        if not name or name in self._nodes:
+            return is_terminating
+        if name in self._missing:
+            self._queue.add_at(pod.key, self._missing[name])
+        else:
+            self._begin_quarantine(name, now)
+        return True
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            key, name = object_.key, object_.spec.node_name
+            self._pods.remove(key)
+            self._unbound.pop(key, None)
+            self._forget_deletion(object_.metadata.uid)
+            self._forget(key)
+            if not self._pods.on(name):
+                self._missing.pop(name, None)
+        elif isinstance(object_, Node):
+            self._nodes.pop(object_.metadata.name, None)
+            self._begin_quarantine(object_.metadata.name, now)
+        return []
+
+    def _begin_quarantine(self, name: str, now: int) -> None:
+        """Start the quarantine of a missing node with pods."""
+        if name not in self._nodes and name not in self._missing and self._pods.on(name):
+            self._missing[name] = now + QUARANTINE_NS
+            self._set_timers(name, self._missing[name])
+
+    def _set_timers(self, name: str, time_ns: int | None) -> None:
+        for found in self._pods.on(name):
+            self._queue.add_at(found.pod.key, time_ns)
+
+    def _key_of(self, action: Action) -> str | None:
+        if isinstance(action, ReportStatus | DeleteObject) and action.key in self._unbound:
+            return action.key
+        return super()._key_of(action)
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        found = self._pods.find(key)
+        pod = self._unbound.get(key) if found is None else found.pod
+        why = None if pod is None else self._why(pod, now)
+        if pod is None or why is None:
+            return []
+        message, conditions = why
+        uid = pod.metadata.uid
+        mark = None if pod.is_terminal else ReportStatus("Pod", key, uid, _COLLECTOR, conditions, _FAILED)
+        return self._delete(mark, DeleteObject("Pod", key, uid, _COLLECTOR, 0, message))
+
+    def _why(self, pod: Pod, now: int) -> tuple[str, tuple[PodCondition, ...]] | None:
+        """Return why a pod is collected, in words and as conditions; None if it is not."""
+        name = pod.spec.node_name
+        if pod.is_terminal and pod.is_terminating and not pod.metadata.deletion_grace_period_seconds:
+            # Only finalizers hold it.
+            return None
+        if not name:
+            return "it never had a node", ()
+        if name not in self._nodes:
+            is_orphan = name in self._missing and self._missing[name] <= now
+            return (f"its node {name} is gone", (_ORPHAN,)) if is_orphan else None
+        if self._nodes[name] and pod.is_terminating:
+            return f"its node {name} is out of service", ()
+        return None
+
+
+_EVICTION = "taint-eviction-controller"
+_REASON = "DeletionByTaintManager"
+_MESSAGE = "Taint manager: deleting due to NoExecute taint"
+_TARGET = PodCondition(type="DisruptionTarget", status="True", reason=_REASON, message=_MESSAGE)
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _NoExecuteTaint:
+    """A taint, its timeAdded ("" for none), and since when it counts."""
+
+    taint: Taint
+    added: str
+    since_ns: int
+
+
+class TaintEviction(PodDeleter):
+    """Deletes each pod of a tainted node when it no longer tolerates one of the taints.
+
+    Toleration seconds count from the later of the taint's addition and the pod's binding, so that a restart does not
+    reset them. Static pods are ignored.
+    """
+
+    watches = frozenset(("Node", "Pod"))
+    pod_aspects = PLACED
+    idle_deferral = IdleDeferral(frozenset(("Pod",)))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taints: dict[str, tuple[_NoExecuteTaint, ...]] = {}
+        # The pods on tainted nodes by key: the uid and since when they are there.
+        self._came: dict[str, tuple[str, int]] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no node has NoExecute taints."""
+        return not self._taints
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._pods.put(object_, raw)
+            if object_.spec.node_name not in self._taints:
+                return NO_CHANGE
+            self._add(object_, raw, now)
+        elif isinstance(object_, Node):
+            self._set_taints(object_.metadata.name, self._no_execute_taints(object_, raw, now), now)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._pods.remove(object_.key)
+            self._came.pop(object_.key, None)
+            self._forget_deletion(object_.metadata.uid)
+            self._forget(object_.key)
+        elif isinstance(object_, Node):
+            self._set_taints(object_.metadata.name, (), now)
+        return []
+
+    def _set_taints(self, name: str, taints: tuple[_NoExecuteTaint, ...], now: int) -> None:
+        if taints != self._taints.pop(name, ()):
+            for pod, raw in self._pods.on(name):
+                self._add(pod, raw, now)
+        if taints:
+            self._taints[name] = taints
+
+    def _add(self, pod: Pod, raw: Raw, now: int) -> None:
+        """Check a pod of a tainted node; record once since when it is there."""
+        uid, known = pod.metadata.uid, self._came.get(pod.key)
+        if known is None or known[0] != uid:
+            came_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
+            self._came[pod.key] = uid, _since_ns(came_ns, now)
+        self._queue.add(pod.key)
+
+    def _no_execute_taints(self, node: Node, raw: Raw, now: int) -> tuple[_NoExecuteTaint, ...]:
+        """Return the node's NoExecute taints; known ones keep their time."""
+        before = {(known.taint, known.added): known for known in self._taints.get(node.metadata.name, ())}
+        listed = raw.get("spec", {}).get("taints") or []
+        times = {(taint.get("key"), taint.get("effect")): taint.get("timeAdded") for taint in listed}
+        found = []
+        for taint in node.spec.taints:
+            if taint.effect == "NoExecute":
+                added = str(times.get((taint.key, taint.effect)) or "")
+                new = _NoExecuteTaint(taint, added, _since_ns(time_of(added), now))
+                found.append(before.get((taint, added), new))
+        return tuple(found)
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        found = self._pods.find(key)
+        if found is None:
+            return []
+        pod = found.pod
+        due_ns = self._due_ns(pod)
+        if due_ns is None or due_ns > now:
+            self._queue.add_at(key, due_ns)
+            self._forget_deletion(pod.metadata.uid)
+            return []
+        target = pod.status.condition("DisruptionTarget")
+        is_marked = target is not None and (target.status, target.reason) == ("True", _REASON)
+        mark = None if is_marked else ReportStatus("Pod", key, pod.metadata.uid, _EVICTION, (_TARGET,))
+        return self._delete(mark, deletion_of(pod, _EVICTION))
+
+    def _due_ns(self, pod: Pod) -> int | None:
+        """Return when the pod must be deleted, or None."""
+        if pod.is_terminating or is_static(pod):
+            return None
+        times = []
+        for known in self._taints.get(pod.spec.node_name, ()):
+            matching = (toleration for toleration in pod.spec.tolerations if tolerates(toleration, known.taint))
+            toleration = next(matching, None)
+            if toleration is None:
+                return 0
+            if toleration.toleration_seconds is not None:
+                from_ns = max(known.since_ns, self._came[pod.key][1])
+                times.append(from_ns + toleration.toleration_seconds * _SECOND)
+        return min(times, default=None)
+
+
+def _since_ns(said_ns: int | None, now: int) -> int:
+    """Return since when something counts that is first observed now; times in objects are truncated to seconds."""
+    return now if said_ns is None else min(now, said_ns + _SECOND)
