@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from podium.api.input import pod_stencils
+from podium.api.input import pod_stencil
 from podium.api.input.codec import load_text
-from podium.api.input.dumped_pods import DumpedPods
-from podium.api.input.pod_gaps import JSON
-from podium.api.input.pod_stencil import FilledStencil, PodStencil, ReadPod
+from podium.api.input.listed_items import ItemReader
+from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodStencils, stencil_of
+from podium.api.input.text_forms import JSON
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
@@ -57,15 +57,9 @@ def read_through(stencil: PodStencil, text: bytes) -> Pod | None:
     return found.pod
 
 
-def stencils_of(text: bytes) -> list[PodStencil]:
-    """The stencils that there are once a pod was read."""
-    pods = DumpedPods()
-    pods.read(text, {})
-    return pods._stencils.of(text, {})._stencils
-
-
 def stencil(pod: Raw) -> PodStencil:
-    (found,) = stencils_of(text_of(pod))
+    found = stencil_of(text_of(pod), looked_into(pod), JSON)
+    assert found is not None
     return found
 
 
@@ -119,13 +113,13 @@ def test_a_dump_is_read_through_stencils_from_the_second_pod_of_an_owner_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     closely: list[bytes] = []
-    read_closely = DumpedPods._read
+    read_closely = ItemReader.value
 
-    def noted(pods: DumpedPods, text: bytes, *args: Any) -> ReadPod | None:
-        closely.append(text)
-        return read_closely(pods, text, *args)
+    def noted(reader: ItemReader, item: bytes) -> Any:
+        closely.append(item)
+        return read_closely(reader, item)
 
-    monkeypatch.setattr(DumpedPods, "_read", noted)
+    monkeypatch.setattr(ItemReader, "value", noted)
     pods = [pod_of(number) for number in range(COUNT)]
 
     documents = load_text(json.dumps(dump(*pods)), "dump")
@@ -228,7 +222,7 @@ def test_owners_of_fields_that_are_there_twice_are_told_though_another_pod_has_t
 def test_there_is_no_stencil_where_another_owner_could_be_the_one_of_a_pods_own_address(escaped: str) -> None:
     text = json.dumps(pod_of(0)).replace(r'"k:{\"ip\"', rf'"{escaped}": {{}}, "k:{{\"ip\"').encode()
 
-    assert stencils_of(text) == []
+    assert stencil_of(text, looked_into(pod_of(0)), JSON) is None
 
 
 def with_other_access() -> Raw:
@@ -239,7 +233,7 @@ def with_other_access() -> Raw:
 
 def with_mark() -> Raw:
     pod = pod_of(0)
-    pod["metadata"]["annotations"]["note"] = "podium-mark-name"
+    pod["metadata"]["annotations"]["note"] = "podium.gap.1"
     return pod
 
 
@@ -251,7 +245,7 @@ def too_large() -> Raw:
 
 @pytest.mark.parametrize("made", [with_other_access, with_mark, too_large])
 def test_there_is_no_stencil_of_a_pod_whose_own_names_could_meet_others(made: Callable[[], Raw]) -> None:
-    assert stencils_of(text_of(made())) == []
+    assert stencil_of(text_of(made()), looked_into(made()), JSON) is None
 
 
 def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
@@ -262,13 +256,13 @@ def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
     pods[1]["metadata"]["annotations"]["first"] = pods[1]["metadata"]["name"]
     text = json.dumps(dump(*pods))
 
-    assert stencils_of(text_of(pods[0])) == []
+    assert stencil(pods[0]).read(text_of(pods[1])) is None
     assert outcome(text) == as_a_whole(text)
 
 
 def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_stencils, "_MAX_OWNERS", 2)
-    stencils = pod_stencils.PodStencils(JSON)
+    monkeypatch.setattr(pod_stencil, "_MAX_OWNERS", 2)
+    stencils = PodStencils(JSON)
     owned = [f'{{"ownerReferences": [{{"uid": "{number}"}}]}}'.encode() for number in range(3)]
 
     first, second = (stencils.of(text, {}) for text in owned[:2])
@@ -280,7 +274,7 @@ def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest
 
 
 def test_a_list_of_pods_and_one_that_says_the_same_of_its_items_share_no_stencils() -> None:
-    stencils = pod_stencils.PodStencils(JSON)
+    stencils = PodStencils(JSON)
     common: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
     assert stencils.of(b"{}", {}) is not stencils.of(b"{}", common)

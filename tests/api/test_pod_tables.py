@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_text, read_input
-from podium.api.input.dumped_pods import DumpedPods
-from podium.api.input.pod_stencil import ReadPod
-from podium.api.input.pod_table import FORMAT, PodTableWriter, read_table
+from podium.api.input.listed_items import ItemReader
+from podium.api.input.pod_table import FORMAT, PodTableWriter
 from podium.api.warnings import Validation
 from tests.api.dumps import Raw, dump, dumped_pod
 from tests.api.test_dumps import EKS_PODS, outcome
@@ -78,12 +77,23 @@ def test_pods_of_a_table_are_the_pods_that_it_was_made_of(effort: Effort) -> Non
     check_same()
 
 
-def test_most_rows_are_read_without_their_text() -> None:
-    pods = distinct(PODS)
+def test_most_rows_are_read_without_being_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    closely: list[bytes] = []
+    read_closely = ItemReader.value
 
-    rows = list(read_table(table_of(pods), DumpedPods()))
+    def noted(reader: ItemReader, item: bytes) -> Any:
+        closely.append(item)
+        return read_closely(reader, item)
 
-    assert sum(isinstance(row, ReadPod) for row in rows) == len(pods)
+    monkeypatch.setattr(ItemReader, "value", noted)
+    pods = distinct([dumped_pod(number) for number in range(8)] * 4)
+    for pod in pods:
+        pod["status"]["containerStatuses"][0]["restartCount"] = 0
+
+    documents = load_text(listed(table_of(pods)), "dump")
+
+    assert [document.raw["metadata"]["name"] for document in documents] == [pod["metadata"]["name"] for pod in pods]
+    assert len(closely) == 1
 
 
 def test_few_pods_are_written_as_they_are() -> None:
@@ -109,18 +119,18 @@ def test_tables_of_a_newer_podium_are_refused() -> None:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ([0, 1, 99, ""], r"\.rows\[0\]: names parts 0, 1, 99, and there are"),
-        ([-2, 1, 2, ""], r"\.rows\[0\]: names parts -2, 1, 2, and there are"),
-        ([0, 1, 2, "web"], r"\.rows\[0\]: has not the values of a pod"),
-        ([0, 1, 2, "a b c|||||"], r"\.rows\[0\]: has not the values of a pod"),
-        ([0, 1, 2], "the table of pods is damaged"),
-        ([0, 1, 2, "", 3], "the table of pods is damaged"),
-        ([0, "1", 2, ""], "the table of pods is damaged"),
-        ([-1, -1, -1, "{"], "dump"),
-        ([-1, -1, -1, '{"kind":"PodTable"}'], "dump"),
+        ([99, ""], r"\.rows\[0\]: names stencil 99, and there are"),
+        ([-2, ""], r"\.rows\[0\]: names stencil -2, and there are"),
+        ([0, "web"], r"\.rows\[0\]: has not the values of a pod"),
+        ([0, "a b c     "], r"\.rows\[0\]: has not the values of a pod"),
+        ([0], r"\.rows\[0\]: is neither a pod nor the values of one"),
+        ([0, "", 3], r"\.rows\[0\]: is neither a pod nor the values of one"),
+        (["0", ""], r"\.rows\[0\]: is neither a pod nor the values of one"),
+        ({"kind": "PodTable"}, r"\.rows\[0\]: is neither a pod nor the values of one"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": 1}, "dump"),
     ],
 )
-def test_a_damaged_row_is_refused_with_its_place(row: list[Any], problem: str) -> None:
+def test_a_damaged_row_is_refused_with_its_place(row: Any, problem: str) -> None:
     table = {**msgspec.json.decode(table_of(distinct(PODS))), "rows": [row]}
 
     with pytest.raises(InputError, match=problem):
@@ -131,25 +141,25 @@ def test_a_damaged_row_is_refused_with_its_place(row: list[Any], problem: str) -
     "change",
     [
         lambda values: values.replace("web-5d4f", "Web_5d4f", 1),
-        lambda values: values.replace("web-5d4f", "podium-mark-uid", 1),
+        lambda values: values.replace("web-5d4f", "podium.gap.1", 1),
         lambda values: values.replace("uid-", "uid\\u0022,"),
-        lambda values: values.replace("node-0", "2000-01-01T00:00:00Z", 1),
+        lambda values: values.replace("node-1", "2000-01-01T00:00:00Z", 1),
         lambda values: values.replace("2026-01-01", "2026-13-01"),
-        lambda values: values.replace("10.1.0.1", "10.0.0.7"),
+        lambda values: values.replace("10.1.0.1", "10.0.1.7"),
         lambda values: values.replace("kube-api-access-", "", 1),
         lambda values: values.replace(" ", "|", 1),
     ],
 )
 def test_unusual_values_say_what_the_text_says_that_they_stand_for(change: Any) -> None:
     table = msgspec.json.decode(table_of(distinct(PODS)))
-    row = table["rows"][0]
-    row[3] = change(row[3])
+    first, (stencil, values), *_ = table["rows"]
+    assert change(values) != values
 
-    found = outcome(listed(msgspec.json.encode({**table, "rows": [row]})))
+    found = outcome(listed(msgspec.json.encode({**table, "rows": [first, [stencil, change(values)]]})))
 
     if not isinstance(found, str):
-        (document,) = found
-        assert without_place(found) == without_place(outcome(listed(msgspec.json.encode(document.raw))))
+        texts = [msgspec.json.encode(document.raw) for document in found]
+        assert without_place(found) == without_place(outcome(listed(*texts)))
 
 
 @efforts(150)

@@ -12,9 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.input import listed_items
+from podium.api.input import codec
 from podium.api.input.codec import load_text, yaml_list
-from podium.api.input.pod_gaps import YAML
+from podium.api.input.text_forms import YAML
 from podium.api.warnings import Validation
 from tests.api.dumps import Raw, dump
 from tests.api.test_dumps import as_a_whole, outcome
@@ -53,7 +53,7 @@ def texts(draw: st.DrawFn) -> str:
 @pytest.fixture
 def eager() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listed_items, "YAML", replace(YAML, patience=1))
+        patch.setattr(codec, "YAML", replace(YAML, patience=1))
         yield
 
 
@@ -63,7 +63,7 @@ def test_a_dump_says_the_same_read_item_by_item_and_as_a_whole(effort: Effort) -
     @given(texts(), VALIDATIONS)
     def check_same(text: str, validation: Validation | None) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(listed_items, "YAML", replace(YAML, patience=1))
+            patch.setattr(codec, "YAML", replace(YAML, patience=1))
             found = outcome(text, validation)
         assert found == as_a_whole(text, validation)
 

@@ -19,9 +19,10 @@ from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
 from podium.api.input.helm import HELM_ADVICE
 from podium.api.input.json_list import json_list
-from podium.api.input.listed_items import ItemReader, JSONItems, ListText, YAMLItems
+from podium.api.input.listed_items import ItemReader, ListText
 from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_table import decoded_rows, is_table
+from podium.api.input.text_forms import JSON, YAML
 from podium.api.input.yaml import parse_part
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
@@ -98,7 +99,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._name = generated_names()
-        self._json, self._yaml = JSONItems(), YAMLItems()
+        self._json, self._yaml = ItemReader(JSON), ItemReader(YAML)
         self._pause = collector_paused()
 
     def __enter__(self) -> Reader:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, SupportsBytes, TypeVar
 
 from podium.api.errors import InputError
+from podium.api.input.exact_json import without_nulls
+from podium.api.input.text_forms import TextForm
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import label_of
@@ -29,16 +31,21 @@ Read = TypeVar("Read")
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
-class Encoded(Protocol):
-    """An object that is an item of a List, in the form of its text."""
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An object that is an item of a List, in the form of its text; `common` is what the List states for its items."""
+
+    text: SupportsBytes
+    common: Raw
+    form: TextForm
 
     def decode(self) -> Raw:
         """Return the object, without nulls except in lists."""
-        ...
+        return {**self.common, **without_nulls(self.form.decode(bytes(self.text)))}
 
     def status(self) -> Raw:
         """Return the status of the object alone, which is faster; empty if it has none."""
-        ...
+        return self.form.status(bytes(self.text))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.api.errors import InputError
-from podium.api.input.dumped_pod_parts import ACCESS, ADDRESS, CONTAINER_ID
-from podium.api.input.yaml import parse_part
+from podium.api.input.text_forms import UNREADABLE, TextForm
 from podium.api.names import LABEL_NAME, SUBDOMAIN
-from podium.api.pod import Pod, PodSpec
+from podium.api.pod import Pod
 from podium.api.times import PLAIN_TIME
+
+ACCESS = "kube-api-access-"
+"""The prefix of the volume for API access; the rest of its name is specific to the pod."""
 
 _MARK = "podium.gap."
 _MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
 _OWNED = b'"k:{\\"ip\\":\\"'
 _MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(_MARK.encode()) + rb'([0-9]+)\\"\}":')
-_PLAIN_TEXT = r"[-_.:/A-Za-z0-9]+"
+_COUNT = re.compile(rb'restartCount"?: *(?P<count>[0-9]+)(?=[ ,}\r\n])')
+# The spec refers to keys of labels: then its validity depends on these.
+_LABEL_KEYS = b"atchLabelKeys"
+_PLAIN_TEXT = r"[A-Za-z0-9][-_.:/A-Za-z0-9]*"
 _TIME_TEXT = r"[-+.:TZ0-9]+"
 _TIME = re.compile(PLAIN_TIME.encode())
 _CACHE = 16_384
 
+HOSTNAME = "hostname"
+LABELS = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index")
+"""The labels with pod-specific values: the name and the index of a StatefulSet's pod."""
+
 _MOUNTS = {"volumeMounts": [{"name": "volume"}]}
-_STATUSES = [{"containerID": "container", "state": {"running": {"startedAt": "time"}}, **_MOUNTS}]
+_ENDED = {"terminated": {"startedAt": "time", "finishedAt": "time", "containerID": "container"}}
+_STATE = {"running": {"startedAt": "time"}, **_ENDED}
+_STATUSES = [
+    {"containerID": "container", "restartCount": "count", "state": _STATE, "lastState": _ENDED, **_MOUNTS},
+]
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"values": ["node"]}]}]}
 _OWN: dict[str, Any] = {
     "metadata": {
@@ -36,13 +48,16 @@ _OWN: dict[str, Any] = {
         "resourceVersion": "version",
         "creationTimestamp": "creation",
         "managedFields": [{"time": "time"}],
+        "labels": dict(zip(LABELS, ("name", "index"), strict=True)),
     },
     "spec": {
         "nodeName": "node",
+        HOSTNAME: "name",
         # A pod of a DaemonSet has its node's name in its affinity.
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_SELECTOR}},
         "containers": [_MOUNTS],
         "initContainers": [_MOUNTS],
+        "ephemeralContainers": [_MOUNTS],
         "volumes": [{"name": "volume"}],
     },
     "status": {
@@ -50,6 +65,7 @@ _OWN: dict[str, Any] = {
         "conditions": [{"lastTransitionTime": "time"}],
         "containerStatuses": _STATUSES,
         "initContainerStatuses": _STATUSES,
+        "ephemeralContainerStatuses": _STATUSES,
         "hostIP": "address",
         "hostIPs": [{"ip": "address"}],
         "podIP": "address",
@@ -70,11 +86,12 @@ FORMS = {
     "start": _TIME_TEXT,
     "node": SUBDOMAIN,
     "volume": f"(?={ACCESS}){LABEL_NAME}",
-    "address": ADDRESS,
-    "container": CONTAINER_ID,
+    "address": r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}",
+    "container": r"[a-z-]+://[-_.0-9A-Za-z]+",
     "index": "[0-9]{1,9}",
+    "count": "0|[1-9][0-9]{0,8}",
 }
-"""The usual form of each value, as an ASCII pattern: values of this form cause no findings.
+"""The usual form of each value, as an ASCII pattern without spaces: values of this form cause no findings.
 
 For a time, the pattern only restricts the characters; see `is_time`."""
 
@@ -84,119 +101,103 @@ _FORMS = {what: re.compile(form, re.ASCII) for what, form in FORMS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A text format: how a text is parsed, the delimiters of a value, and the pod's owner.
-
-    After `patience` pods of an owner, a stencil is made of one. `decode` raises one of `UNREADABLE` for an unreadable
-    text.
-    """
-
-    decode: Callable[[bytes], Any]
-    opening: tuple[bytes, ...]
-    closing: tuple[bytes, ...]
-    owners: tuple[bytes, bytes]
-    patience: int
-
-
-UNREADABLE = (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-JSON = Form(
-    decode=msgspec.json.decode,
-    opening=(b'"',),
-    closing=(b'"', b'\\"'),
-    owners=(b'"ownerReferences"', b"]"),
-    patience=1,
-)
-YAML = Form(
-    decode=lambda text: parse_part(text.decode(), 0)[0],
-    opening=(b'"', b"'", b" "),
-    closing=(b'"', b"'", b"\n", b'\\"'),
-    owners=(b"\n    ownerReferences:\n", b"\n    resourceVersion:"),
-    # Finding the gaps takes as long as reading a few pods.
-    patience=3,
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Gap:
-    """A pod-specific value in a text: its type, and its start and end.
+    """A pod-specific value in a text: its type, the name of its field, and its start and end.
 
-    `is_key` says that it is part of a key, and `is_bare` that it is unquoted.
+    The name is "" if the value is part of a key; `is_bare` says that it is text without quotes.
     """
 
     what: str
+    field: str
     value: str
     start: int
     end: int
-    is_key: bool
     is_bare: bool
 
 
-def gaps_in(text: bytes, pod: Pod, form: Form) -> list[Gap]:
+def gaps_in(text: bytes, pod: Pod, form: TextForm) -> list[Gap]:
     """Return the positions of the pod-specific values, in order.
 
     Return none if another pod's value could collide with an equal one: volume names are unique, as are owners' keys.
     """
-    value = form.decode(text)
     # The normalized encoding, whatever escape sequences the text has.
+    value = form.decode(text)
     written = msgspec.json.encode(value)
     if _MARK.encode() in written:
         return []
-    own = {found for what, found in _own_in(value, _OWN) if _is_own(what, found, pod)}
-    marks = sorted(place for found in own for place in _written(text, found, form))
+    meant = {
+        "name": pod.metadata.name,
+        "node": pod.spec.node_name,
+        "volume": next((volume.name for volume in pod.spec.volumes if volume.name.startswith(ACCESS)), ""),
+    }
+    own = {found.value for found in _own_in(value, _OWN) if _is_usual(found, meant)}
+    counts = [found.span("count") for found in _COUNT.finditer(text)]
+    marks = sorted([*(place for found in own for place in _written(text, found, form)), *counts])
     parts: list[bytes] = []
     place = 0
     for number, (start, end) in enumerate(marks):
-        parts += (text[place:start], f"{_MARK}{number}".encode())
+        mark = f"{_MARK}{number}"
+        parts += (text[place:start], (f'"{mark}"' if (start, end) in counts else mark).encode())
         place = end
-    gaps: list[Gap] = []
     try:
         marked = form.decode(b"".join((*parts, text[place:])))
     except UNREADABLE:
         return []
-    for what, number, is_key in _marked_in(marked):
+    gaps: list[Gap] = []
+    for number, found in _marked_in(marked):
         start, end = marks[number]
-        found = text[start:end].decode()
-        if _is_own(what, found, pod):
-            gaps.append(Gap(what, found, start, end, is_key, text.startswith(b"\n", end)))
-    owned = sum(gap.is_key for gap in gaps)
+        own_value = found._replace(value=text[start:end].decode())
+        if _is_usual(own_value, meant):
+            gaps.append(Gap(*own_value, start, end, found.what != "count" and text.startswith(b"\n", end)))
+    owned = sum(not gap.field for gap in gaps)
     volumes = sum(gap.what == "volume" for gap in gaps)
     if written.count(_OWNED) != owned or written.count(f'"{ACCESS}'.encode()) != volumes:
+        return []
+    if _LABEL_KEYS in written and any(gap.field in LABELS for gap in gaps):
         return []
     return sorted(gaps, key=lambda gap: gap.start)
 
 
-def _own_in(value: Any, places: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pod-specific values in these positions of a value, each with its type."""
+class _Own(NamedTuple):
+    """A value in a position of `_OWN`: its type, the name of its field, and the value."""
+
+    what: str
+    field: str
+    value: str
+
+
+def _own_in(value: Any, places: Any, field: str = "") -> Iterator[_Own]:
+    """Yield the pod-specific values in these positions of a value."""
     if isinstance(places, str):
         if isinstance(value, str):
-            yield places, value
+            yield _Own(places, field, value)
     elif isinstance(places, list):
         if isinstance(value, list):
             for item in value:
-                yield from _own_in(item, places[0])
+                yield from _own_in(item, places[0], field)
     elif isinstance(value, dict):
         for key, place in places.items():
             if key in value:
-                yield from _own_in(value[key], place)
+                yield from _own_in(value[key], place, key)
 
 
-def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
-    """Yield the markers in a value: the type of each, its number, and whether it is in a key."""
-    for what, found in _own_in(value, _OWN):
-        mark = _MARKED.fullmatch(found)
+def _marked_in(value: Any) -> Iterator[tuple[int, _Own]]:
+    """Yield the markers in a value, each with its number."""
+    for found in _own_in(value, _OWN):
+        mark = _MARKED.fullmatch(found.value)
         if mark is not None:
-            yield what, int(mark[1]), False
-    for manager in value["metadata"].get("managedFields") or ():
-        for owned in _MARKED_OWNED.finditer(msgspec.json.encode(manager.get("fieldsV1"))):
-            yield "address", int(owned[1]), True
+            yield int(mark[1]), found
+    managed = (value.get("metadata") or {}).get("managedFields")
+    for owned in _MARKED_OWNED.finditer(msgspec.json.encode(managed)):
+        yield int(owned[1]), _Own("address", "", "")
 
 
-def _is_own(what: str, value: str, pod: Pod) -> bool:
+def _is_usual(found: _Own, meant: dict[str, str]) -> bool:
     """Return whether the value is the pod's own, and of the usual form."""
-    meant = {"node": pod.spec.node_name, "volume": _access_of(pod.spec)}.get(what, value)
-    is_meant = value == meant and _FORMS[what].fullmatch(value) is not None
-    return is_meant and (what not in TIMES or is_time(value.encode()))
+    what, _, value = found
+    if value != meant.get(what, value) or _FORMS[what].fullmatch(value) is None:
+        return False
+    return what not in TIMES or is_time(value.encode())
 
 
 @lru_cache(maxsize=_CACHE)
@@ -205,7 +206,7 @@ def is_time(text: bytes) -> bool:
     return _TIME.match(text) is not None
 
 
-def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
+def _written(text: bytes, value: str, form: TextForm) -> Iterator[tuple[int, int]]:
     """Yield the positions of the value as a whole string, or within a key."""
     wanted = value.encode()
     place = text.find(wanted)
@@ -216,8 +217,3 @@ def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
             place = text.find(wanted, end)
         else:
             place = text.find(wanted, place + 1)
-
-
-def _access_of(spec: PodSpec) -> str:
-    """Return the name of the pod's volume for API access, "" without one."""
-    return next((volume.name for volume in spec.volumes if volume.name.startswith(ACCESS)), "")

@@ -7,7 +7,7 @@ validated separately. Nothing is decoded, so a pod takes a fraction of the time 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, zip_longest
@@ -15,17 +15,22 @@ from typing import NamedTuple, SupportsBytes
 
 from msgspec.structs import replace
 
-from podium.api.input.dumped_pod_parts import bound_to, named, own_volumes_of
-from podium.api.input.pod_gaps import FORMS, SHARED, TIMES, Gap, is_time
+from podium.api.input.pod_gaps import FORMS, HOSTNAME, LABELS, SHARED, TIMES, Gap, gaps_in, is_time
+from podium.api.input.text_forms import TextForm
 from podium.api.input.yaml import is_text
+from podium.api.meta import Raw
 from podium.api.names import MAX_LABEL
-from podium.api.pod import Pod
+from podium.api.pod import Affinity, Pod, PodSpec
+from podium.api.selectors import NodeSelectorTerm
 
 _CACHE = 16_384
 _MAX_BYTES = 65_536
 _MAX_LAYOUTS = 32
-# A separator that neither JSON nor YAML can contain.
-_BETWEEN = b"\0"
+_MAX_OWNERS = 1_024
+_MAX_STENCILS = 4
+BETWEEN = b" "
+"""The separator of values, which no usual value contains."""
+
 _METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
 
@@ -44,17 +49,12 @@ class FilledStencil:
     gaps: bytes
 
     def __bytes__(self) -> bytes:
-        return self.stencil.filled(self.gaps)
+        return filled(self.stencil.around, self.gaps)
 
 
-class NamedIn(NamedTuple):
-    """Where else a pod of a StatefulSet has its name and its index: the labels that hold them, and the hostname."""
-
-    labels: tuple[tuple[str, str], ...] = ()
-    is_hostname: bool = False
-
-
-NOT_NAMED = NamedIn()
+def filled(around: Sequence[bytes], gaps: bytes) -> bytes:
+    """Return the text with this content in the gaps."""
+    return b"".join(chain.from_iterable(zip_longest(around, gaps.split(BETWEEN), fillvalue=b"")))
 
 
 class _Layout(NamedTuple):
@@ -69,70 +69,83 @@ class PodStencil:
 
     __slots__ = (
         "_addresses",
-        "_around",
         "_bare",
         "_closings",
         "_form",
+        "_is_hostname",
+        "_labels",
         "_layouts",
         "_metadata",
-        "_named_in",
         "_own",
         "_own_volumes",
         "_pod",
         "_times",
+        "around",
+        "numbers",
     )
 
-    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap], named_in: NamedIn = NOT_NAMED) -> None:
+    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
         groups: dict[tuple[str, str], str] = {}
         forms: list[str] = []
+        numbers: list[int] = []
         for number, gap in enumerate(gaps):
             group = f"gap{number}"
             first = groups.setdefault((gap.what, gap.value if gap.what in SHARED else group), group)
             forms.append(f"(?P<{group}>{FORMS[gap.what]})" if first is group else f"(?P={first})")
-        self._form = re.compile(_BETWEEN.join(map(str.encode, forms)))
+            numbers.append([*groups.values()].index(first))
+        self._form = re.compile(BETWEEN.join(map(str.encode, forms)))
         starts = [0, *(gap.end for gap in gaps)]
         ends = [*(gap.start for gap in gaps), len(text)]
-        self._around = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
+        self.around = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
+        """The text around the gaps."""
+        self.numbers = tuple(numbers)
+        """The number of the value in each gap; those that are equal in every pod have one number."""
         self._closings = tuple(text[gap.end : gap.end + 1] for gap in gaps)
         # The layouts by text length.
         self._layouts: dict[int, _Layout] = {}
         self._pod = pod
-        self._named_in = named_in
         # The first of each type.
         self._own = {what: group for (what, _), group in reversed(groups.items())}
         self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
+        self._labels = [(gap.field, self._own[gap.what]) for gap in gaps if gap.field in LABELS]
+        self._is_hostname = any(gap.field == HOSTNAME for gap in gaps)
         self._times = [group for (what, _), group in groups.items() if what in TIMES]
         self._addresses = [group for (what, _), group in groups.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
-        self._own_volumes = () if volume is None else own_volumes_of(pod.spec, volume)
+        self._own_volumes = tuple(
+            place for place, own in enumerate(pod.spec.volumes) if volume is not None and own.name == volume
+        )
 
     def read(self, text: bytes) -> ReadPod | None:
         """Return the pod of the text; None unless it certainly matches the stencil."""
         gaps = self._laid_out(text) or self._looked_up(text)
-        found = None if gaps is None else self._form.fullmatch(gaps)
-        if gaps is None or found is None or not self._are_right(gaps, found):
+        return None if gaps is None else self.read_gaps(gaps)
+
+    def read_gaps(self, gaps: bytes) -> ReadPod | None:
+        """Return the pod with this content in the gaps; None unless each has its usual form and fits the others."""
+        found = self._form.fullmatch(gaps)
+        if found is None or not self._are_right(gaps, found):
             return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
-    def filled(self, gaps: bytes) -> bytes:
-        """Return the text with this content in the gaps."""
-        parts = zip_longest(self._around, gaps.split(_BETWEEN), fillvalue=b"")
-        return b"".join(chain.from_iterable(parts))
+    def distinct(self, gaps: bytes) -> bytes:
+        """Return the values by their numbers, from the content of the gaps."""
+        return BETWEEN.join(dict(zip(self.numbers, gaps.split(BETWEEN), strict=True)).values())
 
     def _laid_out(self, text: bytes) -> bytes | None:
         """Return the content of the gaps if they are positioned as in a text of that length; otherwise None."""
         layout = self._layouts.get(len(text))
-        if layout is None or not all(map(text.startswith, self._around, layout.starts)):
+        if layout is None or not all(map(text.startswith, self.around, layout.starts)):
             return None
-        return _BETWEEN.join(map(text.__getitem__, layout.gaps))
+        return BETWEEN.join(map(text.__getitem__, layout.gaps))
 
     def _looked_up(self, text: bytes) -> bytes | None:
         """Return the content of the gaps by searching from one to the next; None if the text around them differs."""
         starts: list[int] = []
         gaps: list[slice] = []
         place = 0
-        for before, closing in zip(self._around, self._closings, strict=False):
+        for before, closing in zip(self.around, self._closings, strict=False):
             if not text.startswith(before, place):
                 return None
             starts.append(place)
@@ -141,28 +154,27 @@ class PodStencil:
             if place < 0:
                 return None
             gaps.append(slice(begin, place))
-        if text[place:] != self._around[-1]:
+        if text[place:] != self.around[-1]:
             return None
         if len(self._layouts) < _MAX_LAYOUTS:
             self._layouts[len(text)] = _Layout((*starts, place), (*gaps,))
-        return _BETWEEN.join(map(text.__getitem__, gaps))
+        return BETWEEN.join(map(text.__getitem__, gaps))
 
     def _are_right(self, gaps: bytes, found: re.Match[bytes]) -> bool:
         """Return whether the content of each gap has its form and fits the others."""
         if not all(map(is_time, {found[group] for group in self._times})):
             return False
-        labels, is_hostname = self._named_in
-        if labels or is_hostname:
+        if self._labels or self._is_hostname:
             # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
             name = found[self._own["name"]]
-            if len(name) > MAX_LABEL or (is_hostname and b"." in name):
+            if len(name) > MAX_LABEL or (self._is_hostname and b"." in name):
                 return False
         # They also are keys of managed fields, which must be unique.
         if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
             return False
         if not self._bare:
             return True
-        values = gaps.split(_BETWEEN)
+        values = gaps.split(BETWEEN)
         return all(is_text(values[number].decode()) for number in self._bare)
 
     def _with(self, found: re.Match[bytes]) -> Pod:
@@ -170,28 +182,26 @@ class PodStencil:
         pod, own = self._pod, self._own
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         metadata = replace(metadata, **{name: found[group].decode() for name, group in self._metadata})
-        if self._named_in.labels:
-            labels = {label: found[own[what]].decode() for label, what in self._named_in.labels}
+        if self._labels:
+            labels = {label: found[group].decode() for label, group in self._labels}
             metadata = replace(metadata, labels={**metadata.labels, **labels})
         node = _kept(found[own["node"]]) if "node" in own else spec.node_name
         volume = found[own["volume"]].decode() if "volume" in own else ""
         affinity = spec.affinity
-        spec = named(spec, node, self._own_volumes, volume)
+        spec = _named(spec, node, self._own_volumes, volume)
         if affinity is not None and node != pod.spec.node_name:
-            spec = replace(spec, affinity=bound_to(affinity, pod.spec.node_name, node))
+            spec = replace(spec, affinity=_bound_to(affinity, pod.spec.node_name, node))
         if "start" in own:
             status = replace(status, start_time=_kept(found[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
 
 
-def stencil_of(
-    text: bytes, pod: Pod, gaps: Callable[[], Sequence[Gap]], named_in: NamedIn = NOT_NAMED
-) -> PodStencil | None:
+def stencil_of(text: bytes, pod: Pod, form: TextForm) -> PodStencil | None:
     """Return the stencil of a pod without findings; None if its text has no gap for the name."""
-    found_gaps = gaps() if len(text) <= _MAX_BYTES else ()
-    if not any(gap.what == "name" for gap in found_gaps):
+    gaps = gaps_in(text, pod, form) if len(text) <= _MAX_BYTES else ()
+    if not any(gap.what == "name" for gap in gaps):
         return None
-    stencil = PodStencil(text, pod, found_gaps, named_in)
+    stencil = PodStencil(text, pod, gaps)
     found = stencil.read(text)
     return stencil if found is not None and found.pod == pod else None
 
@@ -200,3 +210,99 @@ def stencil_of(
 def _kept(text: bytes) -> str:
     """Return the interned text, shared by all pods that have it."""
     return text.decode()
+
+
+def _named(spec: PodSpec, node_name: str, own_volumes: tuple[int, ...], volume: str) -> PodSpec:
+    """Return the spec for another pod, with its node name, and its volume name at those indexes."""
+    if not own_volumes:
+        return replace(spec, node_name=node_name)
+    volumes = list(spec.volumes)
+    for place in own_volumes:
+        volumes[place] = replace(volumes[place], name=volume)
+    return replace(spec, node_name=node_name, volumes=tuple(volumes))
+
+
+def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:
+    """Return the affinity of a pod that is bound to the other node as this one is to its own."""
+
+    def bound(term: NodeSelectorTerm) -> NodeSelectorTerm:
+        fields = (
+            replace(field, values=tuple(other if value == node else value for value in field.values))
+            for field in term.match_fields
+        )
+        return replace(term, match_fields=tuple(fields))
+
+    node_affinity = affinity.node_affinity
+    if node_affinity is None or node_affinity.required is None:
+        return affinity
+    required = node_affinity.required
+    if not any(node in field.values for term in required.node_selector_terms for field in term.match_fields):
+        return affinity
+    required = replace(required, node_selector_terms=tuple(map(bound, required.node_selector_terms)))
+    return replace(affinity, node_affinity=replace(node_affinity, required=required))
+
+
+class PodStencils:
+    """The stencils of the most recent owners."""
+
+    def __init__(self, form: TextForm) -> None:
+        self._form = form
+        self._by_owner: dict[tuple[bytes, object, object], OwnerStencils] = {}
+
+    def of(self, text: bytes, common: Raw) -> OwnerStencils:
+        """Return those for the owner of the pod in the text, within a List with such common content."""
+        opening, closing = self._form.owners
+        start = text.find(opening)
+        owner = b"" if start < 0 else text[start : text.find(closing, start)]
+        key = owner, common.get("apiVersion"), common.get("kind")
+        # Least recently used owners are evicted first.
+        found = self._by_owner.pop(key, None)
+        if found is None:
+            found = OwnerStencils(self._form)
+            if len(self._by_owner) == _MAX_OWNERS:
+                del self._by_owner[next(iter(self._by_owner))]
+        self._by_owner[key] = found
+        return found
+
+
+class OwnerStencils:
+    """The stencils of the pods of one owner, the newest first."""
+
+    __slots__ = ("_form", "_next", "_patience", "_stencils", "_unlike")
+
+    def __init__(self, form: TextForm) -> None:
+        self._form = form
+        self._stencils: list[PodStencil] = []
+        # The pod that the next stencil is made of, as soon as there is another one.
+        self._next: tuple[bytes, Pod] | None = None
+        self._unlike = 0
+        self._patience = form.patience
+
+    def read(self, text: bytes) -> ReadPod | None:
+        """Return the pod of the text; None unless it certainly matches an earlier one."""
+        for stencil in self._newest_first():
+            found = stencil.read(text)
+            if found is not None:
+                return found
+        return None
+
+    def like(self, around: Sequence[bytes]) -> PodStencil | None:
+        """Return the stencil with this text around its gaps."""
+        return next((stencil for stencil in self._newest_first() if stencil.around == around), None)
+
+    def learn(self, text: bytes, pod: Pod) -> None:
+        """Record a text of this pod that no stencil read; after several, a stencil is made of one."""
+        self._unlike += 1
+        if self._unlike == self._patience:
+            # If a stencil matches no other pod, wait longer before making the next.
+            self._unlike = 0
+            self._patience *= 2
+            self._next = text, pod
+
+    def _newest_first(self) -> list[PodStencil]:
+        if self._next is not None:
+            stencil = stencil_of(*self._next, self._form)
+            self._next = None
+            if stencil is not None:
+                self._stencils = [stencil, *self._stencils][:_MAX_STENCILS]
+        return self._stencils

@@ -3,26 +3,28 @@
 A table is an object of podium.dev among the others of the file:
 
     {"apiVersion": "podium.dev/v1alpha1", "kind": "PodTable", "format": 1,
-     "parts": [METADATA, SPEC, STATUS, ...],
-     "rows": [[0, 1, 2, "VALUES"], ...]}
+     "stencils": [[TEXT, 0, TEXT, 1, TEXT, 0, TEXT], ...],
+     "rows": [[0, "VALUE VALUE"], {"apiVersion": "v1", "kind": "Pod", ...}, ...]}
 
-A row names its parts by number (-1 for no status). If it names none (-1, -1, -1), its text is the pod's JSON. Markers
-in a part stand for the values of each pod (`podium.api.input.dumped_pods`). Each combination of parts is validated
-once, like the pods of a dump, and each pod's values by their form; a row with anything unusual is read as the pod that
-it stands for.
+A stencil is the text of a pod around its own values (`podium.api.input.pod_stencil`), with their numbers. A row is the
+number of a stencil and the values, or a pod. The first pod of a stencil is validated like those of a dump, and the
+values of all others by their form; a row with anything unusual is read as the pod that it stands for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input.dumped_pods import DumpedPods, PodForm, SharedText
 from podium.api.input.exact_json import UncertainError, decode
-from podium.api.input.pod_stencil import ReadPod
+from podium.api.input.pod_stencil import BETWEEN, FilledStencil, PodStencil, PodStencils, ReadPod, filled
+from podium.api.input.text_forms import JSON
+from podium.api.pod import Pod
 from podium.api.snapshot import API_VERSION
 
 KIND = "PodTable"
@@ -30,31 +32,22 @@ FORMAT = 1
 """The version of the table format. A higher number is for one that this Podium would misunderstand."""
 
 _OPENING = b'{"apiVersion":"%b","kind":"%b",' % (API_VERSION.encode(), KIND.encode())
-# The text around the parts of a pod, without and with a status.
-_BEFORE, _SPEC, _STATUS, _AFTER = b'{"apiVersion":"v1","kind":"Pod","metadata":', b',"spec":', b',"status":', b"}"
-_FRAMES = {2: (_BEFORE, _SPEC, _AFTER), 3: (_BEFORE, _SPEC, _STATUS, _AFTER)}
-_NO_PART = -1
-_NO_PARTS = (_NO_PART, _NO_PART, _NO_PART)
-# Values of a row: of these, each once; then addresses and container ids; then the times of each part.
-_FIXED_VALUES = 6
-_KINDS = 3
+_POD = b'{"apiVersion":"v1","kind":"Pod",'
 # A table of fewer pods saves nothing.
 _FEWEST_ROWS = 16
 _MOST_ROWS = 16_384
 
 
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False, frozen=True):
-    metadata: int
-    spec: int
-    status: int
+    stencil: int
     values: str
 
 
 class _PodTable(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     api_version: str
     kind: str
-    parts: list[msgspec.Raw]
-    rows: list[_Row]
+    stencils: list[list[str | int]]
+    rows: list[msgspec.Raw]
     format: int = FORMAT
 
 
@@ -62,25 +55,47 @@ class _Format(msgspec.Struct):
     format: int = FORMAT
 
 
+_ROW = msgspec.json.Decoder(_Row)
+
+
+class _Stencil:
+    """A stencil as a table has it: the text around the gaps, and the number of the value in each."""
+
+    __slots__ = ("around", "count", "is_sound", "known", "numbers")
+
+    def __init__(self, parts: list[str | int]) -> None:
+        self.around = tuple(part.encode() for part in parts if isinstance(part, str))
+        self.numbers = [part for part in parts if isinstance(part, int)]
+        self.count = len({*self.numbers})
+        self.is_sound = len(self.numbers) + 1 == len(self.around) and {*self.numbers} == {*range(self.count)}
+        # The stencil of the reader, once it has learned a pod with this text.
+        self.known: PodStencil | None = None
+
+    def gaps(self, values: str) -> bytes:
+        """Return the content of the gaps. Raises ValueError for values that are not those of a pod."""
+        found = values.encode().split(BETWEEN)
+        if not self.is_sound or len(found) != self.count:
+            raise ValueError(values)
+        return BETWEEN.join([found[number] for number in self.numbers])
+
+
 class PodTableWriter:
     """A writer of tables, from the texts of pods one after another."""
 
     def __init__(self) -> None:
-        self._pods = DumpedPods()
-        self._parts: dict[bytes, int] = {}
-        self._rows: list[_Row] = []
+        self._stencils = PodStencils(JSON)
+        self._rows: list[bytes | FilledStencil] = []
 
     def add(self, text: bytes) -> bool:
         """Add a pod in compact JSON; return False for any other object."""
-        if not text.startswith(_BEFORE):
+        if not text.startswith(_POD):
             return False
-        shared = self._pods.shared_text(text)
-        if shared is None or shared.frame != _FRAMES[len(shared.parts)] or bytes(shared) != text:
-            self._rows.append(_Row(*_NO_PARTS, text.decode()))
-            return True
-        numbers = [self._parts.setdefault(part, len(self._parts)) for part in shared.parts]
-        metadata, spec, status = (*numbers, _NO_PART)[:3]
-        self._rows.append(_Row(metadata, spec, status, shared.values))
+        row = self._row(text)
+        if row is text:
+            # A pod that cannot be read is no stencil.
+            with suppress(msgspec.ValidationError, RecursionError):
+                self._stencils.of(text, {}).learn(text, msgspec.json.decode(text, type=Pod))
+        self._rows.append(row)
         return True
 
     @property
@@ -90,17 +105,30 @@ class PodTableWriter:
 
     def take(self) -> list[bytes]:
         """Return the items for the pods since the last call: a table, or few pods as they are."""
-        rows, parts = self._rows, list(self._parts)
-        self._rows, self._parts = [], {}
-        if len(rows) < _FEWEST_ROWS:
-            return [_text_of(row, parts, number) for number, row in enumerate(rows)]
-        table = {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "format": FORMAT,
-            "parts": [msgspec.Raw(part) for part in parts],
-        }
-        return [msgspec.json.encode({**table, "rows": rows})]
+        taken, self._rows = self._rows, []
+        if len(taken) < _FEWEST_ROWS:
+            return [bytes(row) for row in taken]
+        numbers: dict[PodStencil, int] = {}
+        rows: list[_Row | msgspec.Raw] = []
+        for early in taken:
+            # The pod that a stencil was made of came before it.
+            row = self._row(early) if isinstance(early, bytes) else early
+            if isinstance(row, bytes):
+                rows.append(msgspec.Raw(row))
+            else:
+                number = numbers.setdefault(row.stencil, len(numbers))
+                rows.append(_Row(number, row.stencil.distinct(row.gaps).decode()))
+        stencils = [
+            [part for pair in zip_longest(map(bytes.decode, stencil.around), stencil.numbers) for part in pair][:-1]
+            for stencil in numbers
+        ]
+        table = {"apiVersion": API_VERSION, "kind": KIND, "format": FORMAT, "stencils": stencils, "rows": rows}
+        return [msgspec.json.encode(table)]
+
+    def _row(self, text: bytes) -> bytes | FilledStencil:
+        """Return the pod in terms of a stencil if there is one, otherwise the text."""
+        found = self._stencils.of(text, {}).read(text)
+        return text if found is None or not isinstance(found.text, FilledStencil) else found.text
 
 
 def is_table(raw: dict[str, Any]) -> bool:
@@ -113,33 +141,31 @@ def is_table_text(item: bytes) -> bool:
     return item.startswith(_OPENING)
 
 
-def read_table(table: bytes, pods: DumpedPods) -> Iterator[ReadPod | bytes]:
-    """Yield the pods of a table; of one that may have findings, the text instead.
+def read_table(table: bytes, stencils: PodStencils) -> Iterator[ReadPod | bytes]:
+    """Yield the pods of a table; of one that may have findings, the text instead, which the stencils may learn.
 
     Raises InputError for a table that is damaged, or written by a newer Podium.
     """
-    found = _decoded(table)
-    parts = [bytes(part) for part in found.parts]
-    forms: dict[tuple[int, int, int], PodForm | None] = {_NO_PARTS: None}
-    for number, row in enumerate(found.rows):
-        key = (row.metadata, row.spec, row.status)
-        if key not in forms:
-            forms[key] = pods.form(*_shared_of(row, parts, number))
-        form = forms[key]
-        pod = None if form is None else form.read(row.values)
-        yield _text_of(row, parts, number) if pod is None else pod
+    for item, stencil, gaps in _rows(_decoded(table)):
+        if stencil is None:
+            yield item
+            continue
+        pod = None if stencil.known is None else stencil.known.read_gaps(gaps)
+        if pod is not None:
+            yield pod
+            continue
+        text = filled(stencil.around, gaps)
+        yield text
+        stencil.known = stencils.of(text, {}).like(stencil.around)
 
 
 def decoded_rows(raw: dict[str, Any]) -> Iterator[Any]:
     """Yield the pods of a table, as written. Raises InputError as `read_table` does."""
-    found = _decoded(msgspec.json.encode(raw))
-    parts = [bytes(part) for part in found.parts]
-    for number, row in enumerate(found.rows):
+    for number, (item, stencil, gaps) in enumerate(_rows(_decoded(msgspec.json.encode(raw)))):
         try:
-            yield decode(_text_of(row, parts, number))
+            yield decode(item if stencil is None else filled(stencil.around, gaps))
         except UncertainError:
-            problem = "is not the JSON of a pod; take the snapshot again"
-            raise InputError(problem, path=f".rows[{number}]", object=KIND) from None
+            raise _damaged_row(number, "is not the JSON of a pod") from None
 
 
 def _decoded(table: bytes) -> _PodTable:
@@ -155,21 +181,29 @@ def _decoded(table: bytes) -> _PodTable:
         raise InputError(f"the table of pods is damaged: {error}; take the snapshot again", object=KIND) from None
 
 
-def _shared_of(row: _Row, parts: list[bytes], number: int) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Return the frame and the parts of a row. Raises InputError for parts that are not there."""
-    named = (row.metadata, row.spec) if row.status == _NO_PART else (row.metadata, row.spec, row.status)
-    if not all(0 <= part < len(parts) for part in named):
-        problem = f"names parts {', '.join(map(str, named))}, and there are {len(parts)}; take the snapshot again"
-        raise InputError(problem, path=f".rows[{number}]", object=KIND)
-    return _FRAMES[len(named)], tuple(parts[part] for part in named)
+def _rows(table: _PodTable) -> Iterator[tuple[bytes, _Stencil | None, bytes]]:
+    """Yield the rows: each with its stencil and the content of the gaps, None and "" for a pod as it is.
+
+    Raises InputError for anything else.
+    """
+    stencils = [_Stencil(parts) for parts in table.stencils]
+    for number, item in enumerate(table.rows):
+        text = bytes(item)
+        if text.startswith(_POD):
+            yield text, None, b""
+            continue
+        try:
+            row = _ROW.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise _damaged_row(number, "is neither a pod nor the values of one") from None
+        if not 0 <= row.stencil < len(stencils):
+            raise _damaged_row(number, f"names stencil {row.stencil}, and there are {len(stencils)}")
+        stencil = stencils[row.stencil]
+        try:
+            yield text, stencil, stencil.gaps(row.values)
+        except ValueError:
+            raise _damaged_row(number, "has not the values of a pod") from None
 
 
-def _text_of(row: _Row, parts: list[bytes], number: int) -> bytes:
-    """Return the text of the pod that a row stands for. Raises InputError for values that are not those of a pod."""
-    if (row.metadata, row.spec, row.status) == _NO_PARTS:
-        return row.values.encode()
-    frame, shared = _shared_of(row, parts, number)
-    kinds = row.values.split("|")
-    if len(kinds) != _KINDS + len(shared) or len(kinds[0].split(" ")) != _FIXED_VALUES:
-        raise InputError("has not the values of a pod; take the snapshot again", path=f".rows[{number}]", object=KIND)
-    return bytes(SharedText(frame, shared, row.values))
+def _damaged_row(number: int, problem: str) -> InputError:
+    return InputError(f"{problem}; take the snapshot again", path=f".rows[{number}]", object=KIND)
