@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.input import codec, json_list
+from podium.api.input import codec, listed_items
 from podium.api.input.codec import Document, load_text
 from podium.api.input.exact_json import UncertainError, without_nulls
 from podium.api.input.listed_items import ItemReader
@@ -96,7 +96,7 @@ def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effor
     @given(texts(PODS), VALIDATIONS, st.sampled_from((1, 1_000, 1 << 16)))
     def check_same(text: str, validation: Validation | None, window_bytes: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(json_list, "_WINDOW_BYTES", window_bytes)
+            patch.setattr(listed_items, "_WINDOW_BYTES", window_bytes)
             found = outcome(text, validation)
         assert found == as_a_whole(text, validation)
 
@@ -146,7 +146,7 @@ def test_most_pods_of_a_cluster_are_read_without_being_decoded(monkeypatch: pyte
 
 
 def test_between_items_stands_nothing_but_what_is_space_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_list, "_WINDOW_BYTES", 100)
+    monkeypatch.setattr(listed_items, "_WINDOW_BYTES", 100)
     text = json.dumps(dump(*(dumped_pod(number) for number in range(4))))
     head, comma, tail = text.rpartition(', {"apiVersion": "v1", "kind": "Pod"')
     assert comma
@@ -176,7 +176,7 @@ class Watched(BytesIO):
 def test_a_dump_is_read_part_by_part_in_whatever_way_its_json_is_written(
     indent: int | None, separators: tuple[str, str], sort_keys: bool, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_list, "_WINDOW_BYTES", 10_000)
+    monkeypatch.setattr(listed_items, "_WINDOW_BYTES", 10_000)
     pods = [dumped_pod(number % 8) for number in range(40)]
     if kind == "PodList":
         pods = [{key: value for key, value in pod.items() if key not in ("apiVersion", "kind")} for pod in pods]
@@ -184,7 +184,7 @@ def test_a_dump_is_read_part_by_part_in_whatever_way_its_json_is_written(
     text = json.dumps(dump(*items, kind=kind), indent=indent, separators=separators, sort_keys=sort_keys)
     stream = Watched(text.encode())
 
-    found = json_list.json_list(stream)
+    found = listed_items.json_list(stream)
 
     assert found is not None
     assert found.envelope["kind"] == kind
@@ -217,7 +217,7 @@ def test_what_is_not_all_of_it_a_list_says_what_it_says_as_a_whole(text: str) ->
 
 def test_a_dump_of_which_the_end_is_gone_when_it_is_read_takes_another_look() -> None:
     stream = BytesIO(json.dumps(dump(*PODS)).encode())
-    found = json_list.json_list(stream)
+    found = listed_items.json_list(stream)
     stream.truncate(500)
 
     assert found is not None

@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from podium.api.ownership.field_sets import FieldSet, difference, intersection, is_set, paths, union
-from podium.api.ownership.merging import merged, without
-from podium.api.ownership.owned import compared, fields_of_value
-from podium.api.ownership.shapes import ANYTHING, shape_of_type
+from podium.api.ownership.field_sets import (
+    ANYTHING,
+    FieldSet,
+    difference,
+    intersection,
+    is_set,
+    paths,
+    shape_of_type,
+    union,
+)
+from podium.api.ownership.owned import compared, fields_of_value, merged, without
 from podium.api.schemas.schema import _types
 
 NAMES = some.sampled_from(("f:a", "f:b", 'k:{"name":"x"}', 'v:"y"'))

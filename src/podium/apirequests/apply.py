@@ -9,7 +9,7 @@ from functools import partial
 
 from podium.api.meta import Raw
 from podium.api.nested import value_at
-from podium.api.ownership.elements import KeyMissingError
+from podium.api.ownership.field_sets import KeyMissingError
 from podium.api.ownership.owned import fields_of_value
 from podium.apirequests.context import Context
 from podium.apirequests.handlers import checked_fields, write_response

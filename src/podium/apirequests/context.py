@@ -16,7 +16,7 @@ from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at
 from podium.api.schemas.structure import findings
-from podium.api.structural.shaping import shaped
+from podium.api.structural.structural import shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store.admission.defaults import with_addresses, with_defaults
 from podium.store.api_resource import APIResource

@@ -9,8 +9,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.nested import key_of, value_at
 from podium.api.schemas.structure import findings
-from podium.api.structural.shaping import shaped
-from podium.api.structural.structural import Structural, read_structural
+from podium.api.structural.structural import Structural, read_structural, shaped
 from podium.api.structural.validation import find_problems
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.api_resources import BUILT_IN, APIResources

@@ -13,11 +13,20 @@ from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
-from podium.api.ownership.elements import KeyMissingError
-from podium.api.ownership.field_sets import EMPTY, FieldSet, difference, intersection, paths, union, with_named_fields
-from podium.api.ownership.merging import merged, without
-from podium.api.ownership.owned import Comparison, compared, fields_of_value
-from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
+from podium.api.ownership.field_sets import (
+    EMPTY,
+    FieldSet,
+    KeyMissingError,
+    Shape,
+    difference,
+    intersection,
+    paths,
+    shape_of_structural,
+    shape_of_type,
+    union,
+    with_named_fields,
+)
+from podium.api.ownership.owned import Comparison, compared, fields_of_value, merged, without
 from podium.api.schemas.schema import is_type
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources

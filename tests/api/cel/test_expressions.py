@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.cel import MAX_LENGTH
-from podium.api.cel.compiler import Declaration
-from podium.api.cel.program import compile_expression
+from podium.api.cel.compiler import Declaration, compile_expression
 from podium.api.cel.syntax import MAX_DEPTH
 from podium.api.cel.values import CompileError, EvaluationError, Quantity, Semver, WithDefault
 

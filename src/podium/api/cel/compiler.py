@@ -6,12 +6,13 @@ values of type any. Evaluation stops at its cost limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.overloads import DYN, Function
-from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Place, Select, error_text
+from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Select, error_text, parse
 from podium.api.cel.values import (
     NONE,
     OPTIONAL,
@@ -77,7 +78,7 @@ class Compiler:
 
     def __init__(self, text: str, variables: Mapping[str, Declaration]) -> None:
         self._text = text
-        self._declared = dict(variables)
+        self._declared: dict[str, Declaration] = dict(variables)
 
     def compile(self, node: Node) -> Compiled:
         """Return the program of a node. Raises CompileError."""
@@ -98,7 +99,7 @@ class Compiler:
 
     def error(self, node: Node, problem: str) -> CompileError:
         """Return the error for a problem at a node."""
-        return CompileError(error_text(self._text, _first_place(node), problem))
+        return CompileError(error_text(self._text, node.place, problem))
 
     def declared(self, node: Node) -> Declaration:
         """Return the static type information of a node's value."""
@@ -113,33 +114,16 @@ class Compiler:
             return self.declared(node.args[0]).items or Declaration(DYN)
         return Declaration(DYN)
 
-    def within(self, name: str, declaration: Declaration, body: Node) -> Compiled:
-        """Return a compiled part of the expression in which one more variable is declared."""
-        missing = object()
-        before = self._declared.get(name, missing)
-        self._declared[name] = declaration
+    def within(self, names: Sequence[str], declaration: Declaration, body: Node) -> Compiled:
+        """Return a compiled part with more variables. Raises CompileError if their names are equal."""
+        if len({*names}) < len(names):
+            raise self.error(body, f"the variables of a loop must differ: {names[0]} stands twice")
+        before = self._declared
+        self._declared = before | dict.fromkeys(names, declaration)
         try:
             return self.compile(body)
         finally:
-            if isinstance(before, Declaration):
-                self._declared[name] = before
-            else:
-                del self._declared[name]
-
-    def within_both(self, first: str, second: str, declaration: Declaration, body: Node) -> Compiled:
-        """Return a compiled part with two more variables. Raises CompileError if their names are equal."""
-        if first == second:
-            raise self.error(body, f"the variables of a loop must differ: {first} stands twice")
-        missing = first not in self._declared
-        before = self._declared.get(first)
-        self._declared[first] = declaration
-        try:
-            return self.within(second, declaration, body)
-        finally:
-            if before is not None:
-                self._declared[first] = before
-            elif missing:
-                del self._declared[first]
+            self._declared = before
 
     def _ident(self, node: Ident) -> Compiled:
         declaration = self._declared.get(node.name)
@@ -286,5 +270,72 @@ def looked_for(value: Value, key: Value) -> Optional:
         return NONE
 
 
-def _first_place(node: Node) -> Place:
-    return node.place
+def truth(value: Value) -> bool:
+    """Return a boolean value. Raises EvaluationError for any other type."""
+    if not isinstance(value, bool):
+        raise EvaluationError("no such overload")
+    return value
+
+
+def decided(items: Iterable[Any], part: Callable[[Any], Value], decisive: bool) -> bool:
+    """Return whether the part has the decisive value for some item; if so, errors for other items are ignored."""
+    failed: EvaluationError | None = None
+    for item in items:
+        try:
+            if truth(part(item)) is decisive:
+                return decisive
+        except CostExceededError:
+            raise
+        except EvaluationError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return not decisive
+
+
+def variable_name(compiler: Compiler, node: Node) -> str:
+    """Return the name of a variable that a macro declares. Raises CompileError."""
+    if not isinstance(node, Ident):
+        raise compiler.error(node, "argument must be a simple name")
+    return node.name
+
+
+def with_variables(scope: Variables, variables: dict[str, Value], body: Evaluate) -> Value:
+    """Return the value of a part of an expression with additional variables."""
+    before = scope.variables
+    scope.variables = before | variables
+    try:
+        return body(scope)
+    finally:
+        scope.variables = before
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A boolean expression."""
+
+    text: str
+    compiled: Compiled
+
+    def is_true(self, variables: Mapping[str, Value], cost_limit: int) -> bool:
+        """Return its value. Raises EvaluationError if it has none, or would cost more than the limit."""
+        value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
+        if not isinstance(value, bool):
+            raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
+        return value
+
+    def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:
+        """Return the cost of its evaluation. Raises EvaluationError as `is_true` does."""
+        scope = Variables(dict(variables), cost_limit)
+        self.compiled.evaluate(scope)
+        return scope.cost
+
+
+def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
+    """Return the program of a boolean expression. Raises CompileError."""
+    compiler = Compiler(text, variables)
+    node = parse(text)
+    compiled = compiler.compile(node)
+    if compiled.type not in ("bool", DYN):
+        raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
+    return Program(text, compiled)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from podium.api.cel import moments, named_formats, network, optionals
-from podium.api.cel.overloads import DYN, Function, of_product, operators, tenth, traversal
-from podium.api.cel.table import Table
+from podium.api.cel import moments, named_formats, network
+from podium.api.cel.overloads import DYN, Function, Table, fill_optionals, of_product, operators, tenth, traversal
 from podium.api.cel.values import (
     MAX_INT,
     MAX_UINT,
@@ -331,7 +330,7 @@ def _lenient(text: str, normalize: bool) -> Semver:
 def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
     table = Table()
     own = (_conversions, _texts, _collections, _quantities, _versions)
-    for fill in (*own, optionals.fill, moments.fill, network.fill, named_formats.fill):
+    for fill in (*own, fill_optionals, moments.fill, network.fill, named_formats.fill):
         fill(table)
     functions, methods = (
         {name: Function(name, tuple(overloads)) for name, overloads in found.items()}

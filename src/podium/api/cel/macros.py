@@ -1,18 +1,27 @@
 """Macros: short-circuit logic, presence tests, and comprehensions.
 
-Source: cel-go parser/macro.go and interpreter (evalOr, evalAnd, evalFold); ext/bindings.go.
+Source: cel-go parser/macro.go and interpreter (evalOr, evalAnd, evalFold); ext/bindings.go, ext/comprehensions.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from podium.api.cel.compiler import Compiled, Compiler, Declaration, Evaluate, Variables
+from podium.api.cel.compiler import (
+    Compiled,
+    Compiler,
+    Declaration,
+    Evaluate,
+    Variables,
+    decided,
+    truth,
+    variable_name,
+    with_variables,
+)
 from podium.api.cel.overloads import DYN
-from podium.api.cel.pair_loops import pair_loop_of
-from podium.api.cel.scopes import decided, truth, variable_name, with_variables
 from podium.api.cel.syntax import Call, Ident, Node, Select
-from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault, equal
 
 Macro = Callable[[Compiler, Call], Compiled]
 _ITEM = Declaration(DYN)
@@ -24,7 +33,7 @@ def macro_of(call: Call) -> Macro | None:
         return _ALONE.get((call.function, len(call.args))) or _LOGIC.get(call.function)
     if isinstance(call.target, Ident) and (call.target.name, call.function) == ("cel", "bind"):
         return _bind if len(call.args) == 3 else None
-    return _LOOPS.get((call.function, len(call.args))) or pair_loop_of(call)
+    return _LOOPS.get((call.function, len(call.args)))
 
 
 def _logic(decisive: bool) -> Macro:
@@ -34,7 +43,7 @@ def _logic(decisive: bool) -> Macro:
         parts = _booleans(compiler, call.args)
 
         def evaluate(scope: Variables) -> Value:
-            return decided(scope, parts, decisive)
+            return decided(parts, lambda part: part(scope), decisive)
 
         return Compiled("bool", evaluate)
 
@@ -79,7 +88,7 @@ def _has(compiler: Compiler, call: Call) -> Compiled:
 def _bind(compiler: Compiler, call: Call) -> Compiled:
     name = variable_name(compiler, call.args[0])
     value = compiler.compile(call.args[1])
-    body = compiler.within(name, compiler.declared(call.args[1]), call.args[2])
+    body = compiler.within([name], compiler.declared(call.args[1]), call.args[2])
 
     def evaluate(scope: Variables) -> Value:
         return with_variables(scope, {name: value.evaluate(scope)}, body.evaluate)
@@ -94,7 +103,7 @@ def _optional_map(*, wraps: bool) -> Macro:
         if call.target is None:
             raise AssertionError("a method without a target")
         some, name = compiler.compile(call.target), variable_name(compiler, call.args[0])
-        body = compiler.within(name, _ITEM, call.args[1]).evaluate
+        body = compiler.within([name], _ITEM, call.args[1]).evaluate
 
         def evaluate(scope: Variables) -> Value:
             value = some.evaluate(scope)
@@ -114,90 +123,120 @@ def _optional_map(*, wraps: bool) -> Macro:
     return compile_map
 
 
-def _items(value: Value) -> Iterable[Value]:
-    """Return the range of a comprehension: the items of a list, or the keys of a map."""
-    if not isinstance(value, tuple | dict):
-        raise EvaluationError("no such overload")
-    return value
+# A function that combines the items, with functions that evaluate the parts for one item.
+_Part = Callable[[Any], Value]
+_Finish = Callable[[Iterable[Any], list[_Part]], Value]
 
 
-def _loop(
-    finish: Callable[[Variables, Iterable[Value], Callable[[Value], list[Value]]], Value], gives: str, *, steps: int
-) -> Macro:
-    """Return a comprehension over a list or a map.
+def _range(value: Value, *, has_pairs: bool) -> Iterable[Any]:
+    """Return the range of a comprehension.
 
-    ``finish`` receives the items, and a function that evaluates the parts for one of them.
+    With one variable, these are the items of a list, or the keys of a map; with two, indexes and items, or keys and
+    values.
+    """
+    if isinstance(value, dict):
+        return value.items() if has_pairs else value
+    if isinstance(value, tuple):
+        return enumerate(value) if has_pairs else value
+    raise EvaluationError("no such overload")
+
+
+def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = False, decisive: bool = False) -> Macro:
+    """Return a comprehension over a list or a map; without ``finish``, the items until one has the decisive value.
+
+    ``steps`` is the cost of an item: the loop condition, and the accumulator.
     """
 
     def compile_loop(compiler: Compiler, call: Call) -> Compiled:
         if call.target is None:
             raise AssertionError("a loop without anything to go over")
-        some, name = compiler.compile(call.target), variable_name(compiler, call.args[0])
+        some = compiler.compile(call.target)
+        names = [variable_name(compiler, arg) for arg in call.args[: 1 + has_pairs]]
         if some.type not in ("list", "map", DYN):
-            problem = (
-                f"expression of type '{some.type}' cannot be range of a comprehension (must be list, map, or dynamic)"
-            )
-            raise compiler.error(call, problem)
-        bodies = [compiler.within(name, _ITEM, arg).evaluate for arg in call.args[1:]]
+            problem = f"expression of type '{some.type}' cannot be range of a comprehension"
+            raise compiler.error(call, f"{problem} (must be list, map, or dynamic)")
+        first, *rest = (compiler.within(names, _ITEM, arg).evaluate for arg in call.args[len(names) :])
+        # With two variables, an item that a filter lets pass costs twice.
+        bodies = [(first, steps), *((body, steps if has_pairs else 0) for body in rest)]
 
         def evaluate(scope: Variables) -> Value:
-            def parts(item: Value) -> list[Value]:
-                # The loop condition, and the accumulator.
-                scope.spend(steps)
-                return (
-                    [with_variables(scope, {name: item}, bodies[0])]
-                    if len(bodies) == 1
-                    else _guarded(scope, name, item, bodies)
-                )
+            def part(body: Evaluate, cost: int) -> _Part:
+                def evaluated(item: Any) -> Value:
+                    scope.spend(cost)
+                    variables = dict(zip(names, item, strict=True)) if has_pairs else {names[0]: item}
+                    return with_variables(scope, variables, body)
 
-            return finish(scope, _items(some.evaluate(scope)), parts)
+                return evaluated
+
+            items = _range(some.evaluate(scope), has_pairs=has_pairs)
+            parts = [part(*body) for body in bodies]
+            return decided(items, parts[0], decisive) if finish is None else finish(items, parts)
 
         return Compiled(gives, evaluate)
 
     return compile_loop
 
 
-def _guarded(scope: Variables, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
-    """Return the value of the second part if the first is true."""
-    return (
-        [with_variables(scope, {name: item}, bodies[1])]
-        if truth(with_variables(scope, {name: item}, bodies[0]))
-        else []
-    )
+def _made(items: Iterable[Any], parts: list[_Part]) -> Iterator[tuple[Any, Value]]:
+    """Yield the items for which the filter is true (if there is one), with the value of the last part."""
+    for item in items:
+        if len(parts) == 1 or truth(parts[0](item)):
+            yield item, parts[-1](item)
 
 
-def _quantifier(decisive: bool) -> Macro:
-    def finish(scope: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-        def one(item: Value) -> Evaluate:
-            return lambda _: parts(item)[0]
-
-        return decided(scope, map(one, items), decisive)
-
-    return _loop(finish, "bool", steps=3)
+def _one(items: Iterable[Any], parts: list[_Part]) -> Value:
+    return sum(truth(parts[0](item)) for item in items) == 1
 
 
-def _one(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-    return sum(truth(parts(item)[0]) for item in items) == 1
+def _kept(items: Iterable[Any], parts: list[_Part]) -> Value:
+    return tuple([item for item in items if truth(parts[0](item))])
 
 
-def _kept(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-    return tuple([item for item in items if truth(parts(item)[0])])
+def _list_of(items: Iterable[Any], parts: list[_Part]) -> Value:
+    return tuple([made for _, made in _made(items, parts)])
 
 
-def _mapped(_: Variables, items: Iterable[Value], parts: Callable[[Value], list[Value]]) -> Value:
-    return tuple([value for item in items for value in parts(item)])
+def _map_of(pairs: Iterable[Any], parts: list[_Part]) -> Value:
+    return {key: made for (key, _), made in _made(pairs, parts)}
+
+
+def _map_of_entries(pairs: Iterable[Any], parts: list[_Part]) -> Value:
+    found: dict[Value, Value] = {}
+    for _, entry in _made(pairs, parts):
+        if not isinstance(entry, dict):
+            raise EvaluationError("no such overload")
+        for key, value in entry.items():
+            if any(equal(key, known) for known in found):
+                raise EvaluationError(f"insert failed: key {key} already exists")
+            found[key] = value
+    return found
 
 
 _LOGIC: dict[str, Macro] = {"_||_": _logic(True), "_&&_": _logic(False), "_?_:_": _choice}
 _ALONE: dict[tuple[str, int], Macro] = {("has", 1): _has}
 _LOOPS: dict[tuple[str, int], Macro] = {
-    ("all", 2): _quantifier(False),
-    ("exists", 2): _quantifier(True),
-    ("exists_one", 2): _loop(_one, "bool", steps=2),
-    ("existsOne", 2): _loop(_one, "bool", steps=2),
     ("filter", 2): _loop(_kept, "list", steps=2),
-    ("map", 2): _loop(_mapped, "list", steps=12),
-    ("map", 3): _loop(_mapped, "list", steps=12),
+    ("map", 2): _loop(_list_of, "list", steps=12),
+    ("map", 3): _loop(_list_of, "list", steps=12),
     ("optFlatMap", 2): _optional_map(wraps=False),
     ("optMap", 2): _optional_map(wraps=True),
+    **{
+        (name, 2 + has_pairs): _loop(finish, "bool", steps=steps, has_pairs=has_pairs, decisive=name == "exists")
+        for name, finish, steps in (
+            ("all", None, 3),
+            ("exists", None, 3),
+            ("exists_one", _one, 2),
+            ("existsOne", _one, 2),
+        )
+        for has_pairs in (False, True)
+    },
+    **{
+        (name, arguments): _loop(finish, gives, steps=12, has_pairs=True)
+        for name, finish, gives in (
+            ("transformList", _list_of, "list"),
+            ("transformMap", _map_of, "map"),
+            ("transformMapEntry", _map_of_entries, "map"),
+        )
+        for arguments in (3, 4)
+    },
 }

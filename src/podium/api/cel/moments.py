@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from podium.api.cel.overloads import traversal
-from podium.api.cel.table import Table
+from podium.api.cel.overloads import Table, traversal
 from podium.api.cel.values import MAX_INT, MIN_INT, EvaluationError
 from podium.api.times import parse_duration
 

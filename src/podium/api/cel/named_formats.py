@@ -15,10 +15,8 @@ from typing import Any, ClassVar
 
 from podium.api.cel.moments import Timestamp
 from podium.api.cel.network import Url
-from podium.api.cel.optionals import NONE, OPTIONAL, Optional
-from podium.api.cel.overloads import tenth, traversal
-from podium.api.cel.table import Table
-from podium.api.cel.values import EvaluationError, Value, number, size_of, type_name
+from podium.api.cel.overloads import Table, tenth, traversal
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, number, size_of, type_name
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
 FORMAT = "kubernetes.NamedFormat"

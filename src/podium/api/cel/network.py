@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from podium.api.cel.overloads import traversal
-from podium.api.cel.table import Table
+from podium.api.cel.overloads import Table, traversal
 from podium.api.cel.values import EvaluationError
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from podium.api.cel.values import (
     MAX_INT,
     MAX_UINT,
     MIN_INT,
+    NONE,
+    OPTIONAL,
     EvaluationError,
+    Optional,
     UInt,
     Value,
     equal,
@@ -222,3 +226,63 @@ def operators(further: Mapping[str, Sequence[Overload]]) -> dict[str, Function]:
         found[name] += overloads
     found["_[_]"] = [Overload(("list", DYN), DYN, _index, constant)]
     return {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
+
+
+class Table:
+    """Overloads by name: of functions, of methods, and of operators under cel-go's names."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, list[Overload]] = {}
+        self.methods: dict[str, list[Overload]] = {}
+        self.operators: dict[str, list[Overload]] = {}
+
+    def function(
+        self,
+        name: str,
+        takes: tuple[str, ...],
+        gives: str,
+        call: Callable[..., Value],
+        cost: Callable[..., int] = constant,
+    ) -> None:
+        """Add an overload of a global function."""
+        self.functions.setdefault(name, []).append(Overload(takes, gives, call, cost))
+
+    def method(
+        self,
+        name: str,
+        takes: tuple[str, ...],
+        gives: str,
+        call: Callable[..., Value],
+        cost: Callable[..., int] = constant,
+    ) -> None:
+        """Add an overload of a method; its target is the first argument."""
+        self.methods.setdefault(name, []).append(Overload(takes, gives, call, cost))
+
+    def operator(self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value]) -> None:
+        """Add an overload of an operator."""
+        self.operators.setdefault(name, []).append(Overload(takes, gives, call, constant))
+
+
+def fill_optionals(table: Table) -> None:
+    """Add optional values; `optMap` and `optFlatMap` are macros.
+
+    Source: cel-go cel/library.go (OptionalTypes), common/types/optional.go.
+    """
+    both = (OPTIONAL, OPTIONAL)
+    table.function("optional.of", (DYN,), OPTIONAL, Optional)
+    table.function("optional.none", (), OPTIONAL, lambda: NONE)
+    table.function("optional.ofNonZeroValue", (DYN,), OPTIONAL, lambda a: NONE if _is_zero(a) else Optional(a))
+    table.method("hasValue", (OPTIONAL,), "bool", lambda a: a.is_there)
+    table.method("value", (OPTIONAL,), DYN, lambda a: a.value if a.is_there else _raise())
+    table.method("or", both, OPTIONAL, lambda a, b: a if a.is_there else b)
+    table.method("orValue", (OPTIONAL, DYN), DYN, lambda a, b: a.value if a.is_there else b)
+
+
+def _is_zero(value: Value) -> bool:
+    if isinstance(value, int | float | UInt):
+        return not number(value)
+    return value is None or (isinstance(value, str | bytes | tuple | dict) and not value)
+
+
+def _raise() -> NoReturn:
+    raise EvaluationError("optional.none() dereference")

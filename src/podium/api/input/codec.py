@@ -12,14 +12,12 @@ from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
-from podium.api.input.content import as_bytes, documents_in, is_template, looks_like_json, text_of
+from podium.api.input.content import HELM_ADVICE, as_bytes, documents_in, is_template, looks_like_json, text_of
 from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
 from podium.api.input.exact_json import UncertainError
 from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
-from podium.api.input.helm import HELM_ADVICE
-from podium.api.input.json_list import json_list
-from podium.api.input.listed_items import ItemReader, ListText
+from podium.api.input.listed_items import ItemReader, ListText, json_list
 from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_table import decoded_rows, is_table
 from podium.api.input.text_forms import JSON, YAML

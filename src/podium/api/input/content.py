@@ -10,7 +10,6 @@ from typing import Any
 from podium.api.errors import InputError
 from podium.api.input import json, yaml
 from podium.api.input.exact_json import UncertainError, decode
-from podium.api.input.helm import looks_like_template
 
 _BRACKET = re.compile(r"\s*[{\[]")
 # JSON's white space.
@@ -77,3 +76,19 @@ def is_template(text: bytes) -> bool:
         return looks_like_template(text_of(text))
     except InputError:
         return False
+
+
+HELM_ADVICE = (
+    "it looks like a template of a Helm chart: run `helm template CHART > objects.yaml`, and give that file instead"
+)
+"""The advice for a Helm template."""
+
+# The beginnings of template actions; other languages with double braces rarely use them.
+_ACTION = re.compile(
+    r"\{\{-?\s*(?:[.$]|/\*|(?:block|define|else|end|if|include|range|required|template|toYaml|tpl|with)\b)"
+)
+
+
+def looks_like_template(text: str) -> bool:
+    """Return whether an unreadable text is a Helm template."""
+    return _ACTION.search(text) is not None

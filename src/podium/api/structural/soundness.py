@@ -11,8 +11,7 @@ from typing import Any
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
-from podium.api.structural.shaping import shaped
-from podium.api.structural.structural import read_structural
+from podium.api.structural.structural import read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
 

@@ -1,6 +1,7 @@
-"""A parsed structural schema: the specification of one location in an object, and of those below it.
+"""A parsed structural schema: the specification of one location in an object, and of those below it; its defaults.
 
-Source: apiextensions-apiserver (pkg/apiserver/schema/structural.go, convert.go).
+Source: apiextensions-apiserver (pkg/apiserver/schema/structural.go, convert.go, pruning, defaulting);
+apiserver (pkg/cel/common/values.go, schemas.go) for the conversion to CEL values.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ from podium.api.meta import Raw
 
 if TYPE_CHECKING:
     from podium.api.structural.rules import Rule
+
+
+import base64
+import binascii
+from collections.abc import Callable
+
+from podium.api.cel.moments import Duration, Timestamp
+from podium.api.cel.values import EvaluationError, Value
+from podium.api.errors import field_path
+from podium.api.structural.rules import escaped
 
 NOTHING: Any = object()
 """The marker for an absent default; null is a valid default."""
@@ -75,3 +86,95 @@ def _rules_of(said: Any) -> tuple[Rule, ...]:
     from podium.api.structural.rules import read_rules  # noqa: PLC0415 - few schemas have rules, which need CEL
 
     return read_rules(said)
+
+
+def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
+    """Return an object in its stored form, and the paths of pruned fields, such as `spec.size`."""
+    gone: list[str] = []
+    kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
+    pruned = _pruned({name: value for name, value in raw.items() if name not in kept}, node, "", gone)
+    filled: Raw = _filled(pruned, node)
+    return {**kept, **{name: value for name, value in filled.items() if name not in TYPE_FIELDS}}, gone
+
+
+def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
+    if isinstance(value, list):
+        if node.items is None:
+            return value
+        return [_pruned(item, node.items, f"{path}[{index}]", gone) for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    found: Raw = {}
+    for key, inner in value.items():
+        place = field_path(path, key).removeprefix(".")
+        if key in node.properties:
+            found[key] = _pruned(inner, node.properties[key], place, gone)
+        elif node.is_embedded and key in TYPE_FIELDS:
+            found[key] = inner
+        elif node.values is not None:
+            found[key] = inner if node.values.keeps_unknown else _pruned(inner, node.values, place, gone)
+        elif node.keeps_unknown:
+            found[key] = inner
+        else:
+            gone.append(place)
+    return found
+
+
+def _filled(value: Any, node: Structural) -> Any:
+    """Return the value with defaults; nulls that the schema does not allow count as absent."""
+    if isinstance(value, list):
+        return value if node.items is None else [_filled(item, node.items) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found: Raw = {}
+    for key, inner in value.items():
+        of = node.properties.get(key, node.values)
+        if inner is None and of is not None and not of.is_nullable and key in node.properties:
+            continue
+        found[key] = inner if of is None else _filled(inner, of)
+    for name, of in node.properties.items():
+        if of.default is not NOTHING and name not in found:
+            found[name] = _filled(of.default, of)
+    return found
+
+
+def seen(value: Any, node: Structural) -> Value:
+    """Return the CEL value at a location of a schema. Text that does not match its format stays text."""
+    if isinstance(value, Mapping):
+        return _object(value, node)
+    if isinstance(value, list):
+        items = node.items or ANYTHING
+        return tuple([seen(item, items) for item in value])
+    if isinstance(value, str):
+        return _text(value, node)
+    if node.type == "number" and type(value) is int:
+        try:
+            return float(value)
+        except OverflowError:
+            return value
+    return value
+
+
+def _object(value: Mapping[str, Any], node: Structural) -> Value:
+    if node.values is not None and not node.properties:
+        values = node.values
+        return {key: seen(inner, values) for key, inner in value.items()}
+    return {escaped(key): seen(inner, node.properties.get(key, ANYTHING)) for key, inner in value.items()}
+
+
+def _text(value: str, node: Structural) -> Value:
+    read = _FORMATS.get(node.said.get("format", "")) if node.type == "string" else None
+    if read is None:
+        return value
+    try:
+        return read(value)
+    except (EvaluationError, binascii.Error, ValueError):
+        return value
+
+
+_FORMATS: Mapping[str, Callable[[str], Value]] = {
+    "byte": lambda text: base64.b64decode(text, validate=True),
+    "date": lambda text: Timestamp.of(f"{text}T00:00:00Z"),
+    "date-time": Timestamp.of,
+    "duration": Duration.of,
+}

@@ -19,8 +19,7 @@ from podium.api.cel.compiler import Variables
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.structural.rules import COST_LIMIT
-from podium.api.structural.structural import TYPE_FIELDS, Structural
-from podium.api.structural.values import seen
+from podium.api.structural.structural import TYPE_FIELDS, Structural, seen
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation.findings import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from podium.api.cel.compiler import Declaration
+from podium.api.cel.compiler import Declaration, Program, compile_expression
 from podium.api.cel.overloads import DYN
-from podium.api.cel.program import Program, compile_expression
 from podium.api.cel.values import CompileError, EvaluationError, Quantity, Semver, Value, WithDefault
 from podium.api.devices import Device, DeviceAttribute
 
