@@ -22,6 +22,7 @@ from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
 from podium.framework.scoring import default_normalize
 from podium.framework.verdicts import SUCCESS, Status, unresolvable, unschedulable
+from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers
@@ -91,6 +92,12 @@ class DecidingWidely(DecidingCluster):
     """
 
     traits = replace(EVERYTHING, same_sizes=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        for plugin in self.runner.profile.post_filter:
+            if isinstance(plugin, DefaultPreemption):
+                plugin._trials.worth_parting = 0
 
 
 class DecidingFairly(DecidingCluster):

@@ -48,6 +48,8 @@ def planned(cluster: Cluster, runner: Runner, target: Pod) -> Planned | None:
     if placement.row is not None:
         return None
     (plugin,) = (one for one in runner.profile.post_filter if isinstance(one, DefaultPreemption))
+    # So that few nodes are parted by the filters that reach beyond them, too.
+    plugin._trials.worth_parting = 0
     outcome = full_outcome(cluster, placement)
     plan = plugin.plan(placement.state, record, runner, outcome, detailed=True)
     if not plan.eligible:

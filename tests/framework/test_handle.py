@@ -8,11 +8,12 @@ from podium.api.meta import Kubernetes
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.placement import full_outcome, place
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.extenders import Extenders
-from podium.framework.handle import CycleState, Handle, Reaches
+from podium.framework.handle import CycleState, FilterParts, Handle, Reaches
 from podium.framework.plugin import PostFilterPlugin
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
@@ -52,6 +53,12 @@ class NarrowHandle:
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
         return self._runner.reaches(state, pod)
+
+    def filter_parts(self, state: CycleState, pod: PodRecord) -> FilterParts | None:
+        return self._runner.filter_parts(state, pod)
+
+    def filter_view(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
+        return self._runner.filter_view(state, pod, view)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         return self._runner.row_filters(state, pod, rows)

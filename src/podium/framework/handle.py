@@ -5,7 +5,7 @@ Source: staging/src/k8s.io/kube-scheduler/framework/interface.go (Handle, Plugin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
 from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
 from podium.framework.verdicts import Outcome
 
@@ -66,6 +67,14 @@ class Handle(Protocol):
         """Return the pods of other nodes on which the Filter plugins that apply to the pod depend."""
         ...
 
+    def filter_parts(self, state: CycleState, pod: PodRecord) -> FilterParts | None:
+        """Return the attempt with the Filter plugins of single rows and with the others; None if that is no help."""
+        ...
+
+    def filter_view(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
+        """Run the Filter plugins that apply, ignoring nominated pods."""
+        ...
+
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """Return the Filter plugins for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         ...
@@ -114,6 +123,28 @@ class ReachingFilterPlugin(Protocol):
     """
 
     def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]: ...
+
+
+@runtime_checkable
+class CountingFilterPlugin(Protocol):
+    """A filter of scope CLUSTER whose answer for a node depends on how many pods match some predicates.
+
+    Pods that match none of them make no difference on any node.
+    """
+
+    def counted(self, state: CycleState, pod: PodRecord) -> Sequence[Predicate]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FilterParts:
+    """An attempt as two: `local` has the filters of single rows, `wide` all others, which are counting filters.
+
+    `counted` are the predicates that the latter count.
+    """
+
+    local: CycleState
+    wide: CycleState
+    counted: tuple[Predicate, ...]
 
 
 @runtime_checkable

@@ -20,7 +20,14 @@ from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilte
 from podium.framework.cache.rankings import Rankings
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.extenders import Extenders
-from podium.framework.handle import CycleState, Reach, Reaches, ReachingFilterPlugin
+from podium.framework.handle import (
+    CountingFilterPlugin,
+    CycleState,
+    FilterParts,
+    Reach,
+    Reaches,
+    ReachingFilterPlugin,
+)
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
@@ -44,10 +51,10 @@ from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, St
 class _Filter:
     """A Filter plugin in the array form, with its position in the profile; ``plugin`` is the profile's object.
 
-    ``by_row``, ``joining`` and ``cells`` are None if it lacks these forms, or is not called in them.
+    ``by_row``, ``joining``, ``cells`` and ``counting`` are None if it lacks these forms, or is not called in them.
     """
 
-    __slots__ = ("after_others", "array", "by_row", "cells", "index", "joining", "plugin", "scope")
+    __slots__ = ("after_others", "array", "by_row", "cells", "counting", "index", "joining", "plugin", "scope")
 
     def __init__(
         self,
@@ -63,6 +70,7 @@ class _Filter:
         self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
         self.joining = plugin if isinstance(plugin, JoiningPlugin) and is_own(plugin) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
+        self.counting = plugin if isinstance(plugin, CountingFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))
 
 
@@ -216,6 +224,22 @@ class Runner:
             elif not is_own(placed.plugin):
                 is_known = False
         return Reaches(tuple(found), is_known)
+
+    def filter_parts(self, state: CycleState, pod: PodRecord) -> FilterParts | None:
+        """Return the attempt with the filters of single rows and with the others.
+
+        Returns None if one of the others does more than count, or if nominated pods count on other nodes too.
+        """
+        if self.cluster.nominations.reach_domains:
+            return None
+        applying = self.filters_of(state)
+        wide = [placed.counting for placed in applying if placed.scope is Scope.CLUSTER]
+        counting = [plugin for plugin in wide if plugin is not None]
+        if len(counting) < len(wide):
+            return None
+        local = {placed.plugin.name for placed in applying} - self._wide_filters
+        counted = [predicate for plugin in counting for predicate in plugin.counted(state, pod)]
+        return FilterParts(state.skipping(self._wide_filters), state.skipping(local), tuple(counted))
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """Return the filters for one row at a time, for ``rows`` calls.

@@ -117,6 +117,10 @@ class InterPodAffinity:
         keys = dict.fromkeys(term.topology_key for term in pod_class.required_affinity)
         return found + [Reach(selected, key, "Stay", f"affinity over {key}") for key in keys]
 
+    def counted(self, state: CycleState, pod: PodRecord) -> list[Predicate]:
+        """Return the predicates of the pods of `reaches`."""
+        return [reach.predicate for reach in self.reaches(state, pod)]
+
     def filter_cells(self, pod: PodRecord) -> AffinityFilterCells | None:
         """Return cells by the domains of required terms."""
         cells = AffinityFilterCells(self._cluster, pod.pod_class)

@@ -18,7 +18,7 @@ from podium.api.pod import TopologySpreadConstraint
 from podium.api.selectors import EVERYTHING, NOTHING, Requirement, Selector, compile_label_selector
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import InNamespace
+from podium.cluster.matchers import InNamespace, Predicate
 from podium.cluster.nodes import LabelColumn
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
@@ -250,6 +250,10 @@ class PodTopologySpread:
             for constraint in self._hard(pod.pod_class).constraints
             if constraint.predicate.selector.requirements
         ]
+
+    def counted(self, state: CycleState, pod: PodRecord) -> list[Predicate]:
+        """Return the predicates of all hard constraints."""
+        return [constraint.predicate for constraint in self._hard(pod.pod_class).constraints]
 
     def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
         """Return the counts of all hard constraints, cached for an attempt."""

@@ -16,14 +16,18 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s, Lists, UInt64s, grown, runs
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
+from podium.cluster.matchers import Predicate
+from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
+from podium.cluster.view import View
+from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimFacts, VictimSets, cost_of
 from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, choose_victims, choose_victims_on
 from podium.decide.preempting.trial_table import NO_VICTIM_NEEDED, WITHOUT_VICTIMS, RowTrial, TrialTable, explained
 from podium.decide.preempting.victims import VictimFilter, beyond_budgets
-from podium.framework.cache.class_cache import KeptByClass, as_many_as
+from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as, row_by_row
 from podium.framework.cache.row_filters import RowFilters
+from podium.framework.handle import CycleState
 from podium.framework.verdicts import Decoders, Outcome, Status
 
 _CACHED_CLASSES = 64
@@ -31,6 +35,9 @@ _CACHED_CLASSES = 64
 _CACHED_TRIALS = 1 << 18
 # Rows are tried one by one up to this number of pods: each pod that is given back is summed up with all others.
 _FEW_PODS = 128
+
+_WORTH_PARTING = 64
+_EMPTIED_ROWS = 1 << 20
 
 MOST_EQUALS = 6
 """The most candidates of equal cost that are named if no details were asked for."""
@@ -62,6 +69,9 @@ class Trials:
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder, *, spare_mirrors: bool = False) -> None:
         self._cluster = cluster
         self.ranking = PreemptionRanking(cluster, order, spare_mirrors=spare_mirrors)
+        # For fewer rows it is not worth while to ask filters beyond single rows first. Tests set it to 0.
+        self.worth_parting = _WORTH_PARTING
+        self._emptied_rows: KeptByClass[KeptRows] = KeptByClass(as_many_as(_EMPTIED_ROWS, cluster.nodes, least=64))
         self._cache: KeptByClass[CachedTrials] = KeptByClass(
             as_many_as(_CACHED_TRIALS, cluster.nodes, least=_CACHED_CLASSES, most=256)
         )
@@ -70,9 +80,10 @@ class Trials:
         self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, cost: VictimCost | None = None
     ) -> TrialTable:
         """Return the trials on ``rows``, ascending. With a ``cost`` the dearest pods are given back first."""
-        is_local = preemptor.handle.is_row_local(preemptor.state) and not self._cluster.nominations.depend_on_pods
-        if may_disrupt is not None or cost is not None or not is_local:
+        if may_disrupt is not None or cost is not None:
             return self._try(preemptor, rows, may_disrupt, cost=cost)
+        if self._cluster.nominations.depend_on_pods or not preemptor.handle.is_row_local(preemptor.state):
+            return self._try_open(preemptor, rows)
         cached = self._refreshed(preemptor)
         table = TrialTable(rows, cached.refused[rows], cached.criteria[:, rows], cached.victims_on, cached.decoders)
         own = self._cluster.nodes.row_of.get(preemptor.pod.nominated_node_name, -1)
@@ -162,6 +173,62 @@ class Trials:
         # If the pod does not fit with all potential victims gone, budgets make no difference.
         found = self._cluster.rows_of(budgets).tolist()
         return sorted({*rows, *(row for row in found if row < len(cached.refused) and cached.refused[row] == 0)})
+
+    def _try_open(self, preemptor: Preemptor, rows: Int64s) -> TrialTable:
+        """Try the rows whose rejection by a filter beyond single rows may end; the others keep it.
+
+        It stays if no potential victim on the row counts for these filters.
+        """
+        handle, state, pod = preemptor
+        parts = handle.filter_parts(state, pod) if len(rows) >= self.worth_parting else None
+        if parts is None:
+            return self._try(preemptor, rows, None)
+        wide = handle.filter_view(parts.wide, pod, View(self._cluster, rows))
+        may_change = np.zeros(self._cluster.nodes.count, dtype=np.bool_)
+        may_change[self._cluster.nominations.rows()] = True
+        may_change[self._rows_with_counted(pod, parts.counted)] = True
+        is_settled = (wide.refused != 0) & ~may_change[rows]
+        if not is_settled.any():
+            return self._try(preemptor, rows, None)
+        emptied = self._emptied(preemptor, parts.local)
+        table = self._try(preemptor, rows[~is_settled], None)
+        refused = np.empty(len(rows), dtype=np.int64)
+        criteria = np.zeros((len(UPSTREAM), len(rows)), dtype=np.int64)
+        refused[~is_settled], criteria[:, ~is_settled] = table.refused, table.criteria
+        alone, beyond = emptied.values[rows[is_settled]], wide.refused[is_settled]
+        # The first filter of the profile counts, which has the smaller number.
+        refused[is_settled] = np.where(alone == 0, beyond, np.minimum(alone, beyond))
+        decoders = {**emptied.decoders, **wide.decoders, **table.decoders}
+        return TrialTable(rows, refused, criteria, table.victims_on, decoders)
+
+    def _rows_with_counted(self, pod: PodRecord, counted: Sequence[Predicate]) -> Int64s:
+        """Return the rows of potential victims that match one of the predicates."""
+        pods = self._cluster.pods
+        lower = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & (pods.priority[: pods.count] < pod.priority))
+        classes, found = pods.pod_class[lower], np.zeros(len(lower), dtype=np.bool_)
+        for predicate in counted:
+            found |= self._cluster.matcher(predicate).matching(classes)
+        return pods.row[lower[found]].astype(np.int64)
+
+    def _emptied(self, preemptor: Preemptor, local: CycleState) -> KeptRows:
+        """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
+        pod, cluster = preemptor.pod, self._cluster
+        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), row_by_row)
+
+        def compute(rows: Int64s | None) -> Int64s:
+            among = cluster.nodes.all_rows() if rows is None else rows
+            potential = self._potential_victims(pod, among, None)
+            refused = np.full(len(among), WITHOUT_VICTIMS, dtype=np.int64)
+            if len(potential):
+                worlds = WhatIfView(cluster, potential.rows)
+                worlds.remove(potential.owners, potential.entries)
+                outcome = preemptor.handle.filter_view(local, pod, worlds)
+                refused[np.searchsorted(among, potential.rows)] = outcome.refused
+                kept.decoders.update(outcome.decoders)
+            return refused
+
+        kept.refresh(cluster.nodes.changes, cluster.nodes.count, compute)
+        return kept
 
     def _try(
         self,

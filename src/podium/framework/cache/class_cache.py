@@ -117,7 +117,7 @@ class ClassCache:
 
     def rows(self, pod_class: PodClass, key: Hashable, *, whole: bool = False) -> KeptRows:
         """Return the rows of a class under a key; empty at first."""
-        return self._kept.get(pod_class, key, _whole if whole else _row_by_row)
+        return self._kept.get(pod_class, key, _whole if whole else row_by_row)
 
 
 def _nobody() -> None:
@@ -128,7 +128,8 @@ def _whole() -> KeptRows:
     return KeptRows(np.empty(0, dtype=np.int64), whole=True)
 
 
-def _row_by_row() -> KeptRows:
+def row_by_row() -> KeptRows:
+    """Return rows whose values depend on one row each; empty at first."""
     return KeptRows(np.empty(0, dtype=np.int64))
 
 
