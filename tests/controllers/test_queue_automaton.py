@@ -218,7 +218,7 @@ def test_a_pod_that_has_waited_for_5_minutes_lands_as_if_it_were_woken(place: Qu
 @pytest.mark.parametrize("place", [place for place in QueuePlace if TRANSITIONS[place, "update"] is Step.SORT])
 def test_a_pod_that_is_to_be_sorted_anew_is_gated_where_queue_sort_fails(place: QueuePlace) -> None:
     scene = Scene(place, Wake.NO, is_held=False, backs_off=True)
-    scene.queue._gate.sorts = gated_by_queue_sort  # type: ignore[method-assign]
+    scene.queue._sorts = gated_by_queue_sort  # type: ignore[method-assign]
 
     scene.tell("update")
 

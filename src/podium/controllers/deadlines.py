@@ -71,10 +71,6 @@ class Deadlines(Generic[Key]):
         # The last result of `deadline`; an equal one is returned as the same object.
         self._last = NEVER
 
-    def all_keys(self) -> list[Key]:
-        """Return the keys that have a time."""
-        return list(self.times)
-
     def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """Set a key's time; None, or a time after `MAX_TIME_NS`, removes it."""
         times = self.times

@@ -177,11 +177,11 @@ class PersistentVolumes(Reconciler[_Key]):
         """Return the next action for a volume without a claim, or whose claim is gone."""
         uid, phase = _claim_uid(volume), volume.status.phase
         if not uid:
-            return [_report(volume, _AVAILABLE)] if phase in (_PENDING, _RELEASED) else []
+            return [_set_phase(volume, _AVAILABLE, unless_changed=True)] if phase in (_PENDING, _RELEASED) else []
         if uid in self._key_by_uid or now < self._gone_from.get(volume.metadata.name, now):
             return []
         if phase not in (_RELEASED, _FAILED):
-            return [_report(volume, _RELEASED)]
+            return [_set_phase(volume, _RELEASED, unless_changed=True)]
         is_kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
         return [] if is_kept or volume.metadata.deletion_timestamp is not None else [deletion_of(volume, _NAME)]
 
@@ -210,14 +210,12 @@ def _release(volume: PersistentVolume) -> list[Action]:
     return [versioned_patch(volume, patch, _NAME)]
 
 
-def _set_phase(volume: PersistentVolume, phase: str) -> PatchObject:
-    meta = volume.metadata
-    return PatchObject(_VOLUME, meta.name, meta.uid, {"status": {"phase": phase}}, _NAME, "status")
-
-
-def _report(volume: PersistentVolume, phase: str) -> PatchObject:
-    """Set the phase of an unchanged volume, because it may have been claimed meanwhile."""
-    return versioned_patch(volume, {"status": {"phase": phase}}, _NAME, "status")
+def _set_phase(volume: PersistentVolume, phase: str, *, unless_changed: bool = False) -> PatchObject:
+    """Set the phase of a volume; ``unless_changed``, because it may have been claimed meanwhile."""
+    patch = {"status": {"phase": phase}}
+    if unless_changed:
+        return versioned_patch(volume, patch, _NAME, "status")
+    return PatchObject(_VOLUME, volume.metadata.name, volume.metadata.uid, patch, _NAME, "status")
 
 
 def _object_of(action: Action) -> _Key:

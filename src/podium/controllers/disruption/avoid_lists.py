@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, avoid_list, next_expiry_ns, unexpired
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_policy import AvoidLists as Limits
-from podium.api.kinds import group_of
+from podium.api.kinds import KIND_OF, group_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -32,15 +32,8 @@ PUSHED_OUT = "AvoidListFull"
 # How long an entry about an unobserved controller is kept, because kinds may be observed out of order.
 _UNSEEN_NS = 60 * 10**9
 
-_API_GROUPS: dict[type[Kubernetes], str] = {
-    DaemonSet: "apps",
-    Deployment: "apps",
-    Job: "batch",
-    ReplicaSet: "apps",
-    ReplicationController: "",
-    StatefulSet: "apps",
-}
-_KNOWABLE = {(group, type_.__name__) for type_, group in _API_GROUPS.items()}
+_CONTROLLERS = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
+_KNOWABLE = {(group_of(KIND_OF[type_].api_version), type_.__name__) for type_ in _CONTROLLERS}
 
 
 class AvoidListController(Reconciler[str]):
@@ -53,7 +46,7 @@ class AvoidListController(Reconciler[str]):
     binding, and with its controller.
     """
 
-    watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
+    watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _CONTROLLERS)))
     idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", "Node"})
 
     def __init__(self) -> None:
@@ -87,7 +80,7 @@ class AvoidListController(Reconciler[str]):
             return self._node_changed(object_, now)
         if isinstance(object_, DisruptionPolicy):
             self._set_limits(object_, object_.spec.avoid_lists)
-        elif type(object_) in _API_GROUPS:
+        elif isinstance(object_, _CONTROLLERS):
             self._controller_changed(object_)
         return []
 

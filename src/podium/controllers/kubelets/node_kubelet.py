@@ -16,6 +16,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
+from podium.controllers.kubelets.node_annotations import crash_after_ns, reject_after_ns
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide.kubelet import UNEXPECTED, EvictionOrder, Refusal, eviction_message, memory_ranking
@@ -191,7 +192,7 @@ class NodeKubelet:
         else:
             self._assert_known(node)
             for run in list(self._there.runs.values()):
-                trouble_ns = self._there.trouble_ns(run.pod)
+                trouble_ns = crash_after_ns(self._there.trouble, run.pod)
                 if trouble_ns != run.trouble_ns:
                     run.suffer(trouble_ns, now)
                     self._workers.plan(run)
@@ -206,7 +207,7 @@ class NodeKubelet:
 
     def hide_node(self) -> None:
         """Handle the deletion of the node, which ends its machine."""
-        self._there.node = None
+        self._there.node, self._there.trouble = None, {}
         self._lose_containers()
 
     def show_pod(self, pod: Pod, raw: Raw, now: int) -> bool:
@@ -298,8 +299,7 @@ class NodeKubelet:
         pod, there = arrival.pod, self._there
         run = PodRun.of(pod, arrival.raw)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
-        if there.trouble is not None:
-            run.trouble_ns = there.trouble_ns(pod)
+        run.trouble_ns = crash_after_ns(there.trouble, pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
         if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
@@ -335,7 +335,7 @@ class NodeKubelet:
         if verdict.refusal is not None:
             self._reject(run, verdict.refusal)
             return
-        reject_ns = None if there.trouble is None else there.reject_ns(run.pod)
+        reject_ns = reject_after_ns(there.trouble, run.pod)
         if reject_ns is not None:
             run.outcome, run.stopped_ns = reports.rejected(run, UNEXPECTED), now + reject_ns
             self._workers.plan(run)

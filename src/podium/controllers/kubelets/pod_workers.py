@@ -18,7 +18,6 @@ from podium.api.node import (
     condition_status,
     is_ready,
 )
-from podium.api.pod import Pod
 from podium.api.quantity import MEMORY
 from podium.api.resource_requests import node_allocatable
 from podium.api.times import parse_time
@@ -26,7 +25,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
-from podium.controllers.kubelets.node_annotations import TROUBLE, crash_after_ns, reject_after_ns
+from podium.controllers.kubelets.node_annotations import TROUBLE
 from podium.controllers.kubelets.pod_run import CrashBackOff, PodRun
 from podium.decide.kubelet import (
     HeldResources,
@@ -248,7 +247,7 @@ class NodePods:
     runs: dict[str, PodRun] = field(default_factory=dict)
     honors_policy: bool = True
     checks_groups: bool = True
-    trouble: Mapping[str, str] | None = None
+    trouble: Mapping[str, str] = field(default_factory=dict)
     may_wait: bool = False
     # The other pressures of the node.
     _pressures: list[str] = field(default_factory=list, init=False)
@@ -262,7 +261,7 @@ class NodePods:
         self.node = node
         self.allocatable = node_allocatable(node.status)
         annotations = node.metadata.annotations
-        self.trouble = annotations if TROUBLE in annotations else None
+        self.trouble = annotations if TROUBLE in annotations else {}
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
 
     def put(self, run: PodRun) -> None:
@@ -291,14 +290,6 @@ class NodePods:
             self._users.pop(run.uid, None)
         if run.is_admitted:
             self._held.remove(run.holding)
-
-    def trouble_ns(self, pod: Pod) -> int | None:
-        """Return how long after its start the node makes a pod fail, or None."""
-        return None if self.trouble is None or self.node is None else crash_after_ns(self.trouble, pod)
-
-    def reject_ns(self, pod: Pod) -> int | None:
-        """Return how long after its arrival the node rejects a pod, or None."""
-        return None if self.trouble is None or self.node is None else reject_after_ns(self.trouble, pod)
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> AdmissionVerdict:
         """Return whether a pod is admitted; ``is_short``: the node has memory pressure.

@@ -334,12 +334,7 @@ class Returns:
             self._look_at((owner, move.source), made, there, now, settings.cool_down_ns)
 
     def _look_at(
-        self,
-        place: tuple[str, str],
-        made: Sequence[PodRecord],
-        there: Sequence[PodRecord],
-        now: int,
-        cool_down_ns: int,
+        self, place: tuple[str, str], made: Sequence[PodRecord], there: Sequence[PodRecord], now: int, cool_down_ns: int
     ) -> None:
         """Record the pods that arrived at a place after a move, among those that are there."""
         before = self._returns.get(place)

@@ -180,7 +180,7 @@ class BindingCycles:
 
     def check_devices_now(self, now: int) -> list[StepResult]:
         """Check all waiting pods, after a change of volumes or claims."""
-        for uid in self._preparing.all_keys():
+        for uid in list(self._preparing.times):
             self._preparing.set(uid, now)
         return self.look_again(now)
 

@@ -103,13 +103,7 @@ class FutilePreemptions:
         return self._history_of(pod) is not None
 
     def begin(
-        self,
-        runner: Runner,
-        state: CycleState,
-        pod: PodRecord,
-        node_name: str,
-        victims: Iterable[PodRecord],
-        now: int,
+        self, runner: Runner, state: CycleState, pod: PodRecord, node_name: str, victims: Iterable[PodRecord], now: int
     ) -> None:
         """Track a preemption for a pod, in place of any earlier one; ``state`` is that of its attempt."""
         if not self._most:
@@ -211,10 +205,7 @@ class FutilePreemptions:
         history.is_noted = True
         history.noted[pod.uid] = pod
         note = FutilityNote(
-            futile=history.futile,
-            until_ns=history.until_ns,
-            judged_ns=history.judged_ns,
-            round=history.rounds[pod.uid],
+            futile=history.futile, until_ns=history.until_ns, judged_ns=history.judged_ns, round=history.rounds[pod.uid]
         )
         return [_annotate(pod, msgspec.json.encode(note, order="deterministic").decode())]
 

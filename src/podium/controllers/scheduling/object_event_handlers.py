@@ -7,22 +7,13 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
-from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.api.devices import DeviceTaintRule
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
-from podium.api.node import CSINode, Namespace, Node
+from podium.api.node import Node
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.api.resource_claims import ResourceClaim
-from podium.api.storage import (
-    CSIDriver,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.cluster.cluster import ClusterUpdater
 from podium.controllers.actions import Action
 from podium.controllers.scheduling.attempts import SchedulingAttempts
@@ -149,31 +140,19 @@ def _avoid_list(node: Node) -> str:
     return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
 
 
-_RESOURCES: dict[type, EventResource] = {
-    Namespace: EventResource.NAMESPACE,
-    PersistentVolume: EventResource.PERSISTENT_VOLUME,
-    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
-    StorageClass: EventResource.STORAGE_CLASS,
-    CSINode: EventResource.CSI_NODE,
-    CSIDriver: EventResource.CSI_DRIVER,
-    CSIStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
-    VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
-    ResourceClaim: EventResource.RESOURCE_CLAIM,
-    ResourceSlice: EventResource.RESOURCE_SLICE,
+# By kind.
+_RESOURCES: dict[str, EventResource] = {
+    **{resource.value: resource for resource in EventResource},
     # A rule counts as a change of the slices that it taints.
-    DeviceTaintRule: EventResource.RESOURCE_SLICE,
-    DeviceClass: EventResource.DEVICE_CLASS,
-    Service: EventResource.SERVICE,
-    ReplicationController: EventResource.WORKLOAD,
-    ReplicaSet: EventResource.WORKLOAD,
-    StatefulSet: EventResource.WORKLOAD,
+    "DeviceTaintRule": EventResource.RESOURCE_SLICE,
+    **dict.fromkeys(("ReplicationController", "ReplicaSet", "StatefulSet"), EventResource.WORKLOAD),
 }
 
 
 def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent | None:
     """Return the event; None for kinds that make no pod schedulable. Without ``old`` it may be new or changed."""
     item = new if new is not None else old
-    resource = _RESOURCES.get(type(item))
+    resource = _RESOURCES.get(type(item).__name__)
     if resource is None:
         return None
     if isinstance(item, DeviceTaintRule):

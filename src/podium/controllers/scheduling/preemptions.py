@@ -63,8 +63,6 @@ class RunningPreemptions:
         self._by_preemptor: dict[str, RunningPreemption] = {}
         # By victim (uid): the preemptions that wait for its answer; empty if their preemptors are gone.
         self._pending: dict[str, list[RunningPreemption]] = {}
-        # The conditions of victims by scheduler name: of equal, and of lower priority.
-        self._marks: dict[str, tuple[tuple[PodCondition], tuple[PodCondition]]] = {}
 
     def __len__(self) -> int:
         return len(self._by_preemptor)
@@ -195,7 +193,9 @@ class RunningPreemptions:
         """Mark or evict victims; wait for those that are marked, deleted or evicted for another preemptor already."""
         preemptor, rationale = preemption.preemptor, preemption.rationale
         cause, outstanding = preemptor.key, preemption.outstanding
-        marks = self._marks_by(preemptor.scheduler_name)
+        # By whether a victim has a lower priority.
+        preemptors = ("a pod of equal priority whose owner has less", "a higher priority pod")
+        marks = [_mark(preemptor.scheduler_name, each) for each in preemptors]
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
@@ -213,14 +213,6 @@ class RunningPreemptions:
                 mark = marks[victim.priority < preemptor.priority]
                 actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, rationale=rationale))
         return actions
-
-    def _marks_by(self, scheduler_name: str) -> tuple[tuple[PodCondition], tuple[PodCondition]]:
-        """Return the conditions that victims get before they are deleted: of equal, and of lower priority."""
-        marks = self._marks.get(scheduler_name)
-        if marks is None:
-            equal = _mark(scheduler_name, "a pod of equal priority whose owner has less")
-            marks = self._marks[scheduler_name] = equal, _mark(scheduler_name, "a higher priority pod")
-        return marks
 
 
 def _mark(scheduler_name: str, whom: str) -> tuple[PodCondition]:

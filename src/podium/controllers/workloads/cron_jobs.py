@@ -157,12 +157,7 @@ def _age(job: _Job) -> tuple[str, str]:
     return job.object.status.start_time or "", job.object.metadata.name
 
 
-def _status(
-    workload: _Workload,
-    mine: list[_Job],
-    active: list[_Job],
-    last_ns: int | None,
-) -> Raw:
+def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:
     ends = [job.status.get("completionTime") for job in mine if _has_ended(job, "Complete")]
     known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
     fields = {

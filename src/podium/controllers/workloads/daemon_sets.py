@@ -75,10 +75,7 @@ def daemon_spec(spec: Raw, node_name: str) -> Raw:
     """Return the template's pod specification for one node."""
     affinity = spec.get("affinity", {})
     only = {"nodeSelectorTerms": [{"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node_name]}]}]}
-    node_affinity = {
-        **affinity.get("nodeAffinity", {}),
-        "requiredDuringSchedulingIgnoredDuringExecution": only,
-    }
+    node_affinity = {**affinity.get("nodeAffinity", {}), "requiredDuringSchedulingIgnoredDuringExecution": only}
     tolerations = list(spec.get("tolerations", ()))
     for key, effect in _added(spec.get("hostNetwork", False)):
         toleration = {"key": key, "operator": "Exists", "effect": effect}

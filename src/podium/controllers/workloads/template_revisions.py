@@ -36,11 +36,7 @@ class RevisionedController(WorkloadController[Revised]):
 
     @abstractmethod
     def _sync_revision(
-        self,
-        workload: WorkloadObject[Revised],
-        history: list[ControllerRevision],
-        update: ControllerRevision,
-        now: int,
+        self, workload: WorkloadObject[Revised], history: list[ControllerRevision], update: ControllerRevision, now: int
     ) -> list[Action]:
         """Return the actions for a workload whose current template has the revision ``update``."""
 

@@ -104,10 +104,7 @@ class GroupAttempts:
         trial = GroupTrial.of(group, [each.record for each in queued], self._state.placed(group.key))
         plugin = self._state.plugin(queued[0].record.scheduler_name)
         return replace(
-            trial,
-            seed=self._attempts.seed,
-            alike=self._known.likeness,
-            most_steps=plugin.most_arrangement_steps,
+            trial, seed=self._attempts.seed, alike=self._known.likeness, most_steps=plugin.most_arrangement_steps
         )
 
     def _bind_members(self, attempt: _Attempt, now: int) -> list[Action]:

@@ -12,10 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.queue.heap import Item, PodHeap
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
-from podium.controllers.scheduling.queue.queued_pod import (
-    QueuedPod,
-    QueueSettings,
-)
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueueSettings
 from podium.framework.plugin import ClusterEvent
 
 

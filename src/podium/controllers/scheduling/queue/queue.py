@@ -78,7 +78,9 @@ class SchedulingQueue:
         self._in_flight = InFlightPods()
         self.decide = self._in_flight.decide
         """Notes that no plugin can reject an in-flight pod (uid) any more."""
-        self._gate = QueueGate(queue_sort, pre_enqueue, first)
+        self._queue_sort = queue_sort
+        self._pre_enqueue = pre_enqueue
+        self._first = first
         # The number of pops, now and at the last event that concerned some plugin: what counts without hints.
         self._pops = self._pops_at_event = 0
         # `flush` has nothing to do before this time.
@@ -141,7 +143,7 @@ class SchedulingQueue:
         """
         if record.uid in self._pods:
             raise ValueError(f"pod {record.key} ({record.uid}) is in the scheduling queue already")
-        if not self._gate.knows(record):
+        if record.scheduler_name not in self._queue_sort:
             raise ValueError(f"pod {record.key}: no profile is named {record.scheduler_name!r}")
         queued = self._pods[record.uid] = QueuedPod(record, now)
         self._requeue(queued, AT_ONCE, POD_ADD, now)
@@ -378,7 +380,7 @@ class SchedulingQueue:
 
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Choose the place of a pod that is in none, or waits for an event."""
-        is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
+        is_held = bool(wake or queued.gated_by) and self._holds(queued)
         if wake:
             queued.woken_by = reason
         backs_off = False
@@ -392,7 +394,7 @@ class SchedulingQueue:
         A preemptor's gate is asked at the end of each victim; most of these change nothing.
         """
         gate, flush_ns = queued.gated_by, self._settings.unschedulable_flush_ns
-        return queued.queued_ns + flush_ns > now and self._gate.holds(queued) and queued.gated_by == gate
+        return queued.queued_ns + flush_ns > now and self._holds(queued) and queued.gated_by == gate
 
     def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
         before, queued.place = queued.place, place
@@ -417,11 +419,39 @@ class SchedulingQueue:
         uid = queued.record.uid
         self._active.discard(uid)
         self._backoff.discard(uid)
-        self._put(queued, queued.place if self._gate.sorts(queued) else GATED, now)
+        self._put(queued, queued.place if self._sorts(queued) else GATED, now)
 
     def _end_backoffs(self, now: int) -> None:
         for uid in self._backoff.take_ended(now):
             self._put(self._pods[uid], ACTIVE, now)
+
+    def _holds(self, queued: QueuedPod) -> bool:
+        """Return whether PreEnqueue rejects the pod, or QueueSort fails; the pod records the plugin and the reason."""
+        status = self._pre_enqueue(queued.record)
+        if status is not SUCCESS and not status.is_success:
+            self._hold(queued, status)
+            return True
+        if not self._sorts(queued):
+            return True
+        if queued.gated_by:
+            queued.gated_by = queued.message = ""
+        return False
+
+    def _sorts(self, queued: QueuedPod) -> bool:
+        """Run QueueSort for a pod; return whether it succeeded. After a failure the pod is gated."""
+        record = queued.record
+        try:
+            queued.sort_key = self._queue_sort[record.scheduler_name](record, queued.queued_ns)
+        except PluginError as error:
+            self._hold(queued, unresolvable(str(error)).by(QUEUE_SORT))
+            return False
+        queued.goes_first = record.uid in self._first
+        return True
+
+    def _hold(self, queued: QueuedPod, status: Status) -> None:
+        if not status.plugin:
+            raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
+        queued.gated_by, queued.message = status.plugin, status.message
 
     def _woken_in_flight(self, flight: InFlightPod) -> tuple[Wake, str]:
         """Return the effect of the events during a failed attempt, and the label of the decisive one."""
@@ -470,44 +500,3 @@ SortKey = Callable[[PodRecord, int], tuple[int, ...]]
 PreEnqueue = Callable[[PodRecord], Status]
 
 QUEUE_SORT = "QueueSort"
-
-
-class QueueGate:
-    """Runs PreEnqueue and QueueSort, and records on gated pods which plugin gates them and why."""
-
-    def __init__(self, queue_sort: Mapping[str, SortKey], pre_enqueue: PreEnqueue, first: Container[str]) -> None:
-        self._queue_sort = queue_sort
-        self._pre_enqueue = pre_enqueue
-        self._first = first
-
-    def knows(self, pod: PodRecord) -> bool:
-        """Return whether there is a QueueSort for pods of this scheduler name."""
-        return pod.scheduler_name in self._queue_sort
-
-    def holds(self, queued: QueuedPod) -> bool:
-        """Return whether PreEnqueue rejects the pod, or QueueSort fails."""
-        status = self._pre_enqueue(queued.record)
-        if status is not SUCCESS and not status.is_success:
-            self._hold(queued, status)
-            return True
-        if not self.sorts(queued):
-            return True
-        if queued.gated_by:
-            queued.gated_by = queued.message = ""
-        return False
-
-    def sorts(self, queued: QueuedPod) -> bool:
-        """Run QueueSort for a pod; return whether it succeeded. After a failure the pod is gated."""
-        record = queued.record
-        try:
-            queued.sort_key = self._queue_sort[record.scheduler_name](record, queued.queued_ns)
-        except PluginError as error:
-            self._hold(queued, unresolvable(str(error)).by(QUEUE_SORT))
-            return False
-        queued.goes_first = record.uid in self._first
-        return True
-
-    def _hold(self, queued: QueuedPod, status: Status) -> None:
-        if not status.plugin:
-            raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
-        queued.gated_by, queued.message = status.plugin, status.message
