@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import CSINode
 from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
-from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
+from podium.api.storage import CSIDriver, CSIDriverSpec, CSIPersistentVolumeSource, PersistentVolume, StorageClass
+from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, Status, unresolvable, unschedulable
@@ -339,3 +340,16 @@ def test_all_worlds_at_once_are_as_one_after_another(
     expected = {name for name in limit_of if by_hand(incoming, staying[name], names_at(name), limit_of[name])}
     found = refused_without(plugin_for(cluster), cluster, pod("incoming", mounts(*incoming)), gone)
     assert found == dict.fromkeys(expected, TOO_MANY)
+
+
+@pytest.mark.parametrize(
+    ("version", "requires", "refuses"), [("1.36", True, False), ("1.37", True, True), ("1.37", False, False)]
+)
+def test_a_node_without_a_required_driver_gets_no_pod_in_1_37(version: str, requires: bool, refuses: bool) -> None:
+    """By reading: kube-scheduler 1.37, VolumeLimitScaling."""
+    driver = CSIDriver(metadata=ObjectMeta(name=DRIVER), spec=CSIDriverSpec(prevent_pod_scheduling_if_missing=requires))
+    nodes = [node("n1"), node("n2"), csi_node("n1", {DRIVER: None})]
+    cluster = cluster_of(*nodes, LATE, driver, *claims("a"), release=read_version(version))
+    missing = unschedulable(f"{DRIVER} CSI driver is not installed on the node")
+
+    assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("a"))) == ({"n2": missing} if refuses else {})

@@ -34,10 +34,13 @@ from podium.api.storage import (
     StorageClass,
     VolumeNodeAffinity,
 )
+from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
+from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from podium.framework.plugin import ActionType, ClaimBinding, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, Status, unresolvable
+from podium.plugins.registry import IN_TREE
 from podium.plugins.volumes.binding import VolumeBinding
 from tests.plugins.volume_objects import (
     LATE,
@@ -289,6 +292,43 @@ def test_capacity_is_not_asked_of_a_driver_that_does_not_report_it_or_for_a_clai
     incoming = pod("incoming", mounts("c"))
     assert answers(incoming, claim("c"), changed(REPORTING, spec=CSIDriverSpec())) == {}
     assert answers(incoming, claim("c", size=None), REPORTING) == {}
+
+
+@pytest.mark.parametrize(
+    ("storage", "expected"),
+    [
+        ([claim("c"), REPORTING, capacity("a", "4Gi", "a"), capacity("b", "2Gi", "b")], [75, 50]),
+        # Two claims of a class request storage of one capacity.
+        ([claim("c"), claim("d"), REPORTING, capacity("a", "4Gi", "a"), capacity("b", "2Gi", "b")], [50, 0]),
+        # Existing volumes count alone on nodes that have some, and provisioning on the others.
+        ([claim("c"), REPORTING, volume("v", size="3Gi", zones=("a",)), capacity("b", "2Gi", "b")], [67, 50]),
+        # A driver that does not report capacity, and claims that are bound.
+        ([claim("c")], [0, 0]),
+        ([claim("c", volume="v"), volume("v", zones=("a",))], None),
+    ],
+)
+def test_nodes_with_free_storage_are_preferred_in_1_37(
+    storage: Sequence[Kubernetes], expected: list[int] | None
+) -> None:
+    """By reading: kube-scheduler 1.37, StorageCapacityScoring."""
+    cluster = cluster_of(EAST, WEST, LATE, *storage, release=read_version("1.37"))
+    plugin: Any = IN_TREE["VolumeBinding"](context(cluster))
+    incoming = cluster.read(pod("incoming", mounts(*(item.metadata.name for item in storage if _is_claim(item)))))
+    state, view = CycleState(), View(cluster)
+    assert plugin.pre_filter(state, incoming, cluster).is_success
+    if plugin.pre_score(state, incoming, view).is_skip:
+        assert expected is None
+    else:
+        assert plugin.score_rows(state, incoming, view).tolist() == expected
+
+
+def test_storage_is_not_scored_before_1_37() -> None:
+    plugin = IN_TREE["VolumeBinding"](context(cluster_of(EAST)))
+    assert not hasattr(plugin, "score_rows")
+
+
+def _is_claim(item: Kubernetes) -> bool:
+    return isinstance(item, PersistentVolumeClaim)
 
 
 def test_a_capacity_of_nodes_with_several_labels_is_for_those_with_all_of_them() -> None:

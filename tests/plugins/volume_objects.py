@@ -23,6 +23,7 @@ from podium.api.storage import (
     VolumeAttachmentSpec,
     VolumeNodeAffinity,
 )
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
@@ -138,9 +139,9 @@ def pod(name: str, volumes: Sequence[Volume] = (), *, node_name: str = "", names
     )
 
 
-def cluster_of(*objects: Kubernetes) -> Cluster:
+def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Cluster:
     """A cluster with these nodes, storage objects, and pods, which must be on nodes."""
-    cluster = Cluster()
+    cluster = Cluster(release)
     for item in objects:
         if isinstance(item, Node):
             cluster.put_node(item)

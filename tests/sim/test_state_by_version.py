@@ -132,3 +132,14 @@ def test_selectors_see_the_zone_of_bound_pods_since_1_35(version: str, placed: s
 
     where = {event.pod: event.node for event in result.events if event.reason == "Scheduled"}
     assert where == {"default/first": "n1", "default/second": placed}
+
+
+@pytest.mark.parametrize(("version", "placed"), [("1.36", ["default/low"]), ("1.37", [])])
+def test_nominations_of_gated_pods_keep_their_place_since_1_37(version: str, placed: list[str]) -> None:
+    """By reading: kube-scheduler 1.37, #139057."""
+    spec = {"schedulingGates": [{"name": "wait"}], "priorityClassName": "high"}
+    gated = pod("gated", cpu=4, priority=10, spec=spec, status={"phase": "Pending", "nominatedNodeName": "n1"})
+
+    result = played(version, node("n1", cpu=4), priority_class("high", 10), gated, pod("low", cpu=2))
+
+    assert [pod for _, _, pod in events(result, "Scheduled")] == placed

@@ -137,6 +137,7 @@ class CSIDriverSpec(Narrow, frozen=True, kw_only=True):
     """The capabilities and requirements of a CSI driver."""
 
     storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
 
 
 class CSIDriver(Kubernetes, frozen=True, kw_only=True):

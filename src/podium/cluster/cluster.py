@@ -19,6 +19,7 @@ from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import EVERYTHING, Selector, compile_label_selector, selector_from_labels
+from podium.api.versions.behaviors import Behavior
 from podium.api.versions.fields import is_served, read_as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -60,6 +61,7 @@ class Cluster:
         self.claim_users: dict[str, int] = {}
         self.pod_groups = PodGroups()
         self.nominations = Nominations(self.nodes, self.pod_groups)
+        self.nominations.counts_gated = release.has(Behavior.GATED_NOMINATIONS_COUNT)
         self.replacements = Replacements()
         self.budgets = Budgets()
         self.disrupted = DisruptedWorkloads()

@@ -23,11 +23,13 @@ class Nominations:
     (`PodGroups.priority_of`).
 
     With ``reach_domains``, less important pods see nominated pods as if they were on their nodes already, also where
-    filters look at pods of other nodes. kube-scheduler counts them for their nodes only.
+    filters look at pods of other nodes. kube-scheduler counts them for their nodes only. With ``counts_gated``, those
+    of new pods with scheduling gates count; kube-scheduler up to 1.36 ignores them.
     """
 
     def __init__(self, nodes: NodeColumns, groups: PodGroups) -> None:
         self.reach_domains = False
+        self.counts_gated = False
         self._nodes = nodes
         self.priority = groups.priority_of
         """The function that returns the priority by which a nominated pod keeps its room."""

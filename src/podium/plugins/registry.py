@@ -34,7 +34,7 @@ from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.resource_scores import NodeResourcesBalancedAllocation
-from podium.plugins.volumes.binding import VolumeBinding
+from podium.plugins.volumes.binding import volume_binding
 from podium.plugins.volumes.filters import VolumeRestrictions, VolumeZone
 from podium.plugins.volumes.limits import NodeVolumeLimits
 
@@ -142,7 +142,7 @@ IN_TREE: Mapping[str, Factory] = {
     "NodeResourcesFit": NodeResourcesFit,
     "VolumeRestrictions": VolumeRestrictions,
     "NodeVolumeLimits": NodeVolumeLimits,
-    "VolumeBinding": VolumeBinding,
+    "VolumeBinding": volume_binding,
     "VolumeZone": VolumeZone,
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,

@@ -152,7 +152,7 @@ def score_by_strategy(strategy: ScoringStrategy, used: ResourceUsage) -> Int64s:
     counts = used.allocatable > 0
     if strategy.type == "RequestedToCapacityRatio":
         utilization = np.where(used.after > capacity, _MAX_UTILIZATION, after * _MAX_UTILIZATION // capacity)
-        scores = np.array(_shape_scores(strategy), dtype=np.int64)[utilization]
+        scores = np.array(_ratio_scores(strategy), dtype=np.int64)[utilization]
         counts &= scores > 0
     elif strategy.type == "LeastAllocated":
         scores = (capacity - after) * MAX_NODE_SCORE // capacity
@@ -174,7 +174,7 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
     if strategy.type == "LeastAllocated":
         return _least_allocated_row(each)
     is_most = strategy.type == "MostAllocated"
-    shape = () if is_most else _shape_scores(strategy)
+    shape = () if is_most else _ratio_scores(strategy)
 
     def score_row(_: PodRecord, row: int) -> int:
         total = weights = 0
@@ -242,12 +242,19 @@ def check_resources(resources: Sequence[ResourceSpec], plugin: str, path: str) -
         raise PluginError(f"{plugin}: {path}: a resource is named twice")
 
 
-@lru_cache(maxsize=64)
-def _shape_scores(strategy: ScoringStrategy) -> tuple[int, ...]:
-    """Return the score of each integer utilization, scaled to 0..100; division truncates as in Go."""
+def _ratio_scores(strategy: ScoringStrategy) -> tuple[int, ...]:
     shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
+    return shape_scores(tuple((point.utilization, point.score) for point in shape))
+
+
+@lru_cache(maxsize=64)
+def shape_scores(shape: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    """Return the score of each integer utilization, scaled to 0..100; division truncates as in Go.
+
+    The points of a shape are a utilization and its score from 0 to 10 each.
+    """
     scale = MAX_NODE_SCORE // _MAX_SHAPE_SCORE
-    points = [(point.utilization, point.score * scale) for point in shape]
+    points = [(utilization, score * scale) for utilization, score in shape]
     table = []
     for utilization in range(_MAX_UTILIZATION + 1):
         score = points[-1][1]

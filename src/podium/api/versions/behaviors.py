@@ -184,6 +184,14 @@ class Behavior(Enum):
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go, #132120",
     )
 
+    GATED_NOMINATIONS_COUNT = Change(
+        "1.37",
+        "nominations",
+        "the nomination of a pod with scheduling gates keeps less important pods off its place at once",
+        "it does so from the pod's first update on",
+        "pkg/scheduler/backend/queue/scheduling_queue.go, #139057",
+    )
+
     @property
     def change(self) -> Change:
         """What the behavior is."""

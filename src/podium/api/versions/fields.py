@@ -21,6 +21,7 @@ Known = TypeVar("Known", bound=Kubernetes)
 # By kind and gate, the fields that are dropped while the gate is off; `*` stands for each item of a list or map. A
 # number is the first minor version that drops them; before, they stay by mistake.
 _TABLE = """
+CSIDriver VolumeLimitScaling spec.preventPodSchedulingIfMissing
 Job JobManagedBy spec.managedBy
 Node NodeDeclaredFeatures status.declaredFeatures
 PersistentVolume VolumeAttributesClass spec.volumeAttributesClassName

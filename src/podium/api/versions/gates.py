@@ -33,8 +33,10 @@ class Gate(StrEnum):
     MUTABLE_JOB_DIRECTIVES = "MutableSchedulingDirectivesForSuspendedJobs"
     MUTABLE_JOB_RESOURCES = "MutablePodResourcesForSuspendedJobs"
     SPREAD_KEYS_MERGED = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+    STORAGE_SCORED = "StorageCapacityScoring"
     TERMINATING_REPLICAS = "DeploymentReplicaSetTerminatingReplicas"
     TOPOLOGY_LABELS = "PodTopologyLabelsAdmission"
+    VOLUME_LIMIT_SCALING = "VolumeLimitScaling"
 
 
 class Stage(NamedTuple):

@@ -278,7 +278,7 @@ class Explainer:
         if not node:
             return
         is_known = nominations.node_of(record.uid) == node
-        if is_known == self._is_queued(record):
+        if is_known == self._is_counted(record):
             return
         if not is_known:
             nominations.put(record, node)
@@ -287,13 +287,15 @@ class Explainer:
             # The record keeps what the pod's status says.
             record.nominated_node_name = node
 
-    def _is_queued(self, record: PodRecord) -> bool:
-        """Return whether the pod is in the queue and not gated; the scheduler ignores other pods' nominations.
+    def _is_counted(self, record: PodRecord) -> bool:
+        """Return whether the pod's nomination counts: it is in the queue, and not gated up to 1.36.
 
         Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
         """
         runner = self._runners.get(record.scheduler_name)
-        return runner is not None and runner.pre_enqueue(record).is_success
+        if runner is None:
+            return False
+        return self.cluster.nominations.counts_gated or runner.pre_enqueue(record).is_success
 
 
 def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:

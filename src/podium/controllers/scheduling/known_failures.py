@@ -16,6 +16,7 @@ from podium.framework.plugin import Plugin
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
+from podium.plugins.volumes.binding import ScoringVolumeBinding, VolumeBinding
 
 # Scheduler name, pod class, priority, preemption policy. A weak reference, because ids are reused.
 _Key = tuple[str, ref[PodClass], int, str]
@@ -75,7 +76,7 @@ def _is_trusted(plugin: Plugin) -> bool:
     """
     if isinstance(plugin, DefaultPreemption) and plugin.takes_from_equals:
         return False
-    return type(plugin) in IN_TREE.values()
+    return type(plugin) in (*IN_TREE.values(), VolumeBinding, ScoringVolumeBinding)
 
 
 def _is_unlike_others(pod: PodRecord) -> bool:

@@ -160,12 +160,14 @@ class PodEventHandlers:
             self.capacity.nomination_ended(record, known, now)
 
     def _holds_place(self, record: PodRecord) -> bool:
-        """Return whether a nomination of the pod counts; not of a gated pod before its first change.
+        """Return whether a nomination of the pod counts; up to 1.36 not of a gated pod before its first change.
 
-        kube-scheduler registers a new pod's nomination when the pod becomes active, and that of a known pod with every
+        kube-scheduler registered a new pod's nomination when the pod became active, and that of a known pod with every
         update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
         """
-        return record.uid in self.queue.uids or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+        if self.cluster.nominations.counts_gated or record.uid in self.queue.uids:
+            return True
+        return self.runners[record.scheduler_name].pre_enqueue(record).is_success
 
     def _clear_stray(self, pod: Pod) -> list[Action]:
         """Clear the nomination of a bound pod.

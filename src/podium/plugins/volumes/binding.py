@@ -8,7 +8,8 @@ looks for inline volumes of that driver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated
@@ -19,6 +20,8 @@ from msgspec import Meta
 from podium.api.node import CSINode
 from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
@@ -36,6 +39,7 @@ from podium.framework.plugin import (
 )
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Status, Verdicts, unresolvable
+from podium.plugins.resource_scores import shape_scores
 from podium.plugins.volumes.claims import (
     AFFINITY,
     BOUND_VOLUME,
@@ -139,7 +143,7 @@ class ShapePoint(Arguments, frozen=True, kw_only=True):
 class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
     """Arguments: how long a pod's claims may take to be bound.
 
-    ``shape`` is only validated, since storage is not scored.
+    ``shape`` is how `ScoringVolumeBinding` scores the utilization of storage.
     """
 
     bind_timeout_seconds: Annotated[int, Meta(ge=0)] = 600
@@ -276,6 +280,46 @@ class VolumeBinding:
     def _binds_late(self, claim: PersistentVolumeClaim) -> bool:
         storage_class = self._storage.classes.get(claim.class_name)
         return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+
+
+_DEFAULT_SHAPE = ((0, 10), (100, 0))
+
+
+class ScoringVolumeBinding(VolumeBinding):
+    """Also prefers nodes with free storage, by the mean over the storage classes of a pod (StorageCapacityScoring).
+
+    If several capacities of a class suffice on a node, the first by name counts; upstream takes any.
+    """
+
+    def __init__(self, context: PluginContext) -> None:
+        super().__init__(context)
+        shape = read_arguments(context.args, VolumeBindingArgs, self.name).shape
+        self._scores = shape_scores(tuple((point.utilization, point.score) for point in shape) or _DEFAULT_SHAPE)
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        volumes: _PodVolumes | None = state.get(self.name)
+        return SUCCESS if volumes is not None and volumes.waiting else SKIP
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        usage = self._search(state[self.name], view).usage()
+        return np.array([self._score(storage) for storage in usage], dtype=np.int64)
+
+    def _score(self, storage: Mapping[str, tuple[int, int]]) -> int:
+        """Return the score of a node that takes storage of these classes: requested and capacity."""
+        if not storage:
+            return 0
+        full = self._scores[-1]
+        scores = [
+            self._scores[requested * 100 // capacity] if requested <= capacity and capacity else full
+            for requested, capacity in storage.values()
+        ]
+        return math.floor(sum(scores) / len(scores) + 0.5)
+
+
+def volume_binding(context: PluginContext) -> VolumeBinding:
+    """Return the plugin of the cluster's version."""
+    scores = context.cluster.release.enabled(Gate.STORAGE_SCORED)
+    return ScoringVolumeBinding(context) if scores else VolumeBinding(context)
 
 
 def _missing(mounted: PodClaim) -> str:

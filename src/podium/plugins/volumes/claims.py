@@ -246,6 +246,32 @@ class VolumeSearch:
                 made.append(ClaimBinding(waiting.claim.key, meta.uid, "", node_name))
         return bound + made
 
+    def usage(self) -> list[dict[str, tuple[int, int]]]:
+        """Return for each node, by storage class, the requested storage and the capacity that it is taken from.
+
+        These are existing volumes if the node would use any, else the capacities that drivers report.
+        """
+        usage: list[dict[str, tuple[int, int]]] = [{} for _ in range(len(self._view))]
+        provisions = np.ones(len(self._view), dtype=np.bool_)
+        for waiting, chosen in self._chosen:
+            for position in np.flatnonzero(chosen >= 0):
+                volume = waiting.candidates[chosen[position]]
+                requested, capacity = usage[position].get(volume.spec.storage_class_name, (0, 0))
+                total = requested + _size(waiting), capacity + parse_quantity(volume.spec.capacity.get("storage", 0))
+                usage[position][volume.spec.storage_class_name] = total
+            provisions &= chosen < 0
+        for waiting, _ in self._chosen:
+            claim = waiting.claim
+            without = provisions.copy()
+            for reported in self._sufficient(claim, self._storage.classes[claim.class_name]) or ():
+                found = self._with_access([reported]) & without
+                without &= ~found
+                size = 0 if reported.capacity is None else parse_quantity(reported.capacity)
+                for position in np.flatnonzero(found):
+                    requested, _ = usage[position].get(claim.class_name, (0, 0))
+                    usage[position][claim.class_name] = requested + _size(waiting), size
+        return usage
+
     def _choose(self, waiting: WaitingClaim) -> Int64s:
         """Return ``[n]`` the best accessible candidate that no other claim of the pod uses there; -1 for none."""
         chosen = np.full(len(self._view), -1, dtype=np.int64)
@@ -308,18 +334,26 @@ class VolumeSearch:
 
         All if it does not report.
         """
+        sufficient = self._sufficient(claim, storage_class)
+        return np.ones(len(self._view), dtype=np.bool_) if sufficient is None else self._with_access(sufficient)
+
+    def _sufficient(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
+        """Return the reported capacities that suffice for a claim, by name; None if the driver reports none."""
         size = claim.spec.resources.requests.get("storage")
         driver = self._storage.csi_drivers.get(storage_class.provisioner)
         if size is None or driver is None or not driver.spec.storage_capacity:
-            return np.ones(len(self._view), dtype=np.bool_)
-        sufficient = (
+            return None
+        return [
             capacity
-            for capacity in self._storage.capacities.values()
+            for _, capacity in sorted(self._storage.capacities.items())
             if capacity.storage_class_name == storage_class.metadata.name
             and (limit := volume_limit(capacity)) is not None
             and limit >= whole_value(size)
-        )
-        terms = _topologies(sufficient)
+        ]
+
+    def _with_access(self, capacities: Iterable[CSIStorageCapacity]) -> Bools:
+        """Return ``[n]`` the nodes with access to some of the capacities."""
+        terms = _topologies(capacities)
         return np.ones(len(self._view), dtype=np.bool_) if terms is None else matching_rows(self._view, terms)
 
 

@@ -18,6 +18,7 @@ from podium.api.pod import Volume
 from podium.api.resource_requests import node_allocatable
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import NamespaceLabels, PodClass
@@ -74,6 +75,7 @@ class NodeVolumeLimits:
         self._cluster = context.cluster
         self._storage = context.cluster.storage
         self._reads_nodes = not context.cluster.release.has(Behavior.NODE_LIMITS_IGNORED)
+        self._requires_drivers = context.cluster.release.enabled(Gate.VOLUME_LIMIT_SCALING)
         self._known: WeakKeyDictionary[PodClass, frozenset[Attachment]] = WeakKeyDictionary()
         self._limits: dict[str, Int64s] = {}
         self._attachment_counts: Int64s = np.zeros(0, dtype=np.int64)
@@ -96,25 +98,47 @@ class NodeVolumeLimits:
             reason = f"looking up PVC {pod.namespace}/{missing}: {claim_not_found(missing)}"
             return Verdicts.where(np.ones(len(view), dtype=np.bool_), unresolvable(reason))
         wanted = self._attachments(pod)
-        refused = np.zeros(len(view), dtype=np.bool_)
-        for driver in sorted({attachment.driver for attachment in wanted}):
+        drivers = sorted({attachment.driver for attachment in wanted})
+        refused = np.zeros(len(view), dtype=np.int64)
+        lacking = [self._without_driver(driver, view) for driver in drivers] if self._requires_drivers else []
+        for code, without in enumerate(lacking, 1):
+            refused[without & (refused == 0)] = code
+        for driver in drivers:
             limits = view.take(self._driver_limits(driver))
             new = frozenset(attachment for attachment in wanted if attachment.driver == driver)
-            for position in np.flatnonzero(self._may_exceed(view, limits, len(new)) & ~refused):
+            for position in np.flatnonzero(self._may_exceed(view, limits, len(new)) & (refused == 0)):
                 mounted = self._mounted(view, int(position), driver)
                 # As upstream, a new volume with an attachment but no pod counts twice.
                 count = len(mounted | self._attached(view, int(position), driver)) + len(new - mounted)
-                refused[position] = not new <= mounted and count > limits[position]
-        return Verdicts.where(refused, _REFUSAL)
+                if not new <= mounted and count > limits[position]:
+                    refused[position] = len(lacking) + 1
+        missing_drivers = (unschedulable(f"{driver} CSI driver is not installed on the node") for driver in drivers)
+        return Verdicts.choose(refused, (SUCCESS, *(missing_drivers if lacking else ()), _REFUSAL))
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
             EventToRegister(EventResource.CSI_NODE, ActionType.ADD),
-            EventToRegister(EventResource.CSI_NODE, ActionType.UPDATE, _raises_a_limit),
+            EventToRegister(
+                EventResource.CSI_NODE, ActionType.UPDATE, None if self._requires_drivers else _raises_a_limit
+            ),
             EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _detaches),
             EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
             EventToRegister(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _frees_an_attachment),
+            *([EventToRegister(EventResource.CSI_DRIVER, ActionType.UPDATE)] if self._requires_drivers else ()),
         )
+
+    def _without_driver(self, driver: str, view: View) -> Bools:
+        """Return ``[n]`` the nodes that must not get pods, since a required driver is not installed there."""
+        required = self._storage.csi_drivers.get(driver)
+        if required is None or not required.spec.prevent_pod_scheduling_if_missing:
+            return np.zeros(len(view), dtype=np.bool_)
+        installed = [
+            self._cluster.nodes.row_of.get(csi_node.metadata.name, -1)
+            for csi_node in self._storage.csi_nodes.values()
+            if any(found.name == driver for found in csi_node.spec.drivers)
+        ]
+        without: Bools = np.isin(view.rows, installed, invert=True)
+        return without
 
     def _may_exceed(self, view: View, limits: Int64s, new: int) -> Bools:
         """Return ``[n]`` where the limit would be exceeded if all volumes there were distinct ones of the driver."""
