@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.api.pod import PodCondition
 from podium.apirequests.request import Request, Response
-from podium.apirequests.status_reports import report_status
+from podium.apirequests.status_reports import patch_status
 from podium.controllers.actions import ReportStatus
 from podium.store.api_resources import POD
 from podium.store.patching import StatusPatch, patched
@@ -63,7 +63,7 @@ fields = st.fixed_dictionaries(
 
 def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
     """What is asked for once the pod has been read."""
-    conversation = report_status(report, NOW_NS)
+    conversation = patch_status(report.kind, report.key, report.uid, report.fields, report.conditions, NOW_NS)
     next(conversation)
     try:
         return conversation.send(Response(object=pod))

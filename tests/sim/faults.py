@@ -199,7 +199,7 @@ class Informer:
         """Start with a possibly outdated list of everything; later changes arrive as events."""
         self._kinds.clear()
         store = self._store
-        version = max(store.version - self._faults.list_lag(self._component), store.oldest_version)
+        version = max(store.version - self._faults.list_lag(self._component), store.log.oldest)
         missed = self._store.events_since(version)
         was = _before(missed)
         for kind in self._watched:

@@ -11,6 +11,7 @@ from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
 from podium.store.store import Store
+from podium.store.verbs.scale import scale_of, scaled
 from podium.store.watch import Watch
 from tests.store.objects import Raw, node
 from tests.store.refusals import answer, refusal
@@ -155,8 +156,8 @@ class TestServing:
         store.create(widget(), now=0, is_new=True)
         store.update_status({**widget(), "status": {"replicas": 3, "selector": "app=x"}})
 
-        told = store.scale("Widget.example.com", "default/a")
-        store.update_scale("Widget.example.com", "default/a", {**told, "spec": {"replicas": 5}})
+        told = scale_of(store.get("Widget.example.com", "default/a"))
+        store.update(scaled(store.get("Widget.example.com", "default/a"), {**told, "spec": {"replicas": 5}}))
 
         assert (told["spec"], told["status"]) == ({"replicas": 1}, {"replicas": 3, "selector": "app=x"})
         assert store.get("Widget.example.com", "default/a").raw["spec"]["size"] == 5

@@ -17,15 +17,6 @@ def store_of(count: int) -> Store:
     return store
 
 
-def test_a_page_in_bytes_is_the_page() -> None:
-    store = store_of(3)
-
-    for limit in (0, 1, 2):
-        page = store.page("Pod", options=ListOptions(limit=limit))
-        assert json.loads(page.encoded()) == page.to_dict()
-    assert json.loads(Store().page("Pod").encoded()) == Store().page("Pod").to_dict()
-
-
 def test_the_events_of_a_watch_in_bytes_are_the_events() -> None:
     store = store_of(1)
     initial = ListOptions(send_initial_events=True, resource_version_match="NotOlderThan", label_selector="a!=b")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podium.store.store import Store
+from podium.store.verbs.scale import scale_of, scaled
 from tests.store.objects import Raw, pod
 from tests.store.refusals import answer, refusal
 
@@ -28,7 +29,7 @@ def test_the_scale_tells_wanted_and_existing_pods_and_their_selector(api_version
     store = Store()
     stored = store.create({**workload(api_version, kind, replicas=3), "status": {"replicas": 2}}, now=0)
 
-    scale = store.scale(kind, "default/web")
+    scale = scale_of(store.get(kind, "default/web"))
 
     assert (scale["kind"], scale["apiVersion"]) == ("Scale", "autoscaling/v1")
     assert scale["spec"] == {"replicas": 3}
@@ -41,9 +42,9 @@ def test_the_scale_tells_wanted_and_existing_pods_and_their_selector(api_version
 def test_a_scale_that_is_put_changes_the_replicas_alone(api_version: str, kind: str) -> None:
     store = Store()
     before = store.create(workload(api_version, kind), now=0)
-    scale = store.scale(kind, "default/web")
+    scale = scale_of(store.get(kind, "default/web"))
 
-    after = store.update_scale(kind, "default/web", {**scale, "spec": {"replicas": 5}})
+    after = store.update(scaled(store.get(kind, "default/web"), {**scale, "spec": {"replicas": 5}}))
 
     assert after.raw["spec"] == {**before.raw["spec"], "replicas": 5}
     assert after.object.metadata.generation == 2
@@ -62,10 +63,11 @@ def test_kubectl_scales_by_a_merge_patch() -> None:
 def test_b40_a_scale_of_an_old_version_conflicts() -> None:
     store = Store()
     store.create(workload(), now=0)
-    scale = store.scale("ReplicaSet", "default/web")
+    scale = scale_of(store.get("ReplicaSet", "default/web"))
     store.patch("ReplicaSet", "default/web", {"spec": {"replicas": 4}}, "merge")
 
-    assert answer(refusal(store, lambda: store.update_scale("ReplicaSet", "default/web", scale))) == (409, "Conflict")
+    error = refusal(store, lambda: store.update(scaled(store.get("ReplicaSet", "default/web"), scale)))
+    assert answer(error) == (409, "Conflict")
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def test_b40_a_scale_of_an_old_version_conflicts() -> None:
 def test_a_scale_that_is_none_is_refused(change: Raw, code: int) -> None:
     store = Store()
     store.create(workload(), now=0)
-    scale = {**store.scale("ReplicaSet", "default/web"), **change}
+    scale = {**scale_of(store.get("ReplicaSet", "default/web")), **change}
 
-    assert refusal(store, lambda: store.update_scale("ReplicaSet", "default/web", scale)).code == code
+    assert refusal(store, lambda: store.update(scaled(store.get("ReplicaSet", "default/web"), scale))).code == code
 
 
 def test_other_kinds_have_no_scale() -> None:
     store = Store()
     store.create(pod("web"), now=0)
 
-    assert answer(refusal(store, lambda: store.scale("Pod", "default/web"))) == (404, "NotFound")
+    assert answer(refusal(store, lambda: scale_of(store.get("Pod", "default/web")))) == (404, "NotFound")

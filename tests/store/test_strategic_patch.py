@@ -12,7 +12,6 @@ from podium.store.strategic_patch import (
     MergeSchema,
     _merged_as_ordered,
     _merged_list,
-    _merged_simply,
     _positions,
     _sorted_in,
     in_order,
@@ -266,20 +265,6 @@ NAMED = st.lists(
     st.builds(lambda name, value: {"name": name, "value": value}, st.sampled_from("abcd"), st.integers(0, 2)),
     max_size=5,
 )
-
-
-@given(old=NAMED, new=NAMED)
-def test_a_list_that_is_merged_simply_is_as_merging_and_then_ordering_it_has_it(old: list[Any], new: list[Any]) -> None:
-    found = _merged_simply(old, new, "name", MergeSchema())
-
-    if found is not None:
-        merged, given_items = _merged_list(old, new, "name", MergeSchema())
-        assert found == in_order(merged, given_items, old, "name")
-    else:
-        names = [one["name"] for one in old]
-        places = [names.index(one["name"]) for one in new if one["name"] in names]
-        given_names = [one["name"] for one in new]
-        assert len(set(names)) < len(names) or len(set(given_names)) < len(given_names) or places != sorted(places)
 
 
 @given(

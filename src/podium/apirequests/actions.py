@@ -33,13 +33,7 @@ from podium.apirequests.request import (
     problem_of,
     run_conversation,
 )
-from podium.apirequests.status_reports import (
-    nominate,
-    patch_status,
-    report_at_once,
-    report_status,
-    report_unschedulable,
-)
+from podium.apirequests.status_reports import nominate, patch_status, report_at_once, report_unschedulable
 from podium.controllers.actions import (
     Action,
     Bind,
@@ -259,9 +253,11 @@ def _request_of(action: Action) -> Request | None:
 _WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus, ReportStatus))
 _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
     BindClaim: bind_claim,
-    Nominate: nominate,
+    Nominate: lambda action, now: nominate(action.pod, action.uid, action.node_name, now),
     ReleaseClaim: release_claim,
-    ReportStatus: report_status,
+    ReportStatus: lambda action, now: patch_status(
+        action.kind, action.key, action.uid, action.fields, action.conditions, now
+    ),
     ReportUnschedulable: report_unschedulable,
     ReserveClaim: reserve_claim,
 }

@@ -5,10 +5,9 @@ Source: k8s.io/client-go/tools/record/events_cache.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.meta import Raw
+from podium.api.nested import key_of
 from podium.api.times import format_time
 from podium.apirequests.request import Conversation, Request
 from podium.controllers.actions import Record
@@ -19,22 +18,6 @@ _BURST = 25
 _REFILL_NS = 300 * 10**9
 
 
-@dataclass(slots=True)
-class _WrittenEvent:
-    """A written Event, and the number of its occurrences."""
-
-    key: str
-    count: int = 1
-
-
-@dataclass(slots=True)
-class _Allowance:
-    """A token bucket for the Events of one component about one object, as of a time."""
-
-    tokens: float
-    since_ns: int
-
-
 class EventRecorder:
     """A converter of records into requests.
 
@@ -43,9 +26,10 @@ class EventRecorder:
     """
 
     def __init__(self) -> None:
-        # The newest last.
-        self._known: dict[tuple[str, Record], _WrittenEvent] = {}
-        self._allowances: dict[tuple[str, str, str], _Allowance] = {}
+        # The key of each written Event, and the number of its occurrences; the newest last.
+        self._known: dict[tuple[str, Record], tuple[str, int]] = {}
+        # The tokens for Events of one component about one object, as of a time.
+        self._allowances: dict[tuple[str, str, str], tuple[float, int]] = {}
         self._last_ns = 0
 
     def record(self, action: Record, component: str, now: int) -> Conversation:
@@ -54,15 +38,15 @@ class EventRecorder:
             return None
         known = self._known.pop((component, action), None)
         if known is not None:
-            known.count += 1
-            counted: Raw = {"count": known.count, "lastTimestamp": format_time(now)}
+            key, count = known[0], known[1] + 1
+            counted: Raw = {"count": count, "lastTimestamp": format_time(now)}
             try:
-                yield Request(verb="patch", kind="Event", key=known.key, body=counted)
+                yield Request(verb="patch", kind="Event", key=key, body=counted)
             except StoreError as error:
                 if error.code != 404:
                     raise
             else:
-                self._keep(component, action, known)
+                self._keep(component, action, key, count)
                 return None
         # Event names contain the time, and an object can have several Events at the same instant.
         self._last_ns = max(now, self._last_ns + 1)
@@ -70,20 +54,20 @@ class EventRecorder:
         metadata: Raw = dict(body["metadata"])
         metadata["name"] = f"{metadata['name'].rpartition('.')[0]}.{self._last_ns:x}"
         yield Request(verb="create", kind="Event", body={**body, "metadata": metadata})
-        self._keep(component, action, _WrittenEvent(f"{metadata['namespace']}/{metadata['name']}"))
+        self._keep(component, action, key_of(metadata), 1)
         return None
 
-    def _keep(self, component: str, action: Record, known: _WrittenEvent) -> None:
-        self._known[component, action] = known
+    def _keep(self, component: str, action: Record, key: str, count: int) -> None:
+        self._known[component, action] = key, count
         if len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
 
     def _may_write(self, action: Record, component: str, now: int) -> bool:
         about = (component, action.uid, action.pod or action.workload)
-        allowance = self._allowances.pop(about, None) or _Allowance(_BURST, now)
-        tokens = min(_BURST, allowance.tokens + (now - allowance.since_ns) / _REFILL_NS)
+        left, since_ns = self._allowances.pop(about, (_BURST, now))
+        tokens = min(_BURST, left + (now - since_ns) / _REFILL_NS)
         may = tokens >= 1
-        self._allowances[about] = _Allowance(tokens - may, now)
+        self._allowances[about] = tokens - may, now
         if len(self._allowances) > _KEPT:
             del self._allowances[next(iter(self._allowances))]
         return may

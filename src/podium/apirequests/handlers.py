@@ -36,7 +36,7 @@ from podium.store.errors import StoreError, bad_request, invalid
 from podium.store.listing import ListOptions
 from podium.store.patching import patched
 from podium.store.stored import Stored
-from podium.store.verbs.scale import scale_of
+from podium.store.verbs.scale import scale_of, scaled
 from podium.store.verbs.updates import PARTS
 from podium.store.version_conversion import as_stored, stored_selector
 
@@ -184,7 +184,7 @@ def finalize(context: Context, request: Request, now: int) -> Response:
 
 def get_scale(context: Context, request: Request, now: int) -> Response:
     """Return the scale of a workload."""
-    return Response(object=context.store.scale(request.kind, request.key))
+    return Response(object=scale_of(context.store.get(request.kind, request.key)))
 
 
 def update_scale(context: Context, request: Request, now: int) -> Response:
@@ -192,7 +192,7 @@ def update_scale(context: Context, request: Request, now: int) -> Response:
     body = request.body
     if not isinstance(body, dict):
         raise bad_request("an autoscaling/v1 Scale with metadata is expected")
-    return Response(object=scale_of(context.store.update_scale(request.kind, request.key, body)))
+    return Response(object=scale_of(context.store.update(scaled(context.store.get(request.kind, request.key), body))))
 
 
 def patch_scale(context: Context, request: Request, now: int) -> Response:
@@ -400,10 +400,5 @@ def _is_eviction(context: Context, request: Request, stored: Stored, options: De
 def _success(deleted: Stored) -> Raw:
     """Return the Status of a completed deletion."""
     resource = deleted.resource
-    about = {
-        "name": deleted.object.metadata.name,
-        "group": resource.group,
-        "kind": resource.plural,
-        "uid": deleted.uid,
-    }
+    about = {"name": deleted.object.metadata.name, "group": resource.group, "kind": resource.plural, "uid": deleted.uid}
     return {**CREATED, "code": 200, "details": {name: value for name, value in about.items() if value}}

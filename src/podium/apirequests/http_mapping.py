@@ -249,12 +249,11 @@ def http_request(
     resource = resources.named(request.kind)
     if request.api_version:
         resource = resource.served_as(request.api_version)
-    parameters = _parameters(request, timeout_seconds, bookmarks=bookmarks)
     type_ = PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON
     return HTTPRequest(
         method=METHODS[request.verb],
         path=_path(request, resource),
-        query=() if parameters is NO_PARAMETERS else tuple(query_of(parameters)),
+        query=tuple(query_of(_parameters(request, timeout_seconds, bookmarks=bookmarks))),
         content_type="" if request.body is None else type_,
         body=None if request.body is None else encoded(request.written_body),
     )
@@ -293,13 +292,9 @@ def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> S
 
 
 def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> Parameters:
-    selecting = request.verb in _SELECTING
     watches = request.verb == "watch"
-    says_more = request.dry_run or request.field_manager or request.field_validation or request.force
-    if not selecting and not says_more:
-        return NO_PARAMETERS
     return Parameters(
-        options=request.options if selecting else NO_PARAMETERS.options,
+        options=request.options if request.verb in _SELECTING else NO_PARAMETERS.options,
         watches=watches,
         bookmarks=watches and bookmarks,
         timeout_seconds=timeout_seconds if watches else 0,

@@ -72,26 +72,21 @@ class Paths:
             namespace, rest = rest[1], rest[2:]
         if len(rest) > 3:
             return None
-        resource = self._find(group, version, rest[0])
+        api_version = f"{group}/{version}" if group else version
+        resource = self._resources.served_at(api_version, rest[0])
         if resource is None or (namespace and not resource.namespaced):
             return None
         _, name, subresource = (*rest, "", "")[:3]
         if name and resource.namespaced and not namespace:
             return None
         return ResourcePath(
-            resource=resource,
+            resource=resource.served_as(api_version),
             namespace=namespace,
             name=name,
             subresource=subresource,
             watches=watches,
-            is_stored_version=self._resources.named(resource.name).api_version == resource.api_version,
+            is_stored_version=resource.api_version == api_version,
         )
-
-    def _find(self, group: str, version: str, plural: str) -> APIResource | None:
-        """Return the kind in the version of the path."""
-        api_version = f"{group}/{version}" if group else version
-        found = self._resources.served_at(api_version, plural)
-        return found and found.served_as(api_version)
 
 
 def path_of(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:

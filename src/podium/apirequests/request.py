@@ -99,31 +99,23 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
         return self.object
 
 
+# The annotations of an Eviction.
 COMPONENT = "podium.dev/component"
-"""The annotation of an Eviction that names the component whose disruption cap counts."""
-
+"""The component whose disruption cap counts."""
 AVOID_NODE = "podium.dev/avoid-node"
-"""The annotation of an Eviction that adds the pod's controller to its node's avoid list: "true"."""
-
+"""Whether the pod's controller is added to its node's avoid list: "true"."""
 AVOID_FOR = "podium.dev/avoid-for"
-"""The annotation of an Eviction that gives the duration of the avoid list entry, such as "30m"."""
-
+"""The duration of the avoid list entry, such as "30m"."""
 AVOID_UNTIL_SCHEDULED = "podium.dev/avoid-until-scheduled"
-"""The annotation of an Eviction that names the pod (`namespace/name`) that the room is reserved for."""
-
+"""The pod (`namespace/name`) that the room is reserved for."""
 AVOID_UNTIL_REPLACED = "podium.dev/avoid-until-replaced"
-"""The annotation of an Eviction that names a pod whose replacement the room is reserved for.
-
-It is `namespace/name`, or `namespace/name/uid` for a pod that may be gone already."""
-
+"""The pod whose replacement the room is reserved for: `namespace/name`, or `namespace/name/uid` if it may be gone."""
 REPLACEMENT_AWAITED = "podium.dev/replacement-awaited"
-"""The annotation of an Eviction that makes entries wait for the pod's replacement: "true"."""
-
+"""Whether entries wait for the pod's replacement: "true"."""
 REPLACEMENT_FIRST = "podium.dev/replacement-first"
-"""The annotation of an Eviction that moves the pod's replacement to the front of the scheduling queue: "true"."""
-
+"""Whether the pod's replacement moves to the front of the scheduling queue: "true"."""
 REPLACEMENT_NODE = "podium.dev/replacement-node"
-"""The annotation of an Eviction that names the node that the scheduler tries first for the replacement."""
+"""The node that the scheduler tries first for the replacement."""
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.api.times import format_time
 from podium.apirequests.request import Answer, Conversation, Request, Response
-from podium.controllers.actions import Nominate, ReportStatus, ReportUnschedulable
+from podium.controllers.actions import ReportStatus, ReportUnschedulable
 from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.patching import StatusPatch
@@ -21,11 +21,6 @@ from podium.store.strategic_patch import MergeSchema, merge_schema_of
 
 _NOMINATED = "nominatedNodeName"
 _PLAIN = frozenset((str, type(None)))
-
-
-def report_status(action: ReportStatus, now: int) -> Conversation:
-    """Write a status report of a pod or a node."""
-    return patch_status(action.kind, action.key, action.uid, action.fields, action.conditions, now)
 
 
 def report_at_once(action: ReportStatus, ask: Answer, now: int) -> Response:
@@ -45,16 +40,11 @@ def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
     condition = PodCondition(type="PodScheduled", status="False", reason=action.reason, message=action.message)
     if action.nominated_node_name is None:
         return patch_status("Pod", action.pod, action.uid, {}, (condition,), now)
-    return _nominate(action.pod, action.uid, action.nominated_node_name, (condition,), now)
+    return nominate(action.pod, action.uid, action.nominated_node_name, now, (condition,))
 
 
-def nominate(action: Nominate, now: int) -> Conversation:
-    """Write a pod's nomination, or clear it."""
-    return _nominate(action.pod, action.uid, action.node_name, (), now)
-
-
-def _nominate(pod: str, uid: str, node_name: str, conditions: tuple[PodCondition, ...], now: int) -> Conversation:
-    """Write a nomination with conditions; clearing it also clears the annotation of the preemption design."""
+def nominate(pod: str, uid: str, node_name: str, now: int, conditions: tuple[PodCondition, ...] = ()) -> Conversation:
+    """Write a pod's nomination, or clear it, which also clears the annotation of the preemption design."""
     read = yield Request(verb="get", kind="Pod", key=pod)
     before = read.object or {}
     patch = _patch("Pod", pod, uid, before, {_NOMINATED: node_name or None}, conditions, now)

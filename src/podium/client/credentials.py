@@ -32,19 +32,6 @@ class ExecError(PodiumError):
     """An error of a plugin that returned no credentials."""
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
-    expiration_timestamp: str = ""
-
-
-class _Credential(msgspec.Struct, frozen=True, rename="camel"):
-    api_version: str
-    kind: str
-    status: _Status | None = None
-
-
 class _Secret(msgspec.Struct, frozen=True, kw_only=True):
     """The base of structs that are not shown, so that secrets do not appear in logs."""
 
@@ -54,13 +41,29 @@ class _Secret(msgspec.Struct, frozen=True, kw_only=True):
     __str__ = __repr__
 
 
-class ExecCredential(_Secret, frozen=True, kw_only=True):
-    """The credentials from a plugin; ``expires_ns`` None means that they hold until they are refused."""
+class ExecCredential(_Secret, frozen=True, kw_only=True, rename="camel"):
+    """The credentials from a plugin; without an expiration they hold until they are refused."""
 
-    token: str
-    certificate_data: bytes
-    key_data: bytes
-    expires_ns: int | None
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: str = ""
+
+    @property
+    def pair(self) -> tuple[bytes, bytes]:
+        """The certificate and its key; both are empty unless both are given."""
+        pair = self.client_certificate_data.encode(), self.client_key_data.encode()
+        return pair if all(pair) else (b"", b"")
+
+    @property
+    def expires_ns(self) -> int | None:
+        return parse_time(self.expiration_timestamp) if self.expiration_timestamp else None
+
+
+class _Written(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    status: ExecCredential | None = None
 
 
 async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredential:
@@ -111,23 +114,17 @@ def _info(plugin: ExecPlugin, access: ClusterAccess) -> str:
 
 def _read(plugin: ExecPlugin, output: bytes) -> ExecCredential:
     try:
-        credential = msgspec.json.decode(output[:_MOST_BYTES], type=_Credential)
-        expires = credential.status.expiration_timestamp if credential.status else ""
-        expires_ns = parse_time(expires) if expires else None
+        written = msgspec.json.decode(output[:_MOST_BYTES], type=_Written)
+        found = written.status
+        if found is not None:
+            found.expires_ns  # noqa: B018 - it raises ValueError for an invalid time
     except (msgspec.DecodeError, ValueError):
         raise ExecError(f"exec plugin {plugin.command}: what it wrote is no ExecCredential") from None
-    status = credential.status
-    if credential.api_version != plugin.api_version or credential.kind != "ExecCredential" or status is None:
+    if written.api_version != plugin.api_version or written.kind != "ExecCredential" or found is None:
         raise ExecError(f"exec plugin {plugin.command}: what it wrote is no ExecCredential of {plugin.api_version}")
-    has_pair = bool(status.client_certificate_data) and bool(status.client_key_data)
-    if not status.token and not has_pair:
+    if not found.token and not any(found.pair):
         raise ExecError(f"exec plugin {plugin.command}: gave neither a token nor a certificate with its key")
-    return ExecCredential(
-        token=status.token,
-        certificate_data=status.client_certificate_data.encode() if has_pair else b"",
-        key_data=status.client_key_data.encode() if has_pair else b"",
-        expires_ns=expires_ns,
-    )
+    return found
 
 
 _REREAD_NS = 60 * 10**9
@@ -240,8 +237,8 @@ def _tls_context(access: ClusterAccess, given: ExecCredential | None) -> ssl.SSL
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         _trust(context, access)
     identity = access.identity
-    certificate = (given.certificate_data if given is not None else b"") or identity.certificate_data
-    key = (given.key_data if given is not None else b"") or identity.key_data
+    certificate, key = (b"", b"") if given is None else given.pair
+    certificate, key = certificate or identity.certificate_data, key or identity.key_data
     if certificate or identity.certificate_file:
         _show(context, identity, certificate, key)
     return context

@@ -10,7 +10,7 @@ import re
 import socket
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,8 +148,10 @@ class Session:
         """Send a request; retry once if the credentials are refused and can be renewed."""
         response, shown = await self._send_once(sent)
         if response.status == 401:
+            is_renewed = False
             try:
-                is_renewed = await self._renew(shown)
+                with suppress(ExecError, InputError):
+                    is_renewed = await self._credentials.renew(shown)
             except BaseException:
                 response.close()
                 raise
@@ -188,12 +190,6 @@ class Session:
         path = self._base.path.rstrip("/") + sent.path
         url = self._base.with_path(path)
         return url.with_query(sent.query) if sent.query else url
-
-    async def _renew(self, refused: int) -> bool:
-        try:
-            return await self._credentials.renew(refused)
-        except (ExecError, InputError):
-            return False
 
 
 def usual_proxy(server: URL) -> str | None:

@@ -167,7 +167,13 @@ class HTTPTransport:
         lane = self._lanes[about]
         while lane:
             asked = lane[0]
-            self._report(asked, await self._outcome(asked))
+            try:
+                answered = await self._carry_out(asked)
+            except Exception as error:
+                # The component gets an answer in any case.
+                self._on_fault(error)
+                answered = Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
+            self._report(asked, answered)
             lane.popleft()
         del self._lanes[about]
 
@@ -177,14 +183,6 @@ class HTTPTransport:
             self._answer(asked, answered)
         except Exception as error:
             self._on_fault(error)
-
-    async def _outcome(self, asked: RequestedAction) -> Answered:
-        try:
-            return await self._carry_out(asked)
-        except Exception as error:
-            # The component gets an answer in any case.
-            self._on_fault(error)
-            return Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
 
     async def _carry_out(self, asked: RequestedAction) -> Answered:
         """Carry out an action; after a lost answer, read the object and retry."""

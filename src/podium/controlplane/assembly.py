@@ -19,7 +19,7 @@ from podium.api.present import as_running
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane, JournalSync
+from podium.controlplane.control_plane import ControlPlane
 from podium.controlplane.ledger_file import LedgerFile
 from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
@@ -114,7 +114,10 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
         else:
             kept += 1
     version, left_out = store.count(), Counter[str]()
-    _create_namespaces(store, read, now)
+    objects = [document.object for document in read if document.object is not None]
+    given = {object_.metadata.name for object_ in objects if isinstance(object_, Namespace)}
+    for namespace in sorted({object_.metadata.namespace for object_ in objects} - given):
+        _create_namespace(store, namespace, now)
     create_objects(store, read, now, _completed)
     for document in [*definitions, *others]:
         raw = document.raw
@@ -159,15 +162,6 @@ def located(error: InputError, document: Document) -> InputError:
     """Return the error with the document's location and object."""
     name = f"{document.raw.get('kind')} {document.object.key}" if document.object else ""
     return error.located(source=document.source, document=document.index, object=name)
-
-
-def _create_namespaces(store: Store, documents: Iterable[Document], now: int) -> None:
-    """Create the namespaces of the objects that are not among them."""
-    objects = [document.object for document in documents if document.object is not None]
-    given = {object_.metadata.name for object_ in objects if isinstance(object_, Namespace)}
-    wanted = {object_.metadata.namespace for object_ in objects}
-    for namespace in sorted(wanted - given):
-        _create_namespace(store, namespace, now)
 
 
 def _create_namespace(store: Store, name: str, now: int) -> None:
@@ -235,7 +229,6 @@ def assemble(
     and the store records that. A ``ledger`` accounts for disruptions. Raises InputError for objects that the store
     refuses, JournalError if the journal cannot be written.
     """
-    keeper = None if journal is None else JournalSync(journal, store.version)
     now = clock.now()
     store.serve_as(settings.release)
     create_initial_objects(store, now=now)
@@ -245,10 +238,10 @@ def assemble(
     create_nodes(store, beginning.nodes, beginning.template, now)
     is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
-    if keeper is not None:
-        keeper.keep(store.version)
+    if journal is not None:
+        journal.sync()
     account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)
-    return Assembled(ControlPlane(store, clock, settings, keeper, account), population)
+    return Assembled(ControlPlane(store, clock, settings, journal, account), population)
 
 
 HOSTNAME = "kubernetes.io/hostname"

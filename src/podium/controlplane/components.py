@@ -92,12 +92,7 @@ def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> lis
 
 
 def scheduler(
-    name: str,
-    configuration: Configuration | None,
-    *,
-    seed: int,
-    release: Release,
-    on_attempt: OnAttempt | None = None,
+    name: str, configuration: Configuration | None, *, seed: int, release: Release, on_attempt: OnAttempt | None = None
 ) -> Component:
     """Return a scheduler with the profiles of a configuration; None means those of a default kube-scheduler.
 
@@ -121,11 +116,7 @@ def autoscaler(
     release: Release,
 ) -> Component:
     """Return a cluster autoscaler, which simulates the scheduler with this configuration."""
-
-    def make() -> Autoscaler:
-        return Autoscaler(groups, settings, configuration, seed=seed, release=release)
-
-    return Component(AUTOSCALER, make)
+    return Component(AUTOSCALER, partial(Autoscaler, groups, settings, configuration, seed=seed, release=release))
 
 
 def rescheduler(

@@ -50,7 +50,7 @@ class ControlPlane:
     Everything happens on one thread. `answer` may be called at any time; the owner of the thread calls `turn`, and
     again at the time that it returned, or when ``on_work`` was called since: a client has written.
 
-    Actions of components take effect immediately, and the components observe all writes in order. With a ``keeper`` a
+    Actions of components take effect immediately, and the components observe all writes in order. With a ``journal`` a
     write is on disk before any client can see it. With an ``account`` all disruptions are recorded.
     """
 
@@ -59,14 +59,14 @@ class ControlPlane:
         store: Store,
         clock: Clock,
         settings: ControlPlaneSettings,
-        keeper: JournalSync | None = None,
+        journal: DurableJournal | None = None,
         account: DisruptionAccount | None = None,
     ) -> None:
         self.store = store
         self.release = settings.release
         self.on_work: Callable[[], None] = lambda: None
         self._clock = clock
-        self._keeper = keeper
+        self._journal = journal
         self.account = account
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
@@ -126,12 +126,12 @@ class ControlPlane:
     @property
     def is_kept(self) -> bool:
         """Whether all writes are on disk, if there is a journal."""
-        return self._keeper is None or self._keeper.has(self.store.version)
+        return self._journal is None or not self._journal.has_unsynced
 
     def keep(self) -> None:
         """Return when all writes are on disk. Raises JournalError if they cannot be persisted."""
-        if self._keeper is not None:
-            self._keeper.keep(self.store.version)
+        if self._journal is not None and self._journal.has_unsynced:
+            self._journal.sync()
 
     def checks(self) -> Mapping[str, str]:
         """Return the problem of each part of the plane by name; "" for none."""
@@ -166,8 +166,8 @@ class ControlPlane:
         """Close the journal and the ledger; no requests may follow. Raises JournalError."""
         if self.account is not None:
             self.account.close(self._clock.now())
-        if self._keeper is not None:
-            self._keeper.close()
+        if self._journal is not None:
+            self._journal.close()
 
     # Faults and events outside the API
 
@@ -383,7 +383,6 @@ class CleanupControllers:
         self._namespaces = NamespaceCleaner(store, carry_out) if has_namespace_controller else None
         # The version up to which all garbage was collected.
         self._collected = -1
-        self._refused: list[Stored] = []
         # The retries: objects by uid, and namespaces by name.
         self._objects: Deadlines[str] = Deadlines()
         self._spaces: Deadlines[str] = Deadlines()
@@ -395,18 +394,13 @@ class CleanupControllers:
             has_more = False
             self._collected = self._store.version
             if self._garbage is not None:
-                self._garbage.collect(now, self._refuse)
-                for stored in self._take_refused():
-                    self._objects.set(stored.uid, now + _TRIED_AGAIN_NS)
+                self._garbage.collect(now, lambda stored, error: self._refuse(self._objects, stored, error, now))
             if self._namespaces is not None:
-                self._namespaces.clean(now, self._refuse)
-                for stored in self._take_refused():
-                    self._spaces.set(stored.object.metadata.namespace, now + _TRIED_AGAIN_NS)
+                self._namespaces.clean(now, lambda stored, error: self._refuse(self._spaces, stored, error, now))
 
     def next_time(self) -> int | None:
         """Return the time of the next retry, None if there is none."""
-        times = [time for time in (self._objects.next_time(), self._spaces.next_time()) if time is not None]
-        return min(times, default=None)
+        return earliest((self._objects.next_time(), self._spaces.next_time()))
 
     def _look_again(self, now: int) -> bool:
         found = False
@@ -420,13 +414,10 @@ class CleanupControllers:
                 self._namespaces.look_again(name)
         return found
 
-    def _refuse(self, stored: Stored, error: StoreError) -> None:
-        self._refused.append(stored)
+    def _refuse(self, retries: Deadlines[str], stored: Stored, error: StoreError, now: int) -> None:
+        key = stored.uid if retries is self._objects else stored.object.metadata.namespace or stored.key
+        retries.set(key, now + _TRIED_AGAIN_NS)
         _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
-
-    def _take_refused(self) -> list[Stored]:
-        refused, self._refused = self._refused, []
-        return refused
 
 
 _PAUSE_NS = 1_000_000_000
@@ -485,33 +476,3 @@ class ControlPlaneRunner:
             return self._plane.now() + int(_PAUSE_NS * self._pace.speed)
         self.problem = ""
         return next_ns
-
-
-# The number of versions between two compactions of the file.
-_COMPACTED_EACH = 10_000
-_KEPT = 10_000
-
-
-class JournalSync:
-    """The journal of a store; ``version`` is what was persisted at the start."""
-
-    def __init__(self, journal: DurableJournal, version: int) -> None:
-        self._journal = journal
-        self._kept = self._compacted = version
-
-    def has(self, version: int) -> bool:
-        """Return whether everything up to that version is on disk."""
-        return version == self._kept
-
-    def keep(self, version: int) -> None:
-        """Return when everything up to that version is on disk. Raises JournalError."""
-        if version == self._kept:
-            return
-        self._journal.sync()
-        self._kept = version
-        if version - self._compacted >= _COMPACTED_EACH:
-            self._compacted = version
-            self._journal.compact(_KEPT)
-
-    def close(self) -> None:
-        self._journal.close()

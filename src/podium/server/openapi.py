@@ -231,14 +231,13 @@ _NAMED: Mapping[str, tuple[str, Raw]] = {
             "oneOf": [{"type": "integer"}, {"type": "string"}],
         },
     ),
-    "time": (
-        f"{_META}.Time",
-        {"description": "A time such as 2026-01-31T09:30:00Z.", "type": "string", "format": "date-time"},
-    ),
-    "microtime": (
-        f"{_META}.MicroTime",
-        {"description": "A time such as 2026-01-31T09:30:00.000000Z.", "type": "string", "format": "date-time"},
-    ),
+    **{
+        name.lower(): (
+            f"{_META}.{name}",
+            {"description": f"A time such as 2026-01-31T09:30:00{fraction}Z.", "type": "string", "format": "date-time"},
+        )
+        for name, fraction in (("Time", ""), ("MicroTime", ".000000"))
+    },
 }
 
 

@@ -55,14 +55,6 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Value]]:
         position += length
 
 
-def varints(data: bytes) -> Iterator[int]:
-    """Yield the values of a packed list. Raises ValueError for a malformed list."""
-    position = 0
-    while position < len(data):
-        value, position = _varint(data, position)
-        yield value
-
-
 def signed(value: int, bits: int) -> int:
     """Return a varint as a signed integer of so many bits; excess bits are truncated, as usual in protobuf."""
     value &= (1 << bits) - 1
@@ -170,9 +162,16 @@ def _set(result: Raw, name: str, field: Field, value: Any) -> None:
 
 def _items(type_: Type, wire_type: int, value: Value) -> list[Any]:
     """Return the item of a list, or the items of a packed list."""
-    if isinstance(type_, Leaf) and wire_type == BYTES and wire_type_of(type_.type) == VARINT:
-        return [_leaf(type_.type, VARINT, number) for number in varints(_checked(wire_type, value))]
+    if isinstance(type_, Leaf) and wire_type == BYTES and _LEAVES[type_.type][0] == VARINT:
+        return [_leaf(type_.type, VARINT, number) for number in _packed(_checked(wire_type, value))]
     return [_single(type_, wire_type, value)]
+
+
+def _packed(data: bytes) -> Iterator[int]:
+    position = 0
+    while position < len(data):
+        value, position = _varint(data, position)
+        yield value
 
 
 def _entry(type_: Type, data: bytes) -> tuple[str, Any]:
@@ -229,11 +228,6 @@ def zero(type_: str) -> Any:
     """Return the value of a leaf that is not encoded."""
     wanted, read = _LEAVES[type_]
     return read({VARINT: 0, BYTES: b"", FIXED_64: bytes(8)}[wanted])
-
-
-def wire_type_of(type_: str) -> int:
-    """Return the wire type of a leaf type."""
-    return _LEAVES[type_][0]
 
 
 def _text(value: Any) -> str:

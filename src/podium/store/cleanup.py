@@ -131,7 +131,7 @@ class GarbageCollector:
         if meta.deletion_timestamp is not None:
             if ORPHAN in meta.finalizers:
                 return [*self._orphaned(stored), _without_finalizer(stored, ORPHAN)]
-            if FOREGROUND in meta.finalizers and not self._blocking(stored):
+            if FOREGROUND in meta.finalizers and not self._is_blocked(stored):
                 return [_without_finalizer(stored, FOREGROUND)]
             return []
         return self._judged(stored) if _owners(stored) else []
@@ -150,9 +150,10 @@ class GarbageCollector:
         if waiting and dependents:
             # Two objects that wait for each other would wait forever, so this one stops blocking its owners.
             circle = any(_waits(dependent) for dependent in dependents)
-            unblocked = _unblocked(stored) if circle else _references(stored)
+            references_now = _references(stored)
+            unblocked = [{**one, "blockOwnerDeletion": False} for one in references_now] if circle else references_now
             return [
-                *([RewriteMetadata(stored, "ownerReferences", unblocked)] if unblocked != _references(stored) else []),
+                *([RewriteMetadata(stored, "ownerReferences", unblocked)] if unblocked != references_now else []),
                 DeleteStep(stored, "Foreground"),
             ]
         finalizers = stored.object.metadata.finalizers
@@ -182,14 +183,13 @@ class GarbageCollector:
             steps.append(RewriteMetadata(dependent, "ownerReferences", left))
         return steps
 
-    def _blocking(self, stored: Stored) -> list[str]:
-        """Return the uids of the dependents that must be deleted before this owner."""
-        return [
-            uid
+    def _is_blocked(self, stored: Stored) -> bool:
+        """Return whether dependents must be deleted before this owner."""
+        return any(
+            reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
             for uid in self._owned.get(stored.uid, ())
             for reference in _references(self._objects[uid])
-            if reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
-        ]
+        )
 
 
 def _references(stored: Stored) -> list[Raw]:
@@ -212,10 +212,6 @@ def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
 def _waits(stored: Stored) -> bool:
     """Return whether the object is terminating and waits for its dependents."""
     return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
-
-
-def _unblocked(stored: Stored) -> list[Raw]:
-    return [{**reference, "blockOwnerDeletion": False} for reference in _references(stored)]
 
 
 def _without_finalizer(stored: Stored, finalizer: str) -> RewriteMetadata:

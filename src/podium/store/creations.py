@@ -59,11 +59,6 @@ class ReadableStore:
         """The last committed version; 0 before the first."""
         return self._revisions.version
 
-    @property
-    def oldest_version(self) -> int:
-        """The version after which all events are known."""
-        return self.log.oldest
-
     def get(self, kind: str, key: str) -> Stored:
         """Return the object. Raises StoreError 404."""
         try:
@@ -228,13 +223,7 @@ class WritableStore(ReadableStore):
         self._definitions.follow()
 
     def create(
-        self,
-        raw: Raw,
-        *,
-        now: int,
-        reading: Kubernetes | None = None,
-        is_new: bool = False,
-        was_there: bool = False,
+        self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False, was_there: bool = False
     ) -> Stored:
         """Create an object.
 

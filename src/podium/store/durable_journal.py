@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 _APPLICATION_ID = 0x706F6469
 _MAX_PATH = 4_096
 _FORMAT = 2
+# Half of so many events are merged into the state.
+_MOST_EVENTS = 20_000
 
 
 class JournalError(PodiumError):
@@ -103,13 +105,24 @@ class DurableJournal:
             self._connection.execute("BEGIN IMMEDIATE")
         self._tables.append(events, identities)
 
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether there are appended writes that `sync` has not acknowledged."""
+        return self._failed or self._connection.in_transaction
+
     @_guarded
     def sync(self) -> None:
-        """Acknowledge the appended writes: they survive a crash from now on. Raises JournalError."""
-        if self._connection.in_transaction:
-            self._tables.commit()
-            if self._acknowledgements is not None:
-                self._acknowledgements.write(self._tables.last)
+        """Acknowledge the appended writes: they survive a crash from now on. Raises JournalError.
+
+        From time to time, older events are merged into the state.
+        """
+        if not self._connection.in_transaction:
+            return
+        self._tables.commit()
+        if self._acknowledgements is not None:
+            self._acknowledgements.write(self._tables.last)
+        if self._tables.count >= _MOST_EVENTS:
+            self.compact(_MOST_EVENTS // 2)
 
     @_guarded
     def compact(self, keep: int) -> None:

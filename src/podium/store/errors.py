@@ -21,12 +21,7 @@ class StoreError(PodiumError):
     """
 
     def __init__(
-        self,
-        code: int,
-        reason: str,
-        message: str,
-        details: Mapping[str, Any] | None = None,
-        status_message: str = "",
+        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None, status_message: str = ""
     ) -> None:
         self.code = code
         self.reason = reason

@@ -43,7 +43,7 @@ from podium.store.managed_fields import (
     with_entries,
 )
 from podium.store.stored import SET_BY_SERVER
-from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, RESIZED
+from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager that owns the existing fields when the first apply meets an object without managed fields."""
@@ -122,14 +122,7 @@ class ApplyResult:
     """
 
     def __init__(
-        self,
-        live: Raw,
-        config: Raw,
-        shape: Shape,
-        entries: Entries,
-        claim: ApplyRequest,
-        *,
-        force: bool,
+        self, live: Raw, config: Raw, shape: Shape, entries: Entries, claim: ApplyRequest, *, force: bool
     ) -> None:
         manager, api_version, now, owned = claim
         if not entries:
@@ -223,7 +216,7 @@ def manager_name(manager: FieldManager) -> str:
 def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     """Return the object without unowned fields and without fields that a request to this subresource does not write."""
     found = comparable(raw)
-    if subresource in ("ephemeralcontainers", "resize"):
+    if subresource in PARTS:
         spec = _pod_part(object_at(found, "spec"), subresource)
         return {"spec": spec} if spec else {}
     if subresource == "status":
@@ -252,10 +245,9 @@ def owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
 
 def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> Raw:
     """Return the object with one part replaced."""
-    if subresource == "ephemeralcontainers":
-        return {**raw, "spec": {**raw["spec"], EPHEMERAL: object_at(part, "spec").get(EPHEMERAL, [])}}
-    if subresource == "resize":
-        return {**raw, "spec": _resized(raw["spec"], object_at(part, "spec"))}
+    if subresource in PARTS:
+        # The store takes from the spec only what the subresource writes.
+        return {**raw, "spec": object_at(part, "spec")}
     kept = {name: value for name, value in raw.items() if name not in owned_part(raw, resource, subresource)}
     if subresource == "status":
         return {**kept, **part}
@@ -272,16 +264,6 @@ def _pod_part(spec: Raw, subresource: str) -> Raw:
             named = ("name", *RESIZED)
             found[field] = [{name: item[name] for name in named if name in item} for item in objects_at(spec, field)]
     return found
-
-
-def _resized(spec: Raw, part: Raw) -> Raw:
-    """Return the spec with the resources of the containers from `part`."""
-    found = dict(spec)
-    for field in CONTAINERS:
-        known = {container.get("name"): container for container in spec.get(field, [])}
-        if field in part:
-            found[field] = [{**known.get(item.get("name"), {}), **item} for item in part[field]]
-    return {**found, "resources": part["resources"]} if "resources" in part else found
 
 
 _KEPT_SPECS = 1_024

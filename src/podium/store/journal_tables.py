@@ -108,6 +108,11 @@ class JournalTables:
         return Acknowledged(self._state.last_version, self._state.last_digest)
 
     @property
+    def count(self) -> int:
+        """The number of events after the state."""
+        return self._state.last_version - self._state.version
+
+    @property
     def was_left_open(self) -> bool:
         """Whether the journal was not closed after its last use."""
         return bool(self._state.is_open)

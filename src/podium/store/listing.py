@@ -18,7 +18,7 @@ from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_fiel
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request, invalid_options, too_large
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, spliced
+from podium.store.stored import Stored
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
@@ -128,10 +128,6 @@ class ListPage:
     def to_dict(self) -> dict[str, Any]:
         """Return the list object of the API."""
         return {**self.head(), "items": [stored.raw for stored in self.items]}
-
-    def encoded(self) -> bytes:
-        """Return the list as JSON, from the cached bytes of the objects."""
-        return spliced(self.head(), "items", [stored.encoded for stored in self.items])
 
     def head(self) -> dict[str, Any]:
         """Return the list's fields other than its items."""

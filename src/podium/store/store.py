@@ -19,7 +19,7 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.admission_control import Admission
-from podium.store.admission.defaults import KUBERNETES_ADDRESS
+from podium.store.admission.defaults import KUBERNETES_ADDRESS, with_addresses, with_defaults
 from podium.store.admission.priorities import SYSTEM_CLASSES
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
@@ -183,14 +183,6 @@ class Store(WritableStore):
         if subresource == "status":
             return self._replace_status(stored, result.get("status", _UNSAID))
         return self._replace(stored, complete(result))
-
-    def scale(self, kind: str, key: str) -> Raw:
-        """Return the autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
-        return scale_of(self.get(kind, key))
-
-    def update_scale(self, kind: str, key: str, scale: Raw) -> Stored:
-        """Set a workload's replicas from the scale. Raises StoreError as `scaled` and `update` do."""
-        return self.update(scaled(self.get(kind, key), scale))
 
     def delete(
         self,
@@ -419,7 +411,6 @@ def initial_objects() -> list[Raw]:
             "value": SYSTEM_CLASSES[name],
             "globalDefault": False,
             "description": description,
-            "preemptionPolicy": "PreemptLowerPriority",
         }
         for name, description in _CLASSES.items()
     ]
@@ -431,18 +422,10 @@ def initial_objects() -> list[Raw]:
             "namespace": "default",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
-        "spec": {
-            "type": "ClusterIP",
-            "clusterIP": KUBERNETES_ADDRESS,
-            "clusterIPs": [KUBERNETES_ADDRESS],
-            "sessionAffinity": "None",
-            "ipFamilies": ["IPv4"],
-            "ipFamilyPolicy": "SingleStack",
-            "internalTrafficPolicy": "Cluster",
-            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
-        },
+        "spec": {"clusterIP": KUBERNETES_ADDRESS, "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
     }
-    return [*namespaces, *classes, service]
+    service = with_addresses(with_defaults("Service", service), None, ())
+    return [*namespaces, *(with_defaults("PriorityClass", raw) for raw in classes), service]
 
 
 def revisions_of(journal: Journal | None, resources: APIResources, seed: int, log_capacity: int) -> Revisions:

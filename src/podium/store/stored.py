@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -165,11 +164,6 @@ def encoded(raw: Raw) -> bytes:
     except UnicodeEncodeError:
         # A lone surrogate, which JSON can only represent as an escape.
         return json.dumps(raw, separators=(",", ":")).encode()
-
-
-def spliced(head: Mapping[str, object], field: str, items: Iterable[bytes]) -> bytes:
-    """Return the JSON of an object with the fields of `head` (at least one) and last a list of encoded items."""
-    return b'%b,"%b":[%b]}' % (_ENCODER.encode(head)[:-1], field.encode(), b",".join(items))
 
 
 def framed(type_: str, item: bytes) -> bytes:

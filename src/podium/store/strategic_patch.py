@@ -86,42 +86,9 @@ def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
         if key is None:
             return [_without_directives(item) for item in new]
         old = old if isinstance(old, list) else []
-        simple = _merged_simply(old, new, key, schema.of(field)) if key else None
-        if simple is not None:
-            return simple
         merged, given = _merged_list(old, new, key, schema.of(field))
         return in_order(merged, given, old, key)
     return new
-
-
-def _merged_simply(old: list[Any], new: list[Any], key: str, schema: MergeSchema) -> list[Any] | None:
-    """Return the merged, ordered list in one pass; None unless the common simple case applies.
-
-    The simple case has no directives, unique items, and the patch's items in the order of the old list.
-    """
-    try:
-        places = {item[key]: place for place, item in enumerate(old)}
-    except (KeyError, TypeError):
-        return None
-    if len(places) != len(old):
-        return None
-    result: list[Any] = []
-    begin = 0
-    for item in new:
-        identity = item.get(key) if isinstance(item, dict) and _PATCH not in item else None
-        if identity is None or isinstance(identity, dict | list):
-            return None
-        place = places.get(identity)
-        if place is None:
-            places[identity] = -1
-            result.append(_merged({}, item, schema))
-        elif place < begin:
-            return None
-        else:
-            result += old[begin:place]
-            result.append(_merged(old[place], item, schema))
-            begin = place + 1
-    return result + old[begin:]
 
 
 def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> list[Any] | None:

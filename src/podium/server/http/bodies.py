@@ -86,11 +86,7 @@ def _constant(text: str) -> float:
     raise ValueError(f"{text} is not a number that objects can hold")
 
 
-_READER: dict[str, Any] = {
-    "object_pairs_hook": _Entries,
-    "parse_float": _float,
-    "parse_constant": _constant,
-}
+_READER: dict[str, Any] = {"object_pairs_hook": _Entries, "parse_float": _float, "parse_constant": _constant}
 
 
 # Larger bodies are decoded in a thread, off the event loop.

@@ -281,11 +281,7 @@ class HealthEndpoints:
     def __init__(self, checks: Iterable[Check], is_stopping: Callable[[], bool]) -> None:
         stopping: Check = ("shutdown", lambda: "the server is stopping" if is_stopping() else "")
         further = list(checks)
-        self._checks = {
-            "healthz": [_WELL, *further],
-            "livez": [_WELL],
-            "readyz": [_WELL, *further, stopping],
-        }
+        self._checks = {"healthz": [_WELL, *further], "livez": [_WELL], "readyz": [_WELL, *further, stopping]}
 
     def reply(self, path: str, query: Sequence[tuple[str, str]]) -> Reply | None:
         """Return the response at a path; None for a path that is not a health endpoint."""

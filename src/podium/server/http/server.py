@@ -153,11 +153,7 @@ class LimitedConnection(RequestHandler):
             _LOG.error(*args, **more)
 
     def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> StreamResponse:
         """Return the response to malformed HTTP, or to a request that failed."""
         if request.writer.output_size > 0:

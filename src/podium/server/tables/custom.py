@@ -14,16 +14,7 @@ from typing import Any
 import msgspec
 
 from podium.api.meta import Raw
-from podium.server.tables.cells import (
-    AGE,
-    NAME,
-    Printer,
-    TableColumn,
-    human_duration,
-    shown,
-    text,
-    time_at,
-)
+from podium.server.tables.cells import AGE, NAME, Printer, TableColumn, human_duration, shown, text, time_at
 
 _TYPES = ("string", "integer", "number", "boolean", "date")
 

@@ -63,13 +63,7 @@ class Admission:
         self._rules_of: tuple[PriorityRule, ...] = ()
 
     def admit(
-        self,
-        resource: APIResource,
-        raw: Raw,
-        object_: Kubernetes,
-        shared: SharedSpec | None,
-        *,
-        was_there: bool,
+        self, resource: APIResource, raw: Raw, object_: Kubernetes, shared: SharedSpec | None, *, was_there: bool
     ) -> tuple[Raw, Kubernetes]:
         """Return both forms of an object to be created, with defaults filled in.
 
@@ -137,10 +131,7 @@ class Admission:
         if shared is not None:
             # The same values for all such pods, which `filled_in` recognizes.
             raw = {**raw, "spec": shared.raw}
-        admitted = admit_pod(
-            *(raw, pod.key, self.priority_classes(), ranges, runtimes, rules),
-            release=self._release,
-        )
+        admitted = admit_pod(*(raw, pod.key, self.priority_classes(), ranges, runtimes, rules), release=self._release)
         is_by_itself = admitted["metadata"] is raw["metadata"] and not self._revisions.of("LimitRange")
         if shared is not None and is_by_itself and not rules and not pod.metadata.uid and not shared.has_label_keys():
             known_spec = shared_spec(admitted["spec"])

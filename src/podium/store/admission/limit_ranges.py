@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -18,10 +18,7 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 """The pod annotation that lists the defaults that were filled in."""
 
 _SORTS = (("containers", "container"), ("initContainers", "init container"))
-_MINIMUM, _MAXIMUM, _RATIO = "minimum {} usage", "maximum {} usage", "{} max limit to request ratio"
 _Milli = Mapping[str, int]
-# The message for a violated bound of a resource, or None.
-_Rule = Callable[[str, int], str | None]
 
 
 def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
@@ -32,7 +29,11 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
     said: list[str] = []
     spec = raw["spec"]
     for limit_range in ranges:
-        limits, requests = _defaults(limit_range)
+        limits: ResourceList = {}
+        requests: ResourceList = {}
+        for item in limit_range.spec.limits:
+            limits |= item.default_limits
+            requests |= item.default_requests
         for field, sort in _SORTS:
             if (limits or requests) and spec.get(field):
                 filled = [_filled(one, limits, requests, sort, said) for one in spec[field]]
@@ -64,18 +65,8 @@ def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, 
     asked = _milli(requests)
     for item in (item for one in ranges for item in one.spec.limits):
         if item.type == "PersistentVolumeClaim":
-            problems += _each(item, _MINIMUM, item.min, lambda name, least: _below(name, least, asked, {}))
-            problems += _each(item, _MAXIMUM, item.max, lambda name, most: _above(name, most, {}, asked, "request"))
+            problems += _problems(replace(item, max_limit_request_ratio={}), asked, asked, "request")
     _refuse(resource, key, problems)
-
-
-def _defaults(limit_range: LimitRange) -> tuple[ResourceList, ResourceList]:
-    limits: ResourceList = {}
-    requests: ResourceList = {}
-    for item in limit_range.spec.limits:
-        limits |= item.default_limits
-        requests |= item.default_requests
-    return limits, requests
 
 
 def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: str, said: list[str]) -> Raw:
@@ -93,22 +84,20 @@ def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: 
     return {**container, "resources": {**resources, **{name: part for name, part in filled.items() if part}}}
 
 
-def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli) -> Iterator[str]:
-    ratios = item.max_limit_request_ratio
-    yield from _each(item, _MINIMUM, item.min, lambda name, least: _below(name, least, requests, limits))
-    yield from _each(item, _MAXIMUM, item.max, lambda name, most: _above(name, most, requests, limits, "limit"))
-    yield from _each(item, _RATIO, ratios, lambda name, most: _ratio(name, most, requests, limits))
+def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli, part: str = "limit") -> Iterator[str]:
+    """Yield a message for each violated bound, worded as by the admission plugin; `part` is what has a maximum."""
+    for words, bounds, rule in (
+        ("minimum {} usage", item.min, _below),
+        ("maximum {} usage", item.max, _above),
+        ("{} max limit to request ratio", item.max_limit_request_ratio, _ratio),
+    ):
+        for name, bound in sorted(bounds.items()):
+            problem = rule(name, milli_value(bound), requests, limits, part)
+            if problem is not None:
+                yield f"{words.format(name)} per {item.type} is {bound}{problem}"
 
 
-def _each(item: LimitRangeItem, words: str, bounds: ResourceList, rule: _Rule) -> Iterator[str]:
-    """Yield the rule's message for each violated bound, worded as by the admission plugin."""
-    for name, bound in sorted(bounds.items()):
-        problem = rule(name, milli_value(bound))
-        if problem is not None:
-            yield f"{words.format(name)} per {item.type} is {bound}{problem}"
-
-
-def _below(name: str, least: int, requests: _Milli, limits: _Milli) -> str | None:
+def _below(name: str, least: int, requests: _Milli, limits: _Milli, _part: str) -> str | None:
     if name not in requests:
         return ".  No request is specified"
     if requests[name] < least:
@@ -128,7 +117,7 @@ def _above(name: str, most: int, requests: _Milli, limits: _Milli, part: str) ->
     return None
 
 
-def _ratio(name: str, most: int, requests: _Milli, limits: _Milli) -> str | None:
+def _ratio(name: str, most: int, requests: _Milli, limits: _Milli, _part: str) -> str | None:
     if not requests.get(name):
         return ", but no request is specified or request is 0"
     if not limits.get(name):
@@ -166,7 +155,5 @@ def _written(name: str, milli: int) -> str:
 
 
 def _refuse(resource: APIResource, key: str, problems: list[str]) -> None:
-    if len(problems) == 1:
-        raise forbidden(resource, key, problems[0])
     if problems:
-        raise forbidden(resource, key, f"[{', '.join(problems)}]")
+        raise forbidden(resource, key, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")

@@ -5,7 +5,7 @@ For a pod that was in a cluster before (it has a uid), the values from there are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -104,7 +104,7 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
     name = spec.get("priorityClassName", "")
     if not name and "priority" in spec:
         return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
-    filled = _of_class(name, classes) if name else _of_default(classes.values())
+    filled = _of_class(name, classes) if name else _of_default(classes)
     if filled is None:
         raise unknown_class(POD, key, name, classes)
     for field in ("priority", "preemptionPolicy"):
@@ -134,24 +134,18 @@ def _differs(key: str, field: str, given: object, name: str, right: object) -> S
 
 
 def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
-    found = classes.get(name)
-    if found is not None:
-        return {"priority": found.value, "preemptionPolicy": found.preemption_policy}
-    if name in SYSTEM_CLASSES:
+    if name in SYSTEM_CLASSES and name not in classes:
         return {"priority": SYSTEM_CLASSES[name], "preemptionPolicy": _PREEMPT}
-    return None
+    found = classes.get(name)
+    return None if found is None else {"priority": found.value, "preemptionPolicy": found.preemption_policy}
 
 
-def _of_default(classes: Iterable[PriorityClass]) -> Raw:
+def _of_default(classes: Mapping[str, PriorityClass]) -> Raw:
     """Return the fields of the default class; priority 0 if there is none."""
-    found = default_class(classes)
+    found = default_class(classes.values())
     if found is None:
         return {"priority": 0, "preemptionPolicy": _PREEMPT}
-    return {
-        "priorityClassName": found.metadata.name,
-        "priority": found.value,
-        "preemptionPolicy": found.preemption_policy,
-    }
+    return {"priorityClassName": found.metadata.name, **(_of_class(found.metadata.name, classes) or {})}
 
 
 TOLERATION_SECONDS = 300
@@ -171,8 +165,7 @@ DEFAULT_TOLERATIONS: tuple[Raw, ...] = tuple(
 def with_default_tolerations(spec: Raw) -> Raw:
     """Return the spec of a new pod with a toleration for both taints; `spec` itself if it has them already."""
     return _with_tolerations(
-        spec,
-        [one for one in DEFAULT_TOLERATIONS if not any(_matches(given, one) for given in _tolerations(spec))],
+        spec, [one for one in DEFAULT_TOLERATIONS if not any(_matches(given, one) for given in _tolerations(spec))]
     )
 
 
@@ -213,29 +206,27 @@ def merge_label_keys(spec: Raw, labels: Mapping[str, str], *, of_constraints: bo
 
     Those of spread constraints count only if they are merged ``of_constraints``.
     """
-    constraints = spec.get("topologySpreadConstraints") if of_constraints else None
-    if constraints:
-        spec = _replaced(spec, "topologySpreadConstraints", [_merged(constraint, labels) for constraint in constraints])
-    affinity = spec.get("affinity")
-    if affinity:
-        for name in ("podAffinity", "podAntiAffinity"):
-            if name in affinity:
-                affinity = _replaced(affinity, name, _merged_affinity(affinity[name], labels))
-        spec = _replaced(spec, "affinity", affinity)
-    return spec
+    found = dict(spec)
+    if of_constraints and spec.get("topologySpreadConstraints"):
+        found["topologySpreadConstraints"] = [_merged(one, labels) for one in spec["topologySpreadConstraints"]]
+    if spec.get("affinity"):
+        found["affinity"] = {
+            name: given if name == "nodeAffinity" else _merged_affinity(given, labels)
+            for name, given in spec["affinity"].items()
+        }
+    return spec if found == spec else found
 
 
 def _merged_affinity(affinity: Raw, labels: Mapping[str, str]) -> Raw:
-    affinity = _each(affinity, _REQUIRED, lambda term: _merged(term, labels))
-    return _each(
-        affinity,
-        _PREFERRED,
-        lambda weighted: _replaced(weighted, "podAffinityTerm", _merged(weighted["podAffinityTerm"], labels)),
-    )
-
-
-def _each(affinity: Raw, field: str, change: Callable[[Raw], Raw]) -> Raw:
-    return _replaced(affinity, field, [change(one) for one in affinity[field]]) if field in affinity else affinity
+    found = dict(affinity)
+    if _REQUIRED in affinity:
+        found[_REQUIRED] = [_merged(term, labels) for term in affinity[_REQUIRED]]
+    if _PREFERRED in affinity:
+        found[_PREFERRED] = [
+            {**weighted, "podAffinityTerm": _merged(weighted["podAffinityTerm"], labels)}
+            for weighted in affinity[_PREFERRED]
+        ]
+    return found
 
 
 def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
@@ -251,10 +242,6 @@ def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
         return term
     expressions = [*selector.get("matchExpressions", ()), *added]
     return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
-
-
-def _replaced(raw: Raw, field: str, value: object) -> Raw:
-    return raw if raw[field] == value else {**raw, field: value}
 
 
 def with_runtime(resource: APIResource, key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> Raw:

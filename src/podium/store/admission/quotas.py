@@ -27,7 +27,7 @@ from podium.api.resize import effective_spec
 from podium.api.resource_requests import pod_requests
 from podium.api.selectors import Requirement
 from podium.store.admission.limit_ranges import with_limits_as_requests
-from podium.store.errors import StoreError, forbidden
+from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored, reread
 
@@ -250,15 +250,11 @@ def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Sto
     hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
     exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
     if exceeded:
-        raise _exceeded(quota, after, exceeded, (change, used, hard))
-
-
-def _exceeded(quota: ResourceQuota, after: Stored, names: list[str], amounts: tuple[Amounts, ...]) -> StoreError:
-    requested, used, limited = (
-        ",".join(f"{name}={written_amount(name, amount[name])}" for name in names) for amount in amounts
-    )
-    problem = f"exceeded quota: {quota.metadata.name}, requested: {requested}, used: {used}, limited: {limited}"
-    return forbidden(after.resource, after.key, problem)
+        told = ", ".join(
+            f"{what}: {','.join(f'{name}={written_amount(name, amounts[name])}' for name in exceeded)}"
+            for what, amounts in (("requested", change), ("used", used), ("limited", hard))
+        )
+        raise forbidden(after.resource, after.key, f"exceeded quota: {quota.metadata.name}, {told}")
 
 
 def _written(amounts: Mapping[str, int]) -> dict[str, str]:

@@ -118,11 +118,7 @@ def _not_negative(grace_seconds: int) -> int:
 def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
     # A period beyond the maximum time is cut to the second after that time.
     grace = min(grace, (MAX_TIME_NS - since) // _SECOND + 1)
-    return {
-        **metadata,
-        "deletionTimestamp": format_time(since + grace * _SECOND),
-        "deletionGracePeriodSeconds": grace,
-    }
+    return {**metadata, "deletionTimestamp": format_time(since + grace * _SECOND), "deletionGracePeriodSeconds": grace}
 
 
 NAMESPACE_FINALIZER = "kubernetes"

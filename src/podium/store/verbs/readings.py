@@ -10,7 +10,7 @@ import msgspec
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of, object_at
-from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec, PodStatus
+from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
@@ -33,12 +33,7 @@ def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
 
 
 def decoded(
-    resource: APIResource,
-    raw: Raw,
-    shared: SharedSpec | None,
-    previous: Raw | None = None,
-    *,
-    is_new: bool = False,
+    resource: APIResource, raw: Raw, shared: SharedSpec | None, previous: Raw | None = None, *, is_new: bool = False
 ) -> Kubernetes:
     """Return the validated reading of an object; a pod with a `shared` specification uses it.
 
@@ -101,40 +96,30 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
     Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have, and for a phase change of
     a pod that has ended.
     """
-    object_ = previous.object
-    if isinstance(object_, Pod):
-        return _pod_with_status(previous, object_, updated)
+    before = after = previous.object
     if previous.resource.is_custom:
-        return object_
-    _check_shape(previous, updated["status"])
-    type_ = status_type(type(object_))
-    if type_ is not None:
-        try:
-            object_ = msgspec.structs.replace(object_, status=msgspec.convert(updated["status"], type_))
-        except msgspec.ValidationError:
-            object_ = rereading(previous.resource, object_, previous.raw, updated)
-    if previous.resource.type is not Kubernetes:
-        try:
-            validate(object_, updated)
-        except InputError as error:
-            raise unreadable(previous.resource, previous.key, error) from None
-    return object_
-
-
-def _pod_with_status(previous: Stored, pod: Pod, updated: Raw) -> Pod:
+        return before
+    type_ = status_type(type(before))
+    if not isinstance(before, Pod):
+        _check_shape(previous, updated["status"])
     try:
-        status = msgspec.convert(updated["status"], PodStatus)
+        if type_ is not None:
+            after = msgspec.structs.replace(before, status=msgspec.convert(updated["status"], type_))
     except msgspec.ValidationError:
         _check_shape(previous, updated["status"])
-        status = rereading(previous.resource, pod, previous.raw, updated).status
+        after = rereading(previous.resource, before, previous.raw, updated)
     try:
-        _check_status(updated)
+        if isinstance(after, Pod):
+            _check_status(updated)
+        elif previous.resource.type is not Kubernetes:
+            validate(after, updated)
     except InputError as error:
         raise unreadable(previous.resource, previous.key, error) from None
-    before = pod.status.phase
-    if before in TERMINAL_PHASES and status.phase != before:
-        raise invalid(previous.resource, previous.key, f"it has ended; its phase stays {before}", "status.phase")
-    return msgspec.structs.replace(pod, status=status)
+    if isinstance(before, Pod) and isinstance(after, Pod):
+        phase = before.status.phase
+        if phase in TERMINAL_PHASES and after.status.phase != phase:
+            raise invalid(previous.resource, previous.key, f"it has ended; its phase stays {phase}", "status.phase")
+    return after
 
 
 def _check_status(pod: Raw) -> None:
