@@ -263,6 +263,11 @@ _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
 }
 
 
+def is_repeatable(action: Action) -> bool:
+    """Return whether an action may be repeated without reading the object: it reads itself, or is idempotent."""
+    return isinstance(action, PatchObject) or type(action) in _CONVERSATIONS
+
+
 def conversation_of(action: Action, component: str, now: int, *, knows_ours: bool = True) -> Conversation:
     """Return the conversation of an action. `component` is the reporting component of an Event.
 

@@ -215,9 +215,7 @@ def _annotations(wishes: Wishes) -> dict[str, str]:
 
 def read_eviction(body: Any, key: str) -> EvictionOptions:
     """Return the options of an Eviction. Raises StoreError 400 for one that is malformed or names another pod."""
-    raw = _object(body, "Eviction")
-    metadata = _object(raw.get("metadata") or {}, "metadata")
-    check_name(metadata, key)
+    raw, metadata = _about(body, "Eviction", key)
     annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
     return EvictionOptions(
         delete=read_delete_options(raw.get("deleteOptions")),
@@ -273,9 +271,7 @@ def binding_body(key: str, binding: Binding) -> Raw:
 
 def read_binding(body: Any, key: str) -> Binding:
     """Return the content of a Binding. Raises StoreError 400 for one that is malformed or names another pod."""
-    raw = _object(body, "Binding")
-    metadata = _object(raw.get("metadata") or {}, "metadata")
-    check_name(metadata, key)
+    raw, metadata = _about(body, "Binding", key)
     target = _object(raw.get("target") or {}, "target")
     return Binding(
         uid=_text(metadata.get("uid"), "metadata.uid"),
@@ -283,6 +279,14 @@ def read_binding(body: Any, key: str) -> Binding:
         target_kind=_text(target.get("kind"), "target.kind"),
         node_name=_text(target.get("name"), "target.name"),
     )
+
+
+def _about(body: Any, what: str, key: str) -> tuple[Raw, Raw]:
+    """Return an object about another one, and its metadata. Raises StoreError 400 if it names a different object."""
+    raw = _object(body, what)
+    metadata = _object(raw.get("metadata") or {}, "metadata")
+    check_name(metadata, key)
+    return raw, metadata
 
 
 def check_name(metadata: Raw, key: str) -> None:

@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at
@@ -139,7 +140,7 @@ class LeaderElection:
     def reading(self) -> Request:
         return Request(verb="get", kind=_KIND, key=self.settings.key)
 
-    def _send(self, verb: str, record: Raw, now: int) -> Send:
+    def _send(self, verb: Literal["get", "create", "update"], record: Raw, now: int) -> Send:
         self._sent = verb, record, now
         settings = self.settings
         if verb == "get":
@@ -149,10 +150,9 @@ class LeaderElection:
             "kind": _KIND,
             "metadata": {"namespace": settings.namespace, "name": settings.name},
         }
-        body = {**base, "spec": record}
-        if verb == "create":
-            return Send(Request(verb="create", kind=_KIND, namespace=settings.namespace, body=body))
-        return Send(Request(verb="update", kind=_KIND, key=settings.key, body=body))
+        key = "" if verb == "create" else settings.key
+        namespace = settings.namespace if verb == "create" else ""
+        return Send(Request(verb=verb, kind=_KIND, key=key, namespace=namespace, body={**base, "spec": record}))
 
     def _record(self, now: int) -> Raw:
         held = self._spec.get("holderIdentity", "") == self.settings.identity

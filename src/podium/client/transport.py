@@ -17,26 +17,11 @@ from typing import Any, Protocol
 
 from podium.api.meta import Raw
 from podium.api.nested import value_at
-from podium.apirequests.actions import conversation_of
+from podium.apirequests.actions import conversation_of, is_repeatable
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of
 from podium.client.session import NoAnswerError, Session
-from podium.controllers.actions import (
-    Action,
-    Bind,
-    BindClaim,
-    CreateObject,
-    DeleteObject,
-    Evict,
-    Nominate,
-    PatchObject,
-    Record,
-    ReleaseClaim,
-    ReplaceStatus,
-    ReportStatus,
-    ReportUnschedulable,
-    ReserveClaim,
-)
+from podium.controllers.actions import Action, Bind, CreateObject, DeleteObject, Evict, Record, ReplaceStatus
 from podium.controllers.observations import Answer, Answered, Problem
 from podium.runtime.component import RequestedAction
 from podium.store.api_resources import POD
@@ -196,7 +181,7 @@ class HTTPTransport:
             found = await self._look(action)
             if found:
                 return Answered(action)
-            if found is None and not isinstance(action, _BEGIN_ANEW):
+            if found is None and not is_repeatable(action):
                 return answered
             # If the first request was still in flight, the retry is refused; another read shows why.
             again = await self._ask_for(asked)
@@ -374,10 +359,6 @@ class RequestRate:
             return 0
         self._full_ns = max(self._full_ns, now) + self._interval_ns
         return max(0, self._full_ns - self._most_ns - now)
-
-
-# These read before they write, or are idempotent: they may be repeated without reading the object.
-_BEGIN_ANEW = (BindClaim, Nominate, PatchObject, ReleaseClaim, ReportStatus, ReportUnschedulable, ReserveClaim)
 
 
 def was_done(action: Bind | Evict | DeleteObject, raw: Raw | None) -> bool:

@@ -57,13 +57,18 @@ def _cell(found: list[Any], type_: str, now: int) -> Any:
 
 
 _LONGEST = 1_000
-_NAME = re.compile(r"\.((?:[^.\[\]\\]|\\.)+)")
-_QUOTED = re.compile(r"""\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]""")
-_INDEX = re.compile(r"\[(-?[0-9]{1,9})\]")
-_SLICE = re.compile(r"\[(-?[0-9]{0,9}):(-?[0-9]{0,9})\]")
-_ALL = re.compile(r"\[\*\]|\.\*")
-_FILTER = re.compile(
-    r"""\[\?\(\s*@((?:[^'"=!<>\s\]]|\[[0-9]+\])*)\s*(==|!=|<=|>=|<|>)\s*("[^"]*"|'[^']*'|-?[0-9.]{1,20}|true|false)\s*\)\]"""
+_STEP = re.compile(
+    r"""
+    (?P<every> \[\*\] | \.\* )
+    | \. (?P<name> (?: [^.\[\]\\] | \\. )+ )
+    | \[ ' (?P<single> (?: [^'\\] | \\. )* ) ' \]
+    | \[ " (?P<double> (?: [^"\\] | \\. )* ) " \]
+    | \[ (?P<index> -?[0-9]{1,9} ) \]
+    | \[ (?P<begin> (?: -?[0-9]{1,9} )? ) : (?P<end> (?: -?[0-9]{1,9} )? ) \]
+    | \[\?\( \s* @ (?P<left> (?: [^'"=!<>\s\]] | \[[0-9]+\] )* ) \s* (?P<compare> == | != | <= | >= | < | > ) \s*
+      (?P<right> "[^"]*" | '[^']*' | -?[0-9.]{1,20} | true | false ) \s* \)\]
+    """,
+    re.VERBOSE,
 )
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -90,66 +95,50 @@ def found_at(raw: Any, path: str) -> list[Any]:
 def _steps(path: str) -> tuple[Step, ...] | None:
     """Return the steps of a path; None for an invalid path."""
     path = path.removeprefix("{").removesuffix("}").removeprefix("$") if len(path) <= _LONGEST else "?"
-    if path == ".":
-        return ()
-    steps = []
-    position = 0
+    steps: list[Step] = []
+    position = 0 if path != "." else 1
     while position < len(path):
-        read = _step(path, position)
-        if read is None:
+        match = _STEP.match(path, position)
+        step = None if match is None else _step(match)
+        if match is None or step is None:
             return None
-        step, position = read
         steps.append(step)
+        position = match.end()
     return tuple(steps)
 
 
-def _step(path: str, position: int) -> tuple[Step, int] | None:
-    """Return the step at a position, and the position after it; None if it is invalid."""
-    for pattern, make in _READERS:
-        match = pattern.match(path, position)
-        step = make(match) if match is not None else None
-        if match is not None and step is not None:
-            return step, match.end()
-    return None
-
-
-def _named(match: re.Match[str]) -> Step:
-    name = re.sub(r"\\(.)", r"\1", next(group for group in match.groups() if group is not None))
+def _step(match: re.Match[str]) -> Step | None:
+    """Return the step of a part of a path; None if it is invalid."""
+    part = match.groupdict()
+    if part["every"]:
+        return lambda value: list(value.values()) if isinstance(value, dict) else _listed(value)
+    if part["index"]:
+        index = int(part["index"])
+        return lambda value: [value[index]] if -len(_listed(value)) <= index < len(_listed(value)) else []
+    if part["begin"] is not None:
+        begin, end = (int(part[name]) if part[name] else None for name in ("begin", "end"))
+        return lambda value: _listed(value)[begin:end]
+    if part["compare"]:
+        return _filter(part["left"] or ".", _OPERATORS[part["compare"]], _literal(part["right"]))
+    name = re.sub(r"\\(.)", r"\1", part["name"] or part["single"] or part["double"] or "")
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
 
 
-def _indexed(match: re.Match[str]) -> Step:
-    index = int(match[1])
-    return lambda value: [value[index]] if isinstance(value, list) and -len(value) <= index < len(value) else []
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-def _sliced(match: re.Match[str]) -> Step | None:
-    if "-" in (match[1], match[2]):
-        return None
-    begin, end = (int(text) if text else None for text in match.groups())
-    return lambda value: value[begin:end] if isinstance(value, list) else []
-
-
-def _every(_match: re.Match[str]) -> Step:
-    return lambda value: list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-
-
-def _filtered(match: re.Match[str]) -> Step | None:
-    left, compare, right = match[1] or ".", _OPERATORS[match[2]], _literal(match[3])
+def _filter(left: str, compare: Callable[[Any, Any], bool], right: Any) -> Step | None:
     if right is None or _steps(left) is None:
         return None
 
-    def is_kept(entry: Any) -> bool:
-        return any(_is_so(found, compare, right) for found in found_at(entry, left))
+    def holds(found: Any) -> bool:
+        try:
+            return compare(found, right)
+        except TypeError:
+            return False
 
-    return lambda value: list(filter(is_kept, value)) if isinstance(value, list) else []
-
-
-def _is_so(found: Any, compare: Callable[[Any, Any], bool], right: Any) -> bool:
-    try:
-        return compare(found, right)
-    except TypeError:
-        return False
+    return lambda value: [entry for entry in _listed(value) if any(map(holds, found_at(entry, left)))]
 
 
 def _literal(written: str) -> Any:
@@ -161,13 +150,3 @@ def _literal(written: str) -> Any:
         return float(written)
     except ValueError:
         return None
-
-
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Step | None]], ...] = (
-    (_ALL, _every),
-    (_NAME, _named),
-    (_QUOTED, _named),
-    (_INDEX, _indexed),
-    (_SLICE, _sliced),
-    (_FILTER, _filtered),
-)

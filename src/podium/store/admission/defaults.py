@@ -165,20 +165,14 @@ def _plan_of(name: str) -> tuple[list[tuple[str, Any, tuple[Any, ...]]], list[tu
 
 @cache
 def _is_concerned(type_: Type) -> bool:
-    """Return whether a value of the type may contain unset defaults."""
-    return any(name in _FOLLOWING or defaults_of(name) for name in _named_within(type_, frozenset()))
-
-
-def _named_within(type_: Type, seen: frozenset[str]) -> frozenset[str]:
-    """Return the names of all types within a type, including the type itself and those already `seen`."""
+    """Return whether a value of the type may contain unset defaults; no type contains itself."""
     match type_:
         case ListOf(item) | MapOf(item):
-            return _named_within(item, seen)
-        case Object(name) if name not in seen:
-            seen |= {name}
-            for field in fields_of(name).values():
-                seen = _named_within(field.type, seen)
-    return seen
+            return _is_concerned(item)
+        case Object(name):
+            has_own = name in _FOLLOWING or bool(defaults_of(name))
+            return has_own or any(_is_concerned(field.type) for field in fields_of(name).values())
+    return False
 
 
 def _image_policy(image: Any) -> str:
