@@ -6,7 +6,20 @@ import msgspec
 import pytest
 
 from podium.api.kinds import SERVED_KINDS, Kind
-from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of, type_in
+from podium.api.schemas.schema import (
+    Field,
+    Leaf,
+    ListOf,
+    MapOf,
+    Object,
+    Type,
+    defaults_of,
+    fields_of,
+    immutable_paths,
+    is_type,
+    schema_of,
+    type_in,
+)
 
 OWN_GROUP = "podium.dev"
 KUBERNETES = [kind for kind in SERVED_KINDS.values() if kind.group != OWN_GROUP]
@@ -91,3 +104,25 @@ def missing(read: Any, schema: Type, path: str) -> Iterator[str]:
                 else:
                     inner = known[field.encode_name].type
                     yield from missing(types[field.name], inner, f"{path}.{field.encode_name}")
+
+
+def test_fields_that_no_update_changes_are_those_of_the_kind_and_of_its_spec() -> None:
+    assert immutable_paths("batch", "Job") == (("spec", "selector"), ("spec", "completionMode"))
+    assert ("parameters",) in immutable_paths("storage.k8s.io", "StorageClass")
+    # A CronJob makes Jobs of a template, which may change.
+    assert immutable_paths("batch", "CronJob") == ()
+    assert immutable_paths("example.com", "Widget") == ()
+
+
+def test_what_the_server_fills_in_stands_in_the_schema() -> None:
+    assert defaults_of("PodSpec") == {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+    }
+    assert defaults_of("RollingUpdateDeployment") == {"maxUnavailable": "25%", "maxSurge": "25%"}
+    assert defaults_of("CronJobSpec")["suspend"] is False
+    assert defaults_of("HostPathVolumeSource") == {"type": ""}
+    assert is_type("PodSpec")

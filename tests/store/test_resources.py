@@ -2,6 +2,7 @@
 
 import pytest
 
+from podium.api.structural.structural import read_structural
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
@@ -62,7 +63,8 @@ def test_an_object_of_a_custom_kind_gets_the_defaults_of_its_schema() -> None:
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
     size = {"type": "integer", "default": 3}
     spec = {"type": "object", "properties": {"size": size, "color": {"type": "string"}}}
-    resources.add(widget, {"type": "object", "properties": {"spec": spec}})
+    schema = read_structural({"type": "object", "properties": {"spec": spec}})
+    resources.define(widget, {"example.com/v1": schema})
     store = Store(resources=resources)
     raw = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"color": "red"}}
 

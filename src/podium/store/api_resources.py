@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
-from podium.api.schemas.schema_registry import SchemaRegistry
 from podium.api.structural.structural import Structural
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
@@ -71,7 +70,6 @@ class APIResources:
     """
 
     def __init__(self, custom: Iterable[APIResource] = ()) -> None:
-        self.schemas = SchemaRegistry()
         self.version = 0
         # The schemas of custom kinds by name and `apiVersion`.
         self._structurals: dict[str, Mapping[str, Structural]] = {}
@@ -80,38 +78,28 @@ class APIResources:
         for resource in custom:
             self.add(resource)
 
-    def add(self, resource: APIResource, schema: Raw | None = None) -> None:
-        """Serve another kind, with the structural schema of its objects if it has one.
-
-        Raises ValueError for a kind that is served already.
-        """
+    def add(self, resource: APIResource) -> None:
+        """Serve another kind, whose objects have no schema. Raises ValueError for a kind that is served already."""
         if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
-        self._set(resource, schema, {})
+        self._set(resource, {})
 
-    def define(self, resource: APIResource, schema: Raw, structurals: Mapping[str, Structural]) -> None:
+    def define(self, resource: APIResource, structurals: Mapping[str, Structural]) -> None:
         """Serve a custom kind as its definition says, replacing how it was served before.
 
-        `schema` is that of the storage version; `structurals` are those of all versions by `apiVersion`. Raises
-        ValueError for a built-in kind.
+        `structurals` are the schemas of its versions by `apiVersion`. Raises ValueError for a built-in kind.
         """
         if resource.name in self._by_name and not self._is_custom(resource.name):
             raise ValueError(f"{resource.name} is a kind of Kubernetes'")
-        self._set(resource, schema, structurals)
+        self._set(resource, structurals)
 
     def remove(self, name: str) -> None:
         """Stop serving a custom kind. Raises ValueError for a kind that is not served."""
         if not self._is_custom(name):
             raise ValueError(f"there is no custom kind {name}")
-        resource = self._by_name.pop(name)
+        del self._by_name[name]
         self._structurals.pop(name, None)
-        self.schemas.remove(resource.group, resource.kind)
         self._index()
-
-    def defaulted(self, resource: APIResource, raw: Raw) -> Raw:
-        """Return an object of a custom kind with the defaults of its schema; admission defaults other kinds."""
-        type_ = self.schemas.of(resource.group, resource.kind) if resource.is_custom else None
-        return raw if type_ is None else self.schemas.defaulted(raw, type_)
 
     def structural(self, resource: APIResource, api_version: str = "") -> Structural | None:
         """Return the schema of a custom kind in a version, or None; "" is the storage version."""
@@ -146,13 +134,9 @@ class APIResources:
         """Return the kind with that plural in the API paths of that version, or None."""
         return self._by_path.get((api_version, plural))
 
-    def _set(self, resource: APIResource, schema: Raw | None, structurals: Mapping[str, Structural]) -> None:
+    def _set(self, resource: APIResource, structurals: Mapping[str, Structural]) -> None:
         self._by_name[resource.name] = resource
         self._structurals[resource.name] = structurals
-        if schema is not None:
-            self.schemas.add(resource.group, resource.kind, schema)
-        elif resource.is_custom:
-            self.schemas.remove(resource.group, resource.kind)
         self._index()
 
     def _index(self) -> None:

@@ -101,7 +101,7 @@ class CustomKinds:
         """Return an object of a custom kind with the defaults of its schema and without unknown fields."""
         structural = self._resources.structural(resource)
         if structural is None:
-            return self._resources.defaulted(resource, raw)
+            return raw
         try:
             return shaped(raw, structural)[0]
         except RecursionError:
@@ -149,8 +149,8 @@ def _serve(resources: APIResources, raw: Raw) -> str:
     """Serve the kind of a definition; return its name, "" if it defines none, or a built-in one."""
     if _served_spec(raw) is None:
         return ""
-    resource, schema, structurals = defined(raw)
-    resources.define(resource, schema, structurals)
+    resource, structurals = defined(raw)
+    resources.define(resource, structurals)
     return resource.name
 
 
@@ -241,8 +241,8 @@ def clash_of(raw: Raw, others: list[Raw]) -> tuple[str, str] | None:
     return ("ListKindConflict", names["listKind"]) if names.get("listKind") in kinds else found
 
 
-def defined(raw: Raw) -> tuple[APIResource, Raw, Mapping[str, Structural]]:
-    """Return the kind of a valid definition, its schema, and the schemas of its versions by `apiVersion`."""
+def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
+    """Return the kind of a valid definition, and the schemas of its versions by `apiVersion`."""
     spec, names = raw["spec"], raw["spec"]["names"]
     group = spec["group"]
     versions = spec["versions"]
@@ -285,7 +285,7 @@ def defined(raw: Raw) -> tuple[APIResource, Raw, Mapping[str, Structural]]:
     structurals = {
         f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"]) for version in versions
     }
-    return resource, storage["schema"]["openAPIV3Schema"], structurals
+    return resource, structurals
 
 
 def unenforced_rules(raw: Raw) -> list[str]:

@@ -22,7 +22,7 @@ are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantit
     ##names   the same for server-side apply, if it differs; `-` for an atomic list
 
 A name that an earlier version already has is prefixed with its version: `autoscaling/v1.HorizontalPodAutoscaler`.
-Custom kinds are added with the schemas of their definitions (`podium.api.schemas.schema_registry`).
+Custom kinds have the structural schemas of their definitions (`podium.api.structural`).
 """
 
 from __future__ import annotations
