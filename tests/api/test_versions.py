@@ -123,6 +123,17 @@ def test_the_version_is_the_one_asked_for_else_the_scenarios_the_snapshots_the_k
     assert found(node("")) == found() == (str(DEFAULT_RELEASE), [])
 
 
+@pytest.mark.parametrize("kubelet", ["v1.33.2", str(DEFAULT_RELEASE)])
+def test_a_version_by_kubelets_is_a_guess_even_if_it_is_the_usual_one(kubelet: str) -> None:
+    assert found(node(kubelet)) == (
+        kubelet,
+        [
+            f"decided as kube-scheduler {kubelet}, the version of the newest kubelet: a guess, since a scheduler may be "
+            "up to three minor versions ahead"
+        ],
+    )
+
+
 @pytest.mark.parametrize(("kubelet", "version"), [("v1.28.3", "v1.31.14"), ("v1.40.0", "v1.37.0")])
 def test_a_cluster_of_an_unknown_version_is_decided_as_the_nearest_and_says_so(kubelet: str, version: str) -> None:
     decided, caveats = found(node(kubelet))
@@ -157,3 +168,22 @@ def test_the_defaults_of_every_version_satisfy_its_own_dependencies(minor: int) 
 def test_behaviors_are_in_the_order_of_their_versions() -> None:
     versions = [behavior.change.version for behavior in Behavior]
     assert versions == sorted(versions)
+
+
+@pytest.mark.parametrize(
+    ("choice", "source", "expected"),
+    [
+        (CLUSTER_RELEASE, "snapshot", []),
+        (CLUSTER_RELEASE, "manifest.yaml", ["Pod .spec.resources of 1"]),
+        (read_choice("1.33"), "snapshot", ["Pod .spec.resources of 1"]),
+        (read_choice("1.34"), "manifest.yaml", []),
+    ],
+)
+def test_fields_that_the_version_drops_are_a_caveat_except_in_its_own_snapshot(
+    choice: ReleaseChoice, source: str, expected: list[str]
+) -> None:
+    spec: Raw = {"containers": [{"name": "a", "image": "a"}], "resources": {"requests": {"cpu": "1"}}}
+    pod: Raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    documents = [Document("snapshot", 1, snapshot("v1.33.2"), None), Document(source, 2, pod, decode(pod))]
+    release, _ = choice.for_documents(documents)
+    assert [name for caveat in choice.dropped(documents, release) for name in caveat.names] == expected

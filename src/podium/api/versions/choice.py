@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from podium.api.basis import Caveat, caveat_of
 from podium.api.input.documents import Document, snapshots_of
 from podium.api.node import Node
-from podium.api.versions.fields import dropped_from, gates_of_fields, is_served
+from podium.api.versions.fields import dropped_from, dropped_paths, gates_of_fields, is_served
 from podium.api.versions.gates import MINORS, Gate
 from podium.api.versions.release import (
     DEFAULT_RELEASE,
@@ -70,17 +70,18 @@ class ReleaseChoice:
     def dropped(self, documents: Sequence[Document], release: Release) -> Iterator[Caveat]:
         """Yield a caveat for fields and kinds of the objects that the version does not keep.
 
-        A cluster's own version has kept none of them, so that only another one needs a look.
+        The objects of a snapshot are as the cluster's own version has kept them.
         """
-        if not self.version:
-            return
+        own = set() if self.version else {document.source for _, document in snapshots_of(documents)}
         found: dict[str, list[str]] = {}
         for document in documents:
             object_ = document.object
-            if object_ is None:
+            if object_ is None or document.source in own:
                 continue
             if not is_served(object_.kind, release):
                 found.setdefault(object_.kind, []).append(object_.key)
+            if not dropped_paths(object_.kind, release):
+                continue
             for path in dropped_from(document.read_raw(), object_.kind, release):
                 found.setdefault(f"{object_.kind} .{path}", []).append(object_.key)
         if found:
@@ -131,7 +132,7 @@ def _found(documents: Sequence[Document]) -> tuple[Release, list[Caveat]]:
     if newest is None:
         return DEFAULT_RELEASE, []
     release, caveats = _supported(newest, f"the newest kubelet is v1.{newest[0]}.{newest[1]}")
-    if not caveats and release.minor != DEFAULT_RELEASE.minor:
+    if not caveats:
         message = (
             f"decided as kube-scheduler {release}, the version of the newest kubelet: a guess, since a scheduler may "
             "be up to three minor versions ahead"
