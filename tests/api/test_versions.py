@@ -128,8 +128,8 @@ def test_a_version_by_kubelets_is_a_guess_even_if_it_is_the_usual_one(kubelet: s
     assert found(node(kubelet)) == (
         kubelet,
         [
-            f"decided as kube-scheduler {kubelet}, the version of the newest kubelet: a guess, since a scheduler may be "
-            "up to three minor versions ahead"
+            f"decided as kube-scheduler {kubelet}, the version of the newest kubelet: a guess, since a scheduler may "
+            "be up to three minor versions ahead"
         ],
     )
 
