@@ -25,7 +25,7 @@ def test_pods_that_would_wait_are_named_with_the_fields_that_begin_to_count(tmp_
     assert waits["pod"] == "default/large"
     assert "Insufficient cpu" in waits["what"]
     (field,) = answer["fields"]
-    assert (field["what"], field["objects"]) == ("pods' spec.resources", ["default/large"])
+    assert (field["what"], field["objects"]) == ("Pod spec.resources", ["default/large"])
     assert {"name": "PodLevelResources", "what": "off -> on"} in answer["behaviors"]
 
 
@@ -59,3 +59,55 @@ def test_gates_that_the_new_version_does_not_know_go_away() -> None:
 def test_the_version_that_the_cluster_has_is_an_error() -> None:
     with pytest.raises(InputError, match=r"has version v1\.36\.2 already"):
         podium.load([node("a")], kubernetes_version="1.36").plan().upgrade("1.36.2")
+
+
+@pytest.mark.parametrize(
+    ("before", "to", "kind", "api", "names"),
+    [
+        ("1.31", "1.33", "FlowSchema", "flowcontrol.apiserver.k8s.io/v1beta3", ["FlowSchema"]),
+        ("1.36", "1.37", "PodGroup", "scheduling.k8s.io/v1alpha2", ["default/a"]),
+    ],
+)
+def test_api_versions_that_stop_being_served_are_named(
+    tmp_path: Path, before: str, to: str, kind: str, api: str, names: list[str]
+) -> None:
+    old: Raw = {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}
+    if kind == "PodGroup":
+        old["spec"] = {"schedulingPolicy": {"basic": {}}}
+
+    answer = told("-f", written(tmp_path, node("a"), old), "upgrade", "--to", to, "--kubernetes-version", before)
+
+    assert answer["fields"] == [{"what": api, "effect": "is not served: 1 object", "objects": names}]
+    assert "1 API in use served in one version only" in answer["headline"]
+
+
+def test_fields_and_kinds_of_devices_begin_to_count(tmp_path: Path) -> None:
+    claim: Raw = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+    user = pod("user", "1", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])
+    file = written(tmp_path, node("a"), claim | {"spec": {}}, user)
+
+    answer = told("-f", file, "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+
+    assert {(each["what"], each["effect"]) for each in answer["fields"]} == {
+        ("ResourceClaim", "is served: 1 object"),
+        ("Pod spec.resourceClaims", "begins to count: 1 object"),
+    }
+
+
+def test_the_picture_shows_both_versions_and_names_what_differs(tmp_path: Path) -> None:
+    arguments = ("-f", small(tmp_path), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+
+    page = ask(*arguments, "-o", "html").stdout
+
+    assert "v1.33.13" in page
+    assert "1 pod would wait" in page
+    assert "Pod spec.resources" in page
+
+
+def test_messages_that_alerts_match_on_are_shown_before_and_after(tmp_path: Path) -> None:
+    answer = told("-f", small(tmp_path), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+
+    (message,) = [each["what"] for each in answer["pods"] if each["effect"] == "message"]
+    before, _, after = message.partition(" -> ")
+    assert "didn't match Pod's node affinity/selector. preemption" in before
+    assert "no new claims to deallocate" in after

@@ -8,10 +8,9 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
-from podium.api.node import Node
-from podium.api.pod import Pod
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.choice import ReleaseChoice
+from podium.api.versions.fields import dropped_from, is_served
 from podium.api.versions.gates import Gate, stages
 from podium.api.versions.release import Release, read_version
 from podium.app.console import cells
@@ -33,8 +32,13 @@ from podium.sim.run_options import RunOptions
 
 _MAX_ROWS = 20
 _WAITING = ("pending", "nominated")
-_REMOVED = {("resource.k8s.io", "v1alpha2"): 31, ("flowcontrol.apiserver.k8s.io", "v1beta3"): 32}
-"""The minor versions that no longer serve a version of an API group."""
+_REMOVED = {
+    "coordination.k8s.io/v1alpha1": 32,
+    "flowcontrol.apiserver.k8s.io/v1beta3": 32,
+    "scheduling.k8s.io/v1alpha1": 36,
+    "scheduling.k8s.io/v1alpha2": 37,
+}
+"""The first minor version that no longer serves an API version (the deprecation guide, and the changelogs)."""
 
 
 def upgrade(run: PlanRun, to: str) -> PlanAnswer:
@@ -101,8 +105,12 @@ def _headline(
     other = sum(each["effect"] == "message" for each in pods)
     if other:
         parts.append(f"{counted(other, 'pod')} with another message")
-    if fields:
-        parts.append(f"{counted(len(fields), 'field')} in use {'changes' if len(fields) == 1 else 'change'} meaning")
+    apis = sum("served" in each["effect"] for each in fields)
+    if len(fields) > apis:
+        number = len(fields) - apis
+        parts.append(f"{counted(number, 'field')} in use {'changes' if number == 1 else 'change'} meaning")
+    if apis:
+        parts.append(f"{counted(apis, 'API')} in use served in one version only")
     return f"{what}: {', '.join(parts) if parts else 'no pod fares otherwise'}"
 
 
@@ -147,38 +155,32 @@ def _behaviors(before: Release, after: Release) -> Iterator[dict[str, str]]:
 
 
 def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, Any]]:
-    """Yield the fields and API versions of the objects that one of the versions ignores or does not serve."""
-    objects = [document.object for document in read.documents if document.object is not None]
-    pods = [item for item in objects if isinstance(item, Pod)]
-    nodes = [item for item in objects if isinstance(item, Node)]
-    used = (
-        ("pods' spec.resources", Gate.POD_LEVEL_RESOURCES, [p.key for p in pods if p.spec.resources is not None]),
-        ("resources in the status of containers", Gate.IN_PLACE_RESIZE, [p.key for p in pods if _is_resized(p)]),
-        ("spec.resourceClaims", Gate.DRA, [p.key for p in pods if p.spec.resource_claims]),
-        (
-            "nodes' declaredFeatures",
-            Gate.NODE_DECLARED_FEATURES,
-            [item.metadata.name for item in nodes if item.status.declared_features],
-        ),
-    )
-    for what, gate, names in used:
-        if names and before.enabled(gate) != after.enabled(gate):
-            effect = "begins to count" if after.enabled(gate) else "no longer counts"
-            yield {
-                "what": what,
-                "effect": f"{effect} for {counted(len(names), 'object')}",
-                "objects": names[:_MAX_ROWS],
-            }
-    for (group, version), since in sorted(_REMOVED.items()):
-        api = f"{group}/{version}"
-        served = [str(document.raw.get("kind")) for document in read.documents if document.raw.get("apiVersion") == api]
-        if served and after.minor >= since:
-            yield {
-                "what": api,
-                "effect": f"is not served: {counted(len(served), 'object')}",
-                "objects": served[:_MAX_ROWS],
-            }
+    """Yield the fields, kinds and API versions in use that one of the versions ignores or does not serve."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for document in read.documents:
+        raw, item = document.read_raw(), document.object
+        if item is None:
+            continue
+        removed = _removed(str(raw.get("apiVersion")), before, after)
+        if removed:
+            found.setdefault((removed, "is not served"), []).append(item.key)
+        if is_served(item.kind, before) != is_served(item.kind, after):
+            effect = "is served" if is_served(item.kind, after) else "is not served"
+            found.setdefault((item.kind, effect), []).append(item.key)
+        ignored, then = (frozenset(dropped_from(raw, item.kind, release)) for release in (before, after))
+        for path in sorted(ignored ^ then):
+            effect = "begins to count" if path in ignored else "no longer counts"
+            found.setdefault((f"{item.kind} {path}", effect), []).append(item.key)
+    for kind in read.passed_over:
+        removed = _removed(kind.api_version, before, after)
+        if removed:
+            found.setdefault((removed, "is not served"), []).extend([kind.kind] * kind.count)
+    for (what, effect), names in found.items():
+        objects = list(dict.fromkeys(names))[:_MAX_ROWS]
+        yield {"what": what, "effect": f"{effect}: {counted(len(names), 'object')}", "objects": objects}
 
 
-def _is_resized(pod: Pod) -> bool:
-    return any(status.resources is not None for status in pod.status.container_statuses)
+def _removed(api_version: str, before: Release, after: Release) -> str:
+    """Return an API version that the new version no longer serves; "" if it does."""
+    since = _REMOVED.get(api_version, 0)
+    return api_version if before.minor < since <= after.minor else ""
