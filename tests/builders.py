@@ -69,6 +69,7 @@ from podium.api.selectors import (
     parse_label_selector,
 )
 from podium.api.times import format_exact_time, format_time
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
@@ -390,9 +391,9 @@ def replica_set(name: str, match: str, *, namespace: str = "default") -> Replica
     return ReplicaSet(metadata=meta, spec=ReplicaSetSpec(selector=selector(match)))
 
 
-def cluster_of(*objects: Kubernetes) -> Cluster:
+def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Cluster:
     """A cluster that holds the objects: pods with a node are placed, pending ones with a nominated node nominated."""
-    cluster = Cluster()
+    cluster = Cluster(release)
     for item in objects:
         if isinstance(item, Pod):
             record = cluster.read(item)

@@ -17,6 +17,8 @@ from podium.api.node import Namespace, Node
 from podium.api.pod import ContainerPort, Pod, PodAffinityTerm, TopologySpreadConstraint
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NodeSelectorTerm
+from podium.api.versions.gates import MINORS
+from podium.api.versions.release import default_release
 from tests.builders import HOSTNAME, ZONE, budget, namespace, node, node_term, pod, spread_over, term, tolerate
 
 GPU = "example.com/gpu"
@@ -169,6 +171,10 @@ EVERYTHING = Traits(
     images=True,
     avoid_lists=True,
 )
+
+
+RELEASES = st.sampled_from([default_release(minor) for minor in MINORS])
+"""The Kubernetes versions, each with its usual patch level."""
 
 
 @st.composite

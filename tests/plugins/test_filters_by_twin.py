@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
+from podium.api.versions.release import Release
 from podium.cluster.cluster import Cluster
 from podium.framework.handle import CycleState
 from tests.builders import cluster_of, node_term, plain_runner
 from tests.fuzzing import Effort, efforts
-from tests.generators import GPU, Objects, Traits, clusters
+from tests.generators import GPU, RELEASES, Objects, Traits, clusters
 from tests.twins import filters as twins
 from tests.twins.filters import FILTERS
 from tests.twins.plain import UNRESOLVABLE, PlainCluster, Verdict
@@ -57,11 +58,11 @@ def verdicts(cluster: Cluster, target: Pod, plugin: str, args: dict[str, Any] | 
 @efforts(100)
 def test_a_filter_says_of_each_node_what_its_twin_says(plugin: str, effort: Effort) -> None:
     @effort
-    @given(CLUSTERS[plugin])
-    def check(objects: Objects) -> None:
-        plain = PlainCluster.of(objects.all)
+    @given(CLUSTERS[plugin], RELEASES)
+    def check(objects: Objects, release: Release) -> None:
+        plain = PlainCluster.of(objects.all, release)
 
-        found = verdicts(cluster_of(*objects.surroundings), objects.target, plugin)
+        found = verdicts(cluster_of(*objects.surroundings, release=release), objects.target, plugin)
 
         assert found == {name: FILTERS[plugin](plain, objects.target, name) for name in plain.nodes}
 

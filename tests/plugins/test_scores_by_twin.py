@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes
+from podium.api.versions.release import Release
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from tests.builders import HOSTNAME, ZONE, cluster_of, plain_runner, pod, replica_set, service, spread_over
 from tests.fuzzing import Effort, efforts
-from tests.generators import GPU, Objects, Traits, clusters
+from tests.generators import GPU, RELEASES, Objects, Traits, clusters
 from tests.twins import scores as twins
 from tests.twins.plain import PlainCluster
 from tests.twins.scores import SCORES, Score, Scores
@@ -60,14 +61,14 @@ def some_nodes(data: st.DataObject, objects: Objects) -> list[str]:
 @efforts(80)
 def test_a_score_gives_each_node_what_its_twin_gives(plugin: str, effort: Effort) -> None:
     @effort
-    @given(CLUSTERS[plugin], st.data())
-    def check(objects: Objects, data: st.DataObject) -> None:
+    @given(CLUSTERS[plugin], RELEASES, st.data())
+    def check(objects: Objects, release: Release, data: st.DataObject) -> None:
         feasible = some_nodes(data, objects)
-        cluster = cluster_of(*objects.surroundings)
+        cluster = cluster_of(*objects.surroundings, release=release)
 
         found = scores(cluster, cluster.read(objects.target), plugin, feasible)
 
-        assert found == SCORES[plugin](PlainCluster.of(objects.all), objects.target, feasible)
+        assert found == SCORES[plugin](PlainCluster.of(objects.all, release), objects.target, feasible)
 
     check()
 

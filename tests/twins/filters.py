@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from itertools import product
 
 from podium.api.node import Node, Taint
 from podium.api.pod import ContainerPort, NodeAffinity, Pod, PodAffinityTerm, TopologySpreadConstraint
 from podium.api.resource_requests import pod_requests
 from podium.api.selectors import NodeSelectorTerm, compile_label_selector, compile_node_term
+from podium.api.versions.behaviors import Behavior
 from tests.twins.plain import FITS, UNRESOLVABLE, UNSCHEDULABLE, PlainCluster, Verdict, tolerates
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -31,17 +32,23 @@ def node_name(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 def taint_toleration(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
     """Every NoSchedule and NoExecute taint must be tolerated."""
-    if not repels(pod, cluster.nodes[name]):
+    taint = next(_repelling(pod, cluster.nodes[name]), None)
+    if taint is None:
         return FITS
-    return Verdict(UNRESOLVABLE, ("node(s) had untolerated taint(s)",))
+    named = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+    is_unnamed = cluster.release.has(Behavior.TAINT_UNNAMED)
+    return Verdict(UNRESOLVABLE, ("node(s) had untolerated taint(s)" if is_unnamed else named,))
 
 
 def repels(pod: Pod, node: Node) -> bool:
     """Whether a node has a taint that keeps the pod off."""
-    return any(
-        taint.effect in ("NoSchedule", "NoExecute") and not tolerates(pod.spec.tolerations, taint)
-        for taint in node.spec.taints
-    )
+    return any(_repelling(pod, node))
+
+
+def _repelling(pod: Pod, node: Node) -> Iterator[Taint]:
+    for taint in node.spec.taints:
+        if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(pod.spec.tolerations, taint):
+            yield taint
 
 
 def node_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
@@ -101,6 +108,7 @@ def node_resources_fit(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
             hopeless |= wanted[resource] > has.get(resource, 0)
     if not reasons:
         return FITS
+    hopeless &= cluster.release.has(Behavior.TOO_SMALL_IS_UNRESOLVABLE)
     return Verdict(UNRESOLVABLE if hopeless else UNSCHEDULABLE, tuple(reasons))
 
 

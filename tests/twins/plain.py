@@ -14,6 +14,8 @@ from podium.api.node import Namespace, Node, Taint
 from podium.api.pod import Pod, PodAffinityTerm, Toleration
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
 
@@ -31,14 +33,15 @@ FITS = Verdict()
 
 @dataclass(slots=True)
 class PlainCluster:
-    """Nodes by name, and the pods on each."""
+    """Nodes by name, the pods on each, and the Kubernetes version that decides."""
 
     nodes: dict[str, Node]
     pods_on: dict[str, list[Pod]]
     namespace_labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    release: Release = DEFAULT_RELEASE
 
     @classmethod
-    def of(cls, objects: Iterable[Kubernetes]) -> PlainCluster:
+    def of(cls, objects: Iterable[Kubernetes], release: Release = DEFAULT_RELEASE) -> PlainCluster:
         """The nodes, the pods on them, and the namespaces among some objects."""
         items = list(objects)
         nodes = {item.metadata.name: item for item in items if isinstance(item, Node)}
@@ -49,7 +52,7 @@ class PlainCluster:
         labels: dict[str, Mapping[str, str]] = {
             item.metadata.name: item.metadata.labels for item in items if isinstance(item, Namespace)
         }
-        return cls(nodes, pods_on, labels)
+        return cls(nodes, pods_on, labels, release)
 
     def selects(self, term: PodAffinityTerm, owner: Pod, other: Pod, *, is_scheduled: bool = False) -> bool:
         """Whether a term of ``owner`` means ``other``; ``is_scheduled``: the owner is the pod to be scheduled.
@@ -64,7 +67,8 @@ class PlainCluster:
             labels = self.namespace_labels.get(namespace, default)
             in_namespaces = compile_label_selector(term.namespace_selector)
             meant = namespace in term.namespaces or in_namespaces.matches(labels)
-            meant |= is_scheduled and in_namespaces.matches({})
+            matches_all = is_scheduled and self.release.has(Behavior.NEGATIVE_NAMESPACES_MATCH_ALL)
+            meant |= matches_all and in_namespaces.matches({})
         return meant and compile_label_selector(term.label_selector).matches(other.metadata.labels)
 
     def domain(self, name: str, key: str) -> list[str] | None:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from podium.api.pod import NodeAffinity, Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm
 from podium.api.resource_requests import nonzero_requests, pod_requests
+from podium.api.versions.behaviors import Behavior
 from tests.twins.filters import count_matching, counts, term_matches
 from tests.twins.plain import PlainCluster, tolerates
 
@@ -109,16 +110,21 @@ def _with_defaults(cluster: PlainCluster, name: str, pod: Pod, resource: str) ->
 
 
 def balanced_allocation(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """How much more even the use of cpu and memory becomes with the pod: 75 for no difference."""
+    """How much more even the use of cpu and memory becomes with the pod: 75 for no difference.
+
+    Up to 1.35 it is how even the use is with the pod.
+    """
     wanted = pod_requests(pod.spec)
-    if not wanted.get("cpu") and not wanted.get("memory"):
+    has_requests = bool(wanted.get("cpu") or wanted.get("memory"))
+    if not has_requests and cluster.release.has(Behavior.BALANCE_NEEDS_REQUESTS):
         return None
     found = {}
     for name in feasible:
         has, taken = cluster.allocatable(name), cluster.requested(name)
         before = _evenness([(taken.get(one, 0), has.get(one, 0)) for one in ("cpu", "memory")])
         after = _evenness([(taken.get(one, 0) + wanted.get(one, 0), has.get(one, 0)) for one in ("cpu", "memory")])
-        found[name] = 50 + (50 + after - before) // 2
+        scores_gain = cluster.release.has(Behavior.BALANCE_GAIN_SCORED)
+        found[name] = 50 + (50 + after - before) // 2 if scores_gain else after
     return found
 
 
