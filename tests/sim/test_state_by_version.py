@@ -143,3 +143,14 @@ def test_nominations_of_gated_pods_keep_their_place_since_1_37(version: str, pla
     result = played(version, node("n1", cpu=4), priority_class("high", 10), gated, pod("low", cpu=2))
 
     assert [pod for _, _, pod in events(result, "Scheduled")] == placed
+
+
+@pytest.mark.parametrize(("version", "phase"), [("1.33.5", "Running"), ("1.33.6", "Failed")])
+def test_kubelets_count_host_ports_of_sidecars_since_1_33_6(version: str, phase: str) -> None:
+    port = [{"containerPort": 80, "hostPort": 80}]
+    sidecar = {"name": "proxy", "image": "proxy:1", "restartPolicy": "Always", "ports": port}
+    first, second = (pod(name, node="n1", spec={"initContainers": [sidecar]}) for name in ("first", "second"))
+
+    result = played(version, node("n1"), first, steps=[{"at": "10s", "apply": [second]}])
+
+    assert next(each["phase"] for each in result.pods if each["pod"] == "default/second") == phase

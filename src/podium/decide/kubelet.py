@@ -35,7 +35,7 @@ _OS_LABEL = "kubernetes.io/os"
 _ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
 # The cache holds so many kinds of pods, by the identity of their containers, which they share.
 _KEPT = 1_024
-_KNOWN: dict[int, tuple[PodSpec, Holding]] = {}
+_KNOWN: dict[tuple[int, bool], tuple[PodSpec, Holding]] = {}
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -45,20 +45,21 @@ class Holding(msgspec.Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
     @classmethod
-    def of(cls, pod: Pod) -> Holding:
+    def of(cls, pod: Pod, *, with_sidecar_ports: bool = True) -> Holding:
         """Return what a pod holds.
 
         For one resized in place, the maximum of its requested, allocated and used resources.
         """
         spec = effective_spec(pod)
-        found = _KNOWN.get(id(spec.containers))
+        key = id(spec.containers), with_sidecar_ports
+        found = _KNOWN.get(key)
         if found is not None and requests_alike(spec, found[0]) and spec.host_network is found[0].host_network:
             return found[1]
         amounts = {name: amount for name, amount in pod_requests(spec).items() if amount}
-        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec))
+        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec, with_sidecars=with_sidecar_ports))
         if len(_KNOWN) >= _KEPT:
             del _KNOWN[next(iter(_KNOWN))]
-        _KNOWN[id(spec.containers)] = spec, holding
+        _KNOWN[key] = spec, holding
         return holding
 
 

@@ -79,7 +79,7 @@ class Behavior(Enum):
     )
     SIDECAR_PORTS = Change(
         "1.33.6",
-        "NodePorts",
+        "NodePorts, kubelet",
         "counts host ports of restartable init containers",
         "counts those of containers only",
         "pkg/scheduler/util/utils.go, #132040, #133390",

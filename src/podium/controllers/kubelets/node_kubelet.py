@@ -52,6 +52,7 @@ class NodeKubelet:
             honors_policy=release.enabled(Gate.NON_PREEMPTING_PRIORITY),
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
+        self._with_sidecar_ports = release.has(Behavior.SIDECAR_PORTS)
         self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(settings, self._there, self._workers)
         # The pods that were not processed yet, by uid.
@@ -297,7 +298,7 @@ class NodeKubelet:
     def _take_in(self, arrival: Arrival, now: int, *, is_alone: bool) -> None:
         """Process a new pod; ``is_alone``: no other has come with it."""
         pod, there = arrival.pod, self._there
-        run = PodRun.of(pod, arrival.raw)
+        run = PodRun.of(pod, arrival.raw, with_sidecar_ports=self._with_sidecar_ports)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
         run.trouble_ns = crash_after_ns(there.trouble, pod)
         if self._hosts is not None and there.node is not None:

@@ -134,9 +134,10 @@ class PodRun(msgspec.Struct, eq=False):
     addresses: PodAddresses | None = None
 
     @classmethod
-    def of(cls, pod: Pod, raw: Raw) -> PodRun:
+    def of(cls, pod: Pod, raw: Raw, *, with_sidecar_ports: bool = True) -> PodRun:
         behaviour = behaviour_of(pod.metadata.annotations)
-        return cls(pod, raw, pod.metadata.uid, Holding.of(pod), behaviour, _exceeds(pod, behaviour))
+        holding = Holding.of(pod, with_sidecar_ports=with_sidecar_ports)
+        return cls(pod, raw, pod.metadata.uid, holding, behaviour, _exceeds(pod, behaviour))
 
     @property
     def is_running(self) -> bool:
