@@ -213,9 +213,18 @@ class Trials:
     def _emptied(self, preemptor: Preemptor, local: CycleState) -> KeptRows:
         """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
         pod, cluster = preemptor.pod, self._cluster
+
+        def emptied_row(filters: RowFilters, row: int) -> int:
+            gone = [other for other in self.ranking.on(row) if other.priority < pod.priority]
+            return filters.refused(pod, row, gone) if gone else WITHOUT_VICTIMS
+
         kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), row_by_row)
 
         def compute(rows: Int64s | None) -> Int64s:
+            filters = None if rows is None else preemptor.handle.row_filters(local, pod, len(rows))
+            if rows is not None and filters is not None:
+                filters.explain(pod, kept.decoders)
+                return np.array([emptied_row(filters, row) for row in rows.tolist()], dtype=np.int64)
             among = cluster.nodes.all_rows() if rows is None else rows
             potential = self._potential_victims(pod, among, None)
             refused = np.full(len(among), WITHOUT_VICTIMS, dtype=np.int64)

@@ -52,6 +52,9 @@ class KeptFilters:
         self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(limit)
         # By the set of skipped plugins.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
+        self._wide = frozenset(placed.plugin.name for placed in filters if placed.scope is Scope.CLUSTER)
+        # For the plugins that were skipped at the last call: these, and all of scope CLUSTER.
+        self._local_known: tuple[frozenset[str], frozenset[str]] = (frozenset(), self._wide)
         self.few_rows = FEW_ROWS
         self._are_own = all(is_own(placed.plugin) for placed in filters)
 
@@ -63,9 +66,8 @@ class KeptFilters:
         again without it.
         """
         nodes = self._cluster.nodes
-        skipped = state.skip_filter
-        kept = self._outcomes.get(pod.pod_class, (skipped, pod.priority), KeptOutcome)
-        by_row = self._cache.rows(pod.pod_class, (_ROW, skipped))
+        kept = self._outcomes.get(pod.pod_class, (state.skip_filter, pod.priority), KeptOutcome)
+        by_row = self._cache.rows(pod.pod_class, (_ROW, self._but_local(state)))
         if not self._refresh_few(kept, by_row, state, pod):
             self.refusals(state, pod)
             kept.decoders.update(by_row.decoders)
@@ -143,14 +145,17 @@ class KeptFilters:
         return outcome
 
     def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
+        by_node = self._cache.rows(pod.pod_class, (_NODE, self._but_local(state)))
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
         """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         if rows > self.few_rows:
             return None
-        filters = self._with_one_row_form(state)
+        return self._row_filters(state.skip_filter, state, pod)
+
+    def _row_filters(self, skipped: frozenset[str], state: CycleState, pod: PodRecord) -> RowFilters | None:
+        filters = self._with_one_row_form(skipped)
         if filters is None:
             return None
         return RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
@@ -158,11 +163,13 @@ class KeptFilters:
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
-        by_row = self._cache.rows(pod.pod_class, (_ROW, state.skip_filter))
+        local = self._but_local(state)
+        by_row = self._cache.rows(pod.pod_class, (_ROW, local))
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
-            filters = None if rows is None else self.row_filters(state, pod, len(rows))
+            is_few = rows is not None and len(rows) <= self.few_rows
+            filters = self._row_filters(local, state, pod) if is_few else None
             if rows is not None and filters is not None:
                 filters.explain(pod, by_row.decoders)
                 return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
@@ -180,7 +187,7 @@ class KeptFilters:
     def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
         """Return the cached rejections of the pod's class that depend on the node object."""
         nodes = self._cluster.nodes
-        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
+        by_node = self._cache.rows(pod.pod_class, (_NODE, self._but_local(state)))
 
         def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)
@@ -197,12 +204,18 @@ class KeptFilters:
             return of_view(View(self._cluster, rows))
         return np.concatenate([of_view(view) for view in View.pieces(self._cluster)])
 
-    def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
+    def _but_local(self, state: CycleState) -> frozenset[str]:
+        """Return the skipped filters and all of scope CLUSTER: the rejections of the others are the same with these."""
+        skipped = state.skip_filter
+        if self._local_known[0] is not skipped:
+            self._local_known = skipped, skipped.union(self._wide)
+        return self._local_known[1]
+
+    def _with_one_row_form(self, skipped: frozenset[str]) -> list[tuple[int, OneRowFilterPlugin]] | None:
         """Return the filters of scope ROW with their positions, without skipped ones.
 
         None if one lacks the one-row form.
         """
-        skipped = state.skip_filter
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
                 self._one_by_one.clear()
