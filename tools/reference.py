@@ -16,7 +16,7 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from podium.api.kinds import KINDS, Kind, short_names
+from podium.api.kinds import KINDS, Kind
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.fields import gates_of_fields
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
@@ -318,7 +318,7 @@ def _kind(kind: Kind) -> tuple[str, ...]:
     named = ", ".join(f"`{f'{kind.group}/' if kind.group else ''}{version}`" for version in versions)
     served = f"`{kind.plural}`" if kind.is_served else f"`{kind.plural}`, off by default"
     parts = [part for part, has in (("status", kind.has_status), ("scale", kind.has_scale)) if has]
-    short = ", ".join(f"`{name}`" for name in short_names(kind.group, kind.name))
+    short = ", ".join(f"`{name}`" for name in kind.short_names)
     return f"`{kind.name}`", named, served, short, "yes" if kind.namespaced else "", ", ".join(parts)
 
 

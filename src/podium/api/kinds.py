@@ -38,98 +38,22 @@ from podium.api.workloads import (
     StatefulSet,
 )
 
-# kubectl takes the first kind with a matching short name, in discovery order.
-_SHORT_NAMES = {
-    ("", "ComponentStatus"): ("cs",),
-    ("", "ConfigMap"): ("cm",),
-    ("", "Endpoints"): ("ep",),
-    ("", "Event"): ("ev",),
-    ("", "LimitRange"): ("limits",),
-    ("", "Namespace"): ("ns",),
-    ("", "Node"): ("no",),
-    ("", "PersistentVolume"): ("pv",),
-    ("", "PersistentVolumeClaim"): ("pvc",),
-    ("", "Pod"): ("po",),
-    ("", "ReplicationController"): ("rc",),
-    ("", "ResourceQuota"): ("quota",),
-    ("", "Service"): ("svc",),
-    ("", "ServiceAccount"): ("sa",),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("crd", "crds"),
-    ("apps", "DaemonSet"): ("ds",),
-    ("apps", "Deployment"): ("deploy",),
-    ("apps", "ReplicaSet"): ("rs",),
-    ("apps", "StatefulSet"): ("sts",),
-    ("autoscaling", "HorizontalPodAutoscaler"): ("hpa",),
-    ("batch", "CronJob"): ("cj",),
-    ("certificates.k8s.io", "CertificateSigningRequest"): ("csr",),
-    ("events.k8s.io", "Event"): ("ev",),
-    ("networking.k8s.io", "IPAddress"): ("ip",),
-    ("networking.k8s.io", "Ingress"): ("ing",),
-    ("networking.k8s.io", "NetworkPolicy"): ("netpol",),
-    ("podium.dev", "DisruptionPolicy"): ("dpol",),
-    ("policy", "PodDisruptionBudget"): ("pdb",),
-    ("scheduling.k8s.io", "PriorityClass"): ("pc",),
-    ("storage.k8s.io", "StorageClass"): ("sc",),
-    ("storage.k8s.io", "VolumeAttributesClass"): ("vac",),
-}
-_CATEGORIES = {
-    "all": (
-        ("", "Pod"),
-        ("", "ReplicationController"),
-        ("", "Service"),
-        ("apps", "DaemonSet"),
-        ("apps", "Deployment"),
-        ("apps", "ReplicaSet"),
-        ("apps", "StatefulSet"),
-        ("autoscaling", "HorizontalPodAutoscaler"),
-        ("batch", "CronJob"),
-        ("batch", "Job"),
-    ),
-    "api-extensions": (
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"),
-        ("apiregistration.k8s.io", "APIService"),
-    ),
-}
+# In the order of discovery, in which kubectl takes the first kind with a matching short name.
 _GROUPS = (
     "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
+    *("apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io"),
+    *("autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"),
+    *("storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io"),
+    *("coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"),
 )
 # Aggregated APIs come last.
 _LAST_GROUP = "metrics.k8s.io"
 _RANK_OF = {group: rank for rank, group in enumerate(_GROUPS)}
 
 
-def short_names(group: str, kind: str) -> tuple[str, ...]:
-    """Return the short names of the kind."""
-    return _SHORT_NAMES.get((group, kind), ())
-
-
-def categories(group: str, kind: str) -> tuple[str, ...]:
-    """Return the categories that include the kind, such as `all`."""
-    return tuple(name for name, kinds in _CATEGORIES.items() if (group, kind) in kinds)
+def group_of(api_version: str) -> str:
+    """Return the API group of an `apiVersion` such as apps/v1; "" for the core's v1."""
+    return api_version.rpartition("/")[0]
 
 
 def group_order(group: str) -> tuple[int, bool, str]:
@@ -146,8 +70,9 @@ class Kind:
     """A kind: its API group ("" is the core), its name, whether it is namespaced, and its typed reading.
 
     `version` is what Podium writes, and the storage version; `other_versions` are further `apiVersion`s in which the
-    same objects are served. `has_status` and `has_scale` say whether the kind has these subresources. A kind that is
-    not `is_served` is off by default in v1.36. `verbs` are its verbs.
+    same objects are served. `has_status` and `has_scale` say whether the kind has these subresources, `has_generation`
+    whether `metadata.generation` counts the changes of the desired state. A kind that is not `is_served` is off by
+    default in v1.36. `verbs` are its verbs, `categories` those that include it, such as `all`.
     """
 
     group: str
@@ -160,16 +85,14 @@ class Kind:
     is_served: bool = True
     other_versions: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
+    has_generation: bool = False
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
         """The group and version as objects state them: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def has_generation(self) -> bool:
-        """Whether `metadata.generation` counts the changes of the desired state."""
-        return self.name in _COUNTED.get(self.group, "").split()
 
     @property
     def plural(self) -> str:
@@ -184,145 +107,168 @@ class Kind:
     @property
     def words(self) -> tuple[str, ...]:
         """The names that kubectl accepts: `deployment`, `deployments`, `deploy`."""
-        return (self.name.lower(), self.plural, *short_names(self.group, self.name))
+        return (self.name.lower(), self.plural, *self.short_names)
 
 
-# Referenced kinds come first: the objects of an input are created in this order.
-_READ = (
-    Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass, has_status=False),
-    # Creates the missing classes of its levels.
-    Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
-    Kind("", "Namespace", False, Namespace, verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection")),
-    # Provides the defaults of pods.
-    Kind("", "LimitRange", True, LimitRange, has_status=False),
-    Kind("node.k8s.io", "RuntimeClass", False, RuntimeClass, has_status=False),
-    Kind("storage.k8s.io", "StorageClass", False, StorageClass, has_status=False),
-    Kind("storage.k8s.io", "CSIDriver", False, CSIDriver, has_status=False),
-    Kind("", "Node", False, Node),
-    Kind("storage.k8s.io", "CSINode", False, CSINode, has_status=False),
-    Kind("storage.k8s.io", "CSIStorageCapacity", True, CSIStorageCapacity, has_status=False),
-    Kind("", "PersistentVolume", False, PersistentVolume),
-    Kind("", "PersistentVolumeClaim", True, PersistentVolumeClaim),
-    Kind("storage.k8s.io", "VolumeAttachment", False, VolumeAttachment),
-    Kind("", "Service", True, Service),
-    Kind("apps", "Deployment", True, Deployment, has_scale=True),
-    Kind("apps", "StatefulSet", True, StatefulSet, has_scale=True),
-    Kind("apps", "DaemonSet", True, DaemonSet),
-    # A revision belongs to a StatefulSet or a DaemonSet.
-    Kind("apps", "ControllerRevision", True, ControllerRevision, has_status=False),
-    Kind("", "ReplicationController", True, ReplicationController, has_scale=True),
-    Kind("apps", "ReplicaSet", True, ReplicaSet, has_scale=True),
-    Kind("batch", "CronJob", True, CronJob),
-    Kind("batch", "Job", True, Job),
-    Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
-    Kind("resource.k8s.io", "DeviceClass", False, DeviceClass, has_status=False),
-    # This API is off by default in v1.36.
-    Kind("resource.k8s.io", "DeviceTaintRule", False, DeviceTaintRule, "v1beta2", is_served=False),
-    Kind("resource.k8s.io", "ResourceSlice", False, ResourceSlice, has_status=False),
-    Kind("resource.k8s.io", "ResourceClaimTemplate", True, ResourceClaimTemplate, has_status=False),
-    Kind("resource.k8s.io", "ResourceClaim", True, ResourceClaim),
-    # The older form of scheduler-plugins is another version of it. The API of v1.36 is off by default.
-    Kind("scheduling.k8s.io", "PodGroup", True, PodGroup, "v1alpha2", other_versions=(OLDER_VERSION,)),
-    Kind("", "Pod", True, Pod),
-    # Created after the objects that it counts, because it may have been lowered since.
-    Kind("", "ResourceQuota", True, ResourceQuota),
-)
-# The kinds with a generation in kube-apiserver (the strategies in pkg/registry, PrepareForCreate).
-_COUNTED: dict[str, str] = {
-    "": "Pod PodTemplate ReplicationController",
-    "admissionregistration.k8s.io": (
-        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy "
-        "ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration"
-    ),
-    "apiextensions.k8s.io": "CustomResourceDefinition",
-    "apps": "DaemonSet Deployment ReplicaSet StatefulSet",
-    "batch": "CronJob Job",
-    "discovery.k8s.io": "EndpointSlice",
-    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-    "networking.k8s.io": "Ingress IngressClass NetworkPolicy",
-    "podium.dev": "DisruptionPolicy",
-    "policy": "PodDisruptionBudget",
-    "resource.k8s.io": "DeviceClass DeviceTaintRule ResourceSlice",
-    "scheduling.k8s.io": "PodGroup PriorityClass Workload",
-    "storage.k8s.io": "CSIDriver",
+_TYPES: dict[str, type[Kubernetes]] = {
+    type_.__name__: type_
+    for type_ in (
+        *(PriorityClass, DisruptionPolicy, Namespace, LimitRange, RuntimeClass, StorageClass, CSIDriver, Node, CSINode),
+        *(CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, VolumeAttachment, Service, Deployment),
+        *(StatefulSet, DaemonSet, ControllerRevision, ReplicationController, ReplicaSet, CronJob, Job),
+        *(PodDisruptionBudget, DeviceClass, DeviceTaintRule, ResourceSlice, ResourceClaimTemplate, ResourceClaim),
+        *(PodGroup, Pod, ResourceQuota),
+    )
 }
-KINDS = {(kind.group, kind.name): kind for kind in _READ}
+
+# The kinds that are read, in the order in which the objects of an input are created: referenced kinds come first, as do
+# classes and what provides defaults. A quota comes after the objects that it counts, because it may have been lowered
+# since. Then the kinds that a store only keeps, and all others that Kubernetes v1.36 serves, or has served since v1.21;
+# none of these creates pods. Each has its group and version, its name, its short names for kubectl, and
+#   cluster              it is not namespaced
+#   status, scale        it has this subresource
+#   generation           it has a generation (the strategies in pkg/registry, PrepareForCreate)
+#   all, api-extensions  the category
+#   off                  the API is off by default in v1.36
+#   unserved             no store has it
+_TABLE = """
+scheduling.k8s.io/v1            PriorityClass                    pc       cluster generation
+podium.dev/v1alpha1             DisruptionPolicy                 dpol     cluster status generation
+v1                              Namespace                        ns       cluster status
+v1                              LimitRange                       limits
+node.k8s.io/v1                  RuntimeClass                     -        cluster
+storage.k8s.io/v1               StorageClass                     sc       cluster
+storage.k8s.io/v1               CSIDriver                        -        cluster generation
+v1                              Node                             no       cluster status
+storage.k8s.io/v1               CSINode                          -        cluster
+storage.k8s.io/v1               CSIStorageCapacity               -
+v1                              PersistentVolume                 pv       cluster status
+v1                              PersistentVolumeClaim            pvc      status
+storage.k8s.io/v1               VolumeAttachment                 -        cluster status
+v1                              Service                          svc      status all
+apps/v1                         Deployment                       deploy   status scale generation all
+apps/v1                         StatefulSet                      sts      status scale generation all
+apps/v1                         DaemonSet                        ds       status generation all
+apps/v1                         ControllerRevision               -
+v1                              ReplicationController            rc       status scale generation all
+apps/v1                         ReplicaSet                       rs       status scale generation all
+batch/v1                        CronJob                          cj       status generation all
+batch/v1                        Job                              -        status generation all
+policy/v1                       PodDisruptionBudget              pdb      status generation
+resource.k8s.io/v1              DeviceClass                      -        cluster generation
+resource.k8s.io/v1beta2         DeviceTaintRule                  -        cluster status generation off
+resource.k8s.io/v1              ResourceSlice                    -        cluster generation
+resource.k8s.io/v1              ResourceClaimTemplate            -
+resource.k8s.io/v1              ResourceClaim                    -        status
+scheduling.k8s.io/v1alpha2      PodGroup                         -        status generation
+v1                              Pod                              po       status generation all
+v1                              ResourceQuota                    quota    status
+
+v1                              Binding                          -
+v1                              ConfigMap                        cm
+v1                              Endpoints                        ep
+v1                              Event                            ev
+v1                              PodTemplate                      -        generation
+v1                              Secret                           -
+v1                              ServiceAccount                   sa
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicy          -        cluster generation
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding   -        cluster generation
+admissionregistration.k8s.io/v1 MutatingWebhookConfiguration     -        cluster generation api-extensions
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy        -        cluster status generation api-extensions
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding -        cluster generation api-extensions
+admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration   -        cluster generation api-extensions
+apiextensions.k8s.io/v1         CustomResourceDefinition         crd,crds cluster status generation api-extensions
+apiregistration.k8s.io/v1       APIService                       -        cluster status api-extensions
+autoscaling/v2                  HorizontalPodAutoscaler          hpa      status all
+certificates.k8s.io/v1          CertificateSigningRequest        csr      cluster status
+coordination.k8s.io/v1          Lease                            -
+discovery.k8s.io/v1             EndpointSlice                    -        generation
+flowcontrol.apiserver.k8s.io/v1 FlowSchema                       -        cluster status generation
+flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration       -        cluster status generation
+networking.k8s.io/v1            IPAddress                        ip       cluster
+networking.k8s.io/v1            Ingress                          ing      status generation
+networking.k8s.io/v1            IngressClass                     -        cluster generation
+networking.k8s.io/v1            NetworkPolicy                    netpol   generation
+networking.k8s.io/v1            ServiceCIDR                      -        cluster status
+rbac.authorization.k8s.io/v1    ClusterRole                      -        cluster
+rbac.authorization.k8s.io/v1    ClusterRoleBinding               -        cluster
+rbac.authorization.k8s.io/v1    Role                             -
+rbac.authorization.k8s.io/v1    RoleBinding                      -
+scheduling.k8s.io/v1alpha2      Workload                         -        generation
+storage.k8s.io/v1               VolumeAttributesClass            vac      cluster
+
+v1                              ComponentStatus                  cs       unserved
+certificates.k8s.io/-           ClusterTrustBundle               -        unserved
+certificates.k8s.io/-           PodCertificateRequest            -        unserved
+coordination.k8s.io/-           LeaseCandidate                   -        unserved
+events.k8s.io/-                 Event                            ev       unserved
+internal.apiserver.k8s.io/-     StorageVersion                   -        unserved
+metrics.k8s.io/-                NodeMetrics                      -        unserved
+metrics.k8s.io/-                PodMetrics                       -        unserved
+policy/-                        PodSecurityPolicy                -        unserved
+resource.k8s.io/-               PodSchedulingContext             -        unserved
+resource.k8s.io/-               ResourceClass                    -        unserved
+resource.k8s.io/-               ResourcePoolStatusRequest        -        unserved
+storagemigration.k8s.io/-       StorageVersionMigration          -        unserved
+"""
+_CATEGORIES = ("all", "api-extensions")
+# The older form of scheduler-plugins is another version of a PodGroup.
+_OTHER_VERSIONS = {
+    ("", "Event"): ("events.k8s.io/v1",),
+    ("autoscaling", "HorizontalPodAutoscaler"): ("autoscaling/v1",),
+    ("scheduling.k8s.io", "PodGroup"): (OLDER_VERSION,),
+}
+# A binding binds a pod that only the body names; it is not stored.
+_OTHER_VERBS = {"Binding": ("create",), "Namespace": tuple(verb for verb in ALL_VERBS if verb != "deletecollection")}
+
+
+def _kind(line: str) -> tuple[Kind, bool]:
+    """Return the kind of a line, and whether a store has it."""
+    api_version, name, short, *has = line.split()
+    group, _, version = api_version.rpartition("/")
+    kind = Kind(
+        group,
+        name,
+        "cluster" not in has,
+        _TYPES.get(name, Kubernetes),
+        version,
+        has_status="status" in has,
+        has_scale="scale" in has,
+        is_served="off" not in has,
+        other_versions=_OTHER_VERSIONS.get((group, name), ()),
+        verbs=_OTHER_VERBS.get(name, ALL_VERBS),
+        has_generation="generation" in has,
+        short_names=() if short == "-" else tuple(short.split(",")),
+        categories=tuple(word for word in has if word in _CATEGORIES),
+    )
+    return kind, "unserved" not in has
+
+
+_LINES = [_kind(line) for line in _TABLE.splitlines() if line]
+
+KINDS = {(kind.group, kind.name): kind for kind, _ in _LINES if kind.type is not Kubernetes}
 """The kinds that Podium reads, in the creation order of an input's objects."""
 
 WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 """The kinds that create pods, by name: arguments that mean their pods can omit the kind."""
 
-KIND_OF = {kind.type: kind for kind in _READ}
+KIND_OF = {kind.type: kind for kind in KINDS.values()}
 """The same kinds by the type of their reading."""
 
-KEPT_KINDS = (
-    # Binds a pod that only the body names; it is not stored.
-    Kind("", "Binding", True, has_status=False, verbs=("create",)),
-    Kind("", "ConfigMap", True, has_status=False),
-    Kind("", "Endpoints", True, has_status=False),
-    Kind("", "Event", True, has_status=False, other_versions=("events.k8s.io/v1",)),
-    Kind("", "PodTemplate", True, has_status=False),
-    Kind("", "Secret", True, has_status=False),
-    Kind("", "ServiceAccount", True, has_status=False),
-    Kind("admissionregistration.k8s.io", "MutatingAdmissionPolicy", False, has_status=False),
-    Kind("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", False, has_status=False),
-    Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration", False, has_status=False),
-    Kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", False),
-    Kind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", False, has_status=False),
-    Kind("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", False, has_status=False),
-    Kind("apiextensions.k8s.io", "CustomResourceDefinition", False),
-    Kind("apiregistration.k8s.io", "APIService", False),
-    Kind("autoscaling", "HorizontalPodAutoscaler", True, version="v2", other_versions=("autoscaling/v1",)),
-    Kind("certificates.k8s.io", "CertificateSigningRequest", False),
-    Kind("coordination.k8s.io", "Lease", True, has_status=False),
-    Kind("discovery.k8s.io", "EndpointSlice", True, has_status=False),
-    Kind("flowcontrol.apiserver.k8s.io", "FlowSchema", False),
-    Kind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", False),
-    Kind("networking.k8s.io", "IPAddress", False, has_status=False),
-    Kind("networking.k8s.io", "Ingress", True),
-    Kind("networking.k8s.io", "IngressClass", False, has_status=False),
-    Kind("networking.k8s.io", "NetworkPolicy", True, has_status=False),
-    Kind("networking.k8s.io", "ServiceCIDR", False),
-    Kind("rbac.authorization.k8s.io", "ClusterRole", False, has_status=False),
-    Kind("rbac.authorization.k8s.io", "ClusterRoleBinding", False, has_status=False),
-    Kind("rbac.authorization.k8s.io", "Role", True, has_status=False),
-    Kind("rbac.authorization.k8s.io", "RoleBinding", True, has_status=False),
-    Kind("scheduling.k8s.io", "Workload", True, version="v1alpha2", has_status=False),
-    Kind("storage.k8s.io", "VolumeAttributesClass", False, has_status=False),
-)
+KEPT_KINDS = tuple(kind for kind, is_stored in _LINES if is_stored and kind.type is Kubernetes)
 """The kinds that a store keeps although Podium does not read them."""
 
-_ALIASES = {(version.rpartition("/")[0], kind.name): kind for kind in _READ for version in kind.other_versions}
+_ALIASES = {(group_of(version), kind.name): kind for kind in KINDS.values() for version in kind.other_versions}
 
-SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *_READ)}
+SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *KINDS.values())}
 """All kinds that a store holds, including those that are off by default."""
 
-# All other kinds that Kubernetes v1.36 serves, or has served since v1.21, by group. None of them creates pods.
-_WITHOUT_PODS = {
-    "": "ComponentStatus",
-    "certificates.k8s.io": "ClusterTrustBundle PodCertificateRequest",
-    "coordination.k8s.io": "LeaseCandidate",
-    "events.k8s.io": "Event",
-    "internal.apiserver.k8s.io": "StorageVersion",
-    "metrics.k8s.io": "NodeMetrics PodMetrics",
-    "policy": "PodSecurityPolicy",
-    "resource.k8s.io": "PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
-    "storagemigration.k8s.io": "StorageVersionMigration",
-}
 # Kinds that create or scale pods, besides those that are read.
 _WITH_PODS = frozenset((("autoscaling", "HorizontalPodAutoscaler"),))
 
-_BUILT_IN = {
-    *SERVED_KINDS,
-    *((group, name) for group, names in _WITHOUT_PODS.items() for name in names.split()),
-}
+_BUILT_IN = {(kind.group, kind.name) for kind, _ in _LINES}
 _BUILT_IN_GROUPS = frozenset((*(group for group, _ in _BUILT_IN), "extensions"))
-_GROUP_OF = {kind.name: kind.group for kind in _READ}
-
-
-def group_of(api_version: str) -> str:
-    """Return the API group of an `apiVersion` such as apps/v1; "" for the core's v1."""
-    return api_version.rpartition("/")[0]
+_GROUP_OF = {kind.name: kind.group for kind in KINDS.values()}
 
 
 def read_kind(group: str, name: str) -> Kind | None:

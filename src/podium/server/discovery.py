@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 
-from podium.api.kinds import categories, group_order, short_names
+from podium.api.kinds import group_order
 from podium.api.meta import Raw
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.custom_kinds import version_order
@@ -97,8 +97,8 @@ def _part(of: APIResource, part: Subresource) -> Raw:
 
 def _also_called(kind: APIResource) -> Raw:
     names = {
-        "shortNames": list(kind.short_names or short_names(kind.group, kind.kind)),
-        "categories": list(kind.categories or categories(kind.group, kind.kind)),
+        "shortNames": list(kind.short_names),
+        "categories": list(kind.categories),
     }
     return {field: found for field, found in names.items() if found}
 

@@ -51,6 +51,8 @@ def _built_in(kind: Kind) -> APIResource:
         has_status=kind.has_status,
         has_scale=kind.has_scale,
         has_generation=kind.has_generation,
+        short_names=kind.short_names,
+        categories=kind.categories,
         served=(kind.api_version, *kind.other_versions) if kind.is_served else (),
         verbs=kind.verbs,
         further=_FURTHER.get(kind.name, ()),

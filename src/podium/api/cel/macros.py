@@ -152,6 +152,7 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
             raise AssertionError("a loop without anything to go over")
         some = compiler.compile(call.target)
         names = [variable_name(compiler, arg) for arg in call.args[: 1 + has_pairs]]
+        name = names[0]
         if some.type not in ("list", "map", DYN):
             problem = f"expression of type '{some.type}' cannot be range of a comprehension"
             raise compiler.error(call, f"{problem} (must be list, map, or dynamic)")
@@ -163,7 +164,7 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
             def part(body: Evaluate, cost: int) -> _Part:
                 def evaluated(item: Any) -> Value:
                     scope.spend(cost)
-                    variables = dict(zip(names, item, strict=True)) if has_pairs else {names[0]: item}
+                    variables = {name: item[0], names[1]: item[1]} if has_pairs else {name: item}
                     return with_variables(scope, variables, body)
 
                 return evaluated
