@@ -15,13 +15,16 @@ from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry
 from podium.api.disruption_policy import (
+    MAX_DISRUPTIONS,
     POLICY_NAME,
     SCHEDULER,
+    Cap,
+    CapStatus,
     DisruptionPolicy,
     DisruptionPolicySpec,
     DisruptionPolicyStatus,
+    parse_rate,
 )
-from podium.api.disruption_rate import MAX_DISRUPTIONS, Cap, CapStatus, parse_rate
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from podium.api.disruption_policy import DISRUPTION_RATE as RATE
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
-from podium.api.disruption_rate import DISRUPTION_RATE as RATE
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.budget_limits import bounded_desired, raised, strictness_problem
-from podium.api.disruption_policy import BudgetBound
-from podium.api.disruption_rate import parse_rate
+from podium.api.disruption_policy import BudgetBound, parse_rate
 from podium.api.policy import PodDisruptionBudgetSpec
 
 ONE = BudgetBound(min_disruptions=1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.budget_limits import rate_of, rate_recheck_ns, rate_status, rate_status_after
-from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.disruption_policy import MAX_DISRUPTIONS
 from podium.api.errors import InputError
 from podium.api.input.codec import decode
 from podium.api.meta import Raw

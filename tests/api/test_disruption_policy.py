@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.disruption_rate import MAX_BUCKETS, CapBucket
+from podium.api.disruption_policy import MAX_BUCKETS, CapBucket, DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.input.codec import decode
 from podium.api.meta import Raw

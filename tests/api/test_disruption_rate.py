@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.disruption_rate import Rate, parse_rate
+from podium.api.disruption_policy import Rate, parse_rate
 from tests.plain_bucket import PlainBucket
 
 SECOND = 10**9

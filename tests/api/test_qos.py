@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
-from podium.api.qos import qos_class
+from podium.api.resource_requests import qos_class
 
 FULL: dict[str, Quantity] = {"cpu": "1", "memory": "1Gi"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.errors import InputError, MalformedError
 from podium.api.input.codec import decode
-from podium.api.quota import ResourceQuota, ScopeRequirement
+from podium.api.policy import ResourceQuota, ScopeRequirement
 
 
 def quota(hard: Any, **spec: Any) -> dict[str, Any]:

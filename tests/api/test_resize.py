@@ -19,8 +19,7 @@ from podium.api.pod import (
     Quantity,
     ResourceRequirements,
 )
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import effective_spec, pod_requests
 from podium.cluster.cluster import Cluster
 
 Amounts = Mapping[str, Quantity]

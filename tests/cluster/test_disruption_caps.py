@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
-from podium.api.disruption_rate import Cap, CapBucket, CapStatus
+from podium.api.disruption_policy import (
+    SCHEDULER,
+    Cap,
+    CapBucket,
+    CapStatus,
+    DisruptionPolicy,
+    DisruptionPolicySpec,
+    DisruptionPolicyStatus,
+)
 from podium.api.meta import ObjectMeta
 from podium.cluster.cluster import DisruptionCaps
 from tests.builders import scheduler_cap

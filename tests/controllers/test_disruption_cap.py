@@ -3,8 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicyStatus
-from podium.api.disruption_rate import Cap, CapStatus
+from podium.api.disruption_policy import Cap, CapStatus, DisruptionPolicy, DisruptionPolicyStatus
 from podium.api.meta import ObjectMeta
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_exact_time

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.api.budget_limits import full_ns, rate_of
-from podium.api.disruption_rate import DISRUPTION_RATE, Cap
+from podium.api.disruption_policy import DISRUPTION_RATE, Cap
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.times import format_exact_time

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
-from podium.api.disruption_rate import Cap, CapStatus
+from podium.api.disruption_policy import Cap, CapStatus, DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.decide.preempting.preemption_plan import PreemptionPlan

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
+from podium.api.disruption_policy import MAX_DISRUPTIONS, parse_rate
 from podium.api.input.codec import Document, load_files
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.api.disruption_rate import Rate
+from podium.api.disruption_policy import Rate
 from podium.cluster.pods import PodRecord
 from podium.store.verbs import eviction as disruptions
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED

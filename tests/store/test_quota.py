@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from podium.api.quota import ResourceQuota
+from podium.api.policy import ResourceQuota
 from podium.store.admission.quotas import is_counted
 from podium.store.errors import StoreError
 from podium.store.store import Store

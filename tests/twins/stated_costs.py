@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.qos import qos_class
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import pod_requests, qos_class
 from tests.builders import cluster_of, plain_runner
 from tests.twins.plain import PlainCluster
 from tests.twins.victims import FOREVER, Preemption, is_rated, started, tokens_left

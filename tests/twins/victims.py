@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.disruption_policy import MAX_DISRUPTIONS
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from podium.api.devices import ResourceSlice
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.qos import qos_class
 from podium.api.resource_claims import ResourceClaim
-from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests, qos_class
 from podium.sim.trace_import import MILLI_PER_GPU
 from podium.store.store import Store
 from tools.rescheduling_study.descheduler_rules import LoadedNode, RunningPod

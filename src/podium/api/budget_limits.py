@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.api.disruption_policy import BudgetBound
-from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS, Rate, parse_rate
+from podium.api.disruption_policy import DISRUPTION_RATE, MAX_DISRUPTIONS, BudgetBound, Rate, parse_rate
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.policy import DisruptionRateStatus, PodDisruptionBudget, PodDisruptionBudgetSpec

@@ -2,19 +2,22 @@
 
 In the design for controlled rescheduling the administrator orders the priorities, gives workloads default budgets,
 limits the disruptions of each component, and bounds the avoid lists. One object, named `default`, contains all of that;
-a cluster without it has the defaults given here.
+a cluster without it has the defaults given here. Rate limits on disruptions are token buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from podium.api.disruption_rate import Cap, CapBucket, CapStatus, Rate, full_times, written_buckets
+from podium.api.errors import shown
 from podium.api.meta import Int32, Kubernetes, Narrow, Raw
-from podium.api.qos import QOSClass
+from podium.api.resource_requests import QOSClass
 from podium.api.selectors import LabelSelector
-from podium.api.times import parse_duration
+from podium.api.times import format_duration, format_exact_time, parse_duration, parse_time
 
 POLICY_NAME = "default"
 """The name of a cluster's only DisruptionPolicy."""
@@ -144,10 +147,6 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
         """Return the buckets from which a disruption by a component ("" if unstated) in a namespace takes tokens."""
         return {cap.bucket(namespace): cap.rate for cap in self.spec.caps if cap.counts(component)}
 
-    def cap_full_ns(self, bucket: CapBucket) -> int:
-        """Return when a bucket is full again; 0 for an unused one."""
-        return full_times(self.status.caps).get(bucket, 0)
-
     def exhausted_cap(self, component: str, namespace: str, now: int) -> tuple[CapBucket, Rate, int] | None:
         """Return the cap that forbids a disruption now: its bucket, its rate, and the time of the next token.
 
@@ -194,3 +193,156 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
             if bucket.scope in old and (rate := rates.get(bucket.scope)) is not None
         }
         return {"caps": written_buckets(full, 0)}
+
+
+MAX_DISRUPTIONS = "podium.dev/max-disruptions"
+"""An annotation of a PodDisruptionBudget: how many of its pods may be disrupted per period, such as "1/1h"."""
+
+DISRUPTION_RATE = "podium.dev/disruption-rate"
+"""An annotation of a PodDisruptionBudget that replaces `status.disruptionRate` if another controller owns it."""
+
+_FORM = re.compile(r"([0-9]{1,6})/(.{1,32})")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A burst of at most ``count``, then one in every ``count``-th part of ``period_ns``.
+
+    The bucket holds ``count`` tokens and regains one every ``interval_ns``. Its whole state is the time ``full_ns`` at
+    which it is full again; each token taken postpones that by one interval.
+    """
+
+    count: int
+    period_ns: int
+
+    @property
+    def interval_ns(self) -> int:
+        """The time in which the bucket regains one token."""
+        return -(-self.period_ns // self.count)
+
+    def tokens(self, full_ns: int, now: int) -> int:
+        """Return the number of tokens now in a bucket that is full at ``full_ns``."""
+        missing_ns = max(0, full_ns - now)
+        return self.count + (-missing_ns // self.interval_ns)
+
+    def taken(self, full_ns: int, now: int) -> int:
+        """Return when the bucket is full again if one more token is taken now."""
+        return max(full_ns, now) + self.interval_ns
+
+    def next_ns(self, full_ns: int, now: int) -> int:
+        """Return when a token is available: ``now`` if there is one."""
+        return max(now, full_ns - (self.count - 1) * self.interval_ns)
+
+    def carried_over(self, full_ns: int, before: Rate) -> int:
+        """Return when the bucket is full with this rate, if with the rate ``before`` it was full at ``full_ns``.
+
+        The time at which the bucket was empty is the same for both rates.
+        """
+        return full_ns - before.count * before.interval_ns + self.count * self.interval_ns
+
+    def __str__(self) -> str:
+        return f"{self.count}/{format_duration(self.period_ns)}"
+
+
+@lru_cache(maxsize=8_192)
+def parse_rate(text: str) -> Rate:
+    """Return the rate of a text such as "1/1h" or "5/10m". Raises ValueError for an invalid text."""
+    found = _FORM.fullmatch(text)
+    if found is None or int(found[1]) < 1:
+        raise ValueError(f'{shown(text)} is no rate; write how many in how long, as in "1/1h"')
+    period_ns = parse_duration(found[2])
+    if period_ns <= 0:
+        raise ValueError(f'{shown(text)}: the period is not longer than 0s; write it as in "1/1h"')
+    return Rate(int(found[1]), period_ns)
+
+
+MAX_BUCKETS = 1_000
+"""The maximum number of non-full buckets in a status; beyond it, those that are full again soonest are omitted.
+
+kube-apiserver's event rate limits similarly forget namespaces (plugin/pkg/admission/eventratelimit, cacheSize)."""
+
+
+class CapScope(NamedTuple):
+    """The scope of a cap: a component ("" for all of them together), cluster-wide or per namespace."""
+
+    component: str
+    by_namespace: bool
+
+
+class CapBucket(NamedTuple):
+    """The key of a token bucket: a component ("" for all), and a namespace ("" for the cluster)."""
+
+    component: str = ""
+    namespace: str = ""
+
+    @property
+    def scope(self) -> CapScope:
+        """The scope of the cap that the bucket belongs to."""
+        return CapScope(self.component, bool(self.namespace))
+
+    def __str__(self) -> str:
+        if not self.component:
+            return f"namespace {self.namespace}" if self.namespace else "all components"
+        return f"component {self.component}" + (f" in namespace {self.namespace}" if self.namespace else "")
+
+
+class Cap(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A limit on disruptions of pods that have a budget: a rate such as "5/1h".
+
+    It counts the disruptions of one component, or without one those of all together. `per` says whether it applies to
+    the whole cluster, or to each namespace separately.
+    """
+
+    component: str | None = None
+    max: str
+    per: Literal["Cluster", "Namespace"] = "Cluster"
+
+    @property
+    def scope(self) -> CapScope:
+        """The cap's scope; a policy has at most one cap for each."""
+        return CapScope(self.component or "", self.per == "Namespace")
+
+    @property
+    def rate(self) -> Rate:
+        """The rate. Raises ValueError for an invalid rate."""
+        return parse_rate(self.max)
+
+    def counts(self, component: str) -> bool:
+        """Return whether disruptions by that component count."""
+        return self.component is None or self.component == component
+
+    def bucket(self, namespace: str) -> CapBucket:
+        """Return the bucket from which a disruption in a namespace takes a token."""
+        return CapBucket(self.component or "", namespace if self.per == "Namespace" else "")
+
+
+class CapStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The usage of a cap: the token bucket of the rate is full again at `full_time`.
+
+    `component` and `namespace` are set if the cap is for one component or per namespace.
+    """
+
+    component: str | None = None
+    namespace: str | None = None
+    full_time: str
+
+    @property
+    def bucket(self) -> CapBucket:
+        """The key of the bucket."""
+        return CapBucket(self.component or "", self.namespace or "")
+
+
+def full_times(statuses: Iterable[CapStatus]) -> dict[CapBucket, int]:
+    """Return when each bucket is full again; unlisted buckets are full."""
+    return {status.bucket: parse_time(status.full_time) for status in statuses}
+
+
+def written_buckets(full: Mapping[CapBucket, int], now: int) -> list[Raw]:
+    """Return the buckets in the form of a status, by component and namespace: those that are not full at ``now``."""
+    used = sorted((-full_ns, bucket) for bucket, full_ns in full.items() if full_ns > now)[:MAX_BUCKETS]
+    return [_written(bucket, -full_ns) for full_ns, bucket in sorted(used, key=lambda found: found[1])]
+
+
+def _written(bucket: CapBucket, full_ns: int) -> Raw:
+    named = {"component": bucket.component, "namespace": bucket.namespace}
+    return {**{name: value for name, value in named.items() if value}, "fullTime": format_exact_time(full_ns)}

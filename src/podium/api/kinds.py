@@ -15,8 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node, RuntimeClass
 from podium.api.pod import Pod
 from podium.api.pod_group import OLDER_VERSION, PodGroup
-from podium.api.policy import PodDisruptionBudget, PriorityClass
-from podium.api.quota import LimitRange, ResourceQuota
+from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import (
     CSIDriver,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from podium.api.budget_limits import full_ns, rate_of
-from podium.api.disruption_rate import Rate
+from podium.api.disruption_policy import Rate
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
 from podium.cluster.arrays import BoundedLog

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy
-from podium.api.disruption_rate import CapBucket, CapScope, Rate, full_times
+from podium.api.disruption_policy import SCHEDULER, CapBucket, CapScope, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod

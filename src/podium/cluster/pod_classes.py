@@ -31,9 +31,13 @@ from podium.api.pod import (
     Volume,
 )
 from podium.api.pod_group import group_of_pod
-from podium.api.qos import qos_class
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import largest_nonzero_requests, nonzero_requests, pod_requests
+from podium.api.resource_requests import (
+    effective_spec,
+    largest_nonzero_requests,
+    nonzero_requests,
+    pod_requests,
+    qos_class,
+)
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate

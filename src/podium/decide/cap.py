@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.api.disruption_policy import POLICY_NAME
-from podium.api.disruption_rate import CapBucket
+from podium.api.disruption_policy import POLICY_NAME, CapBucket
 from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster

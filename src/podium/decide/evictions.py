@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from podium.api.budget_limits import full_ns, rate_of
-from podium.api.disruption_rate import Rate
+from podium.api.disruption_policy import Rate
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import Selector, compile_label_selector

@@ -20,10 +20,8 @@ from podium.api.meta import Raw
 from podium.api.node import Node, Taint
 from podium.api.pod import MIRROR_ANNOTATION, SOURCE_ANNOTATION, Pod, PodSpec
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
-from podium.api.qos import qos_class
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests, requests_alike
+from podium.api.resource_requests import effective_spec, pod_requests, qos_class, requests_alike
 from podium.api.selectors import compile_node_selector, node_selector_matches
 from podium.cluster.pod_classes import HostPort, host_ports
 from podium.cluster.view import tolerated

@@ -12,8 +12,8 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of
 from podium.api.pod import Pod
-from podium.api.qos import qos_class
-from podium.api.quota import ResourceQuota
+from podium.api.policy import ResourceQuota
+from podium.api.resource_requests import qos_class
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from podium.api.times import format_time, parse_time
 from podium.api.workloads import Job

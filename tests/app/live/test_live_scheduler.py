@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podium.api.disruption_rate import DISRUPTION_RATE
+from podium.api.disruption_policy import DISRUPTION_RATE
 from podium.api.errors import InputError
 from podium.apirequests.request import Request
 from podium.app.live.live_scheduler import check_settings

@@ -13,18 +13,19 @@ from podium.api.budget_limits import strictness_problem
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time
 from podium.api.disruption_policy import (
+    MAX_DISRUPTIONS,
     POLICY_NAME,
+    Cap,
     DefaultBudget,
     DisruptionPolicy,
     DisruptionPolicySpec,
     PriorityRule,
+    parse_rate,
 )
-from podium.api.disruption_rate import MAX_DISRUPTIONS, Cap, parse_rate
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import label_key_problem, subdomain_problem
-from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudgetSpec
+from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PRIORITY_CLASS, SCOPES, PodDisruptionBudgetSpec
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
-from podium.api.quota import PRIORITY_CLASS, SCOPES
 from podium.api.selectors import LabelSelector, requirement_problem
 from podium.api.times import parse_duration
 from podium.api.validation import amounts

@@ -18,9 +18,8 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace, Node, RuntimeClass
 from podium.api.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
-from podium.api.policy import PriorityClass
+from podium.api.policy import LimitRange, PriorityClass
 from podium.api.present import newest_time
-from podium.api.quota import LimitRange
 from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.versions.release import DEFAULT_RELEASE, Release

@@ -13,8 +13,7 @@ from podium.api.input.codec import Input
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.quantity import CPU
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.app.answers import Frame, Kind, Shown, flat, kinds
 from podium.sim.results.result import NodeStates, PodState, Result
 from podium.sim.run import Progress, played, result_of_run

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
+from podium.api.disruption_policy import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.meta import Raw
 from podium.api.node import MAINTENANCE_TIME
 from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION

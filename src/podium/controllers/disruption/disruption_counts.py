@@ -9,8 +9,15 @@ Disruption budget; `podium.store.verbs.disruptions` for what counts.
 from __future__ import annotations
 
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
-from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
-from podium.api.disruption_rate import DISRUPTION_RATE, CapBucket, Rate, full_times
+from podium.api.disruption_policy import (
+    DISRUPTION_RATE,
+    POLICY_NAME,
+    SCHEDULER,
+    CapBucket,
+    DisruptionPolicy,
+    Rate,
+    full_times,
+)
 from podium.api.left_behind import EVICTED
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod

@@ -13,8 +13,7 @@ from copy import deepcopy
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod
 from podium.api.quantity import CPU, PODS
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import effective_spec, pod_requests
 from podium.controllers.ledger.disruption import LedgerEntry
 
 HOUR_NS = 3_600 * 10**9

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable
 
 from podium.api.pod import Pod
 from podium.api.quantity import CPU
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import parse_time
 from podium.cluster.pods import TEMPLATE_HASH, top_owner
 from podium.controllers.actions import DESCHEDULED, Action, Record

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_rate import full_times
+from podium.api.disruption_policy import full_times
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node, maintenance_ns
 from podium.api.pod import Pod

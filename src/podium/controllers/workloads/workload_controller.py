@@ -9,9 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PriorityClass
+from podium.api.policy import PriorityClass, ResourceQuota
 from podium.api.quantity import parse_quantity
-from podium.api.quota import ResourceQuota
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, Record, ReplaceStatus
 from podium.controllers.controller import NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest

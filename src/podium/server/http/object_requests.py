@@ -8,8 +8,8 @@ from secrets import SystemRandom
 from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
-from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
+from podium.api.schemas.structure import write_out_amounts
 from podium.apirequests.http_mapping import (
     BODY_TYPES,
     JSON,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_rate import DISRUPTION_RATE
+from podium.api.disruption_policy import DISRUPTION_RATE
 from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status

@@ -14,14 +14,12 @@ import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_list, awaited_in_words
 from podium.api.budget_limits import full_ns, rate_of
-from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
-from podium.api.disruption_rate import Cap, Rate, full_times
+from podium.api.disruption_policy import POLICY_NAME, Cap, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes
 from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget, PriorityClass
+from podium.api.policy import PRIORITY_CLASS, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended, is_huge_pages
-from podium.api.quota import PRIORITY_CLASS, ResourceQuota
 from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import Requirement, compile_label_selector
 from podium.api.times import format_duration, format_time

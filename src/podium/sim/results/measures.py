@@ -10,8 +10,7 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.controllers.actions import Evict
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.observations import Problem

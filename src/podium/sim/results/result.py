@@ -12,8 +12,7 @@ from podium.api.basis import Caveat
 from podium.api.meta import Kubernetes
 from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.workloads import DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.disruption.drain import DrainReport

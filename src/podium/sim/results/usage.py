@@ -15,8 +15,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.quantity import PODS
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.controllers.disruption.covered_pods import is_healthy
 from podium.controllers.indexes import SelectorIndex

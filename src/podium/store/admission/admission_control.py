@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from podium.api.budget_limits import annotated_rate, strictness_problem
-from podium.api.disruption_policy import PriorityRule
-from podium.api.disruption_rate import MAX_DISRUPTIONS
+from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import RuntimeClass
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.pod_specs import SharedSpec, shared_spec
-from podium.api.policy import PodDisruptionBudget, PriorityClass
-from podium.api.quota import LimitRange
+from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import STORAGE_CLASS, PersistentVolumeClaim, StorageClass
 from podium.api.times import parse_time

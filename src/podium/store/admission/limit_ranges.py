@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from podium.api.meta import Raw
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
+from podium.api.policy import LimitRange, LimitRangeItem
 from podium.api.quantity import CPU, is_pod_level, milli_value
-from podium.api.quota import LimitRange, LimitRangeItem
 from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
 from podium.store.api_resource import APIResource
 from podium.store.errors import forbidden

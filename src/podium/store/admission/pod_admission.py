@@ -14,9 +14,8 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.node import RuntimeClass, RuntimeScheduling
 from podium.api.pod import PodSpec, ResourceList
-from podium.api.policy import POLICY_ANNOTATION, PriorityClass
+from podium.api.policy import POLICY_ANNOTATION, LimitRange, PriorityClass
 from podium.api.quantity import milli_value
-from podium.api.quota import LimitRange
 from podium.api.schemas.schema import defaults_of
 from podium.api.versions.fields import as_kept
 from podium.api.versions.gates import Gate

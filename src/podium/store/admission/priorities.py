@@ -12,7 +12,7 @@ from podium.api.meta import NAMESPACE_NAME_LABEL, Raw
 from podium.api.pod import Pod, PodSpec
 from podium.api.pod_group import HIGHEST_PRIORITY
 from podium.api.policy import PRIORITY_RULE_ANNOTATION, PriorityClass
-from podium.api.qos import qos_class
+from podium.api.resource_requests import qos_class
 from podium.api.schemas.suggestion import likely, suggestion
 from podium.api.selectors import EVERYTHING, LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import PodTemplate

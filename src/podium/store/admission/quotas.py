@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
-from podium.api.qos import qos_class
+from podium.api.policy import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.quantity import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -22,9 +22,7 @@ from podium.api.quantity import (
     milli_value,
     whole_value,
 )
-from podium.api.quota import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import effective_spec, pod_requests, qos_class
 from podium.api.selectors import Requirement
 from podium.store.admission.limit_ranges import with_limits_as_requests
 from podium.store.errors import forbidden

@@ -12,7 +12,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.pod import Pod
-from podium.api.quota import ResourceQuota
+from podium.api.policy import ResourceQuota
 from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.app.console.cells import counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
