@@ -14,7 +14,15 @@ from itertools import pairwise
 from typing import Any
 
 from podium.api.cel import moments, named_formats, network
-from podium.api.cel.overloads import DYN, Function, Table, fill_optionals, of_product, operators, tenth, traversal
+from podium.api.cel.overloads import (
+    DYN,
+    Table,
+    fill_operators,
+    fill_optionals,
+    of_product,
+    tenth,
+    traversal,
+)
 from podium.api.cel.values import (
     MAX_INT,
     MAX_UINT,
@@ -131,14 +139,15 @@ def _texts(table: Table) -> None:
     table.function("matches", one, "bool", _matched, _of_match)
     table.method("matches", one, "bool", _matched, _of_match)
     table.method("find", one, "string", _first_match, _of_match)
-    table.method("findAll", one, "list", _all_matches, _of_match)
+    table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in _pattern(b).finditer(a)), _of_match)
     table.method("charAt", ("string", "int"), "string", _char_at)
     table.method("indexOf", one, "int", lambda a, b: a.find(b), of_product)
     table.method("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
     table.method("lowerAscii", ("string",), "string", lambda a: _in_case(a, str.lower), traversal(0))
     table.method("upperAscii", ("string",), "string", lambda a: _in_case(a, str.upper), traversal(0))
     table.method("trim", ("string",), "string", lambda a: a.strip(), traversal(0))
-    table.method("replace", two, "string", _replaced, _of_replacement)
+    # The cost limit also bounds the result: the size of each argument is charged before the call.
+    table.method("replace", two, "string", str.replace, _of_replacement)
     table.method("split", one, "list", lambda a, b: tuple(a.split(b) if b else a), traversal(0))
     table.method("substring", ("string", "int"), "string", lambda a, b: _part(a, b, len(a)), traversal(0))
     table.method("substring", ("string", "int", "int"), "string", _part, traversal(0))
@@ -152,10 +161,6 @@ def _first_match(text: str, pattern: str) -> str:
     return str(match[0]) if match else ""
 
 
-def _all_matches(text: str, pattern: str) -> tuple[str, ...]:
-    return tuple(match[0] for match in _pattern(pattern).finditer(text))
-
-
 def _char_at(text: str, index: int) -> str:
     if not 0 <= index <= len(text):
         raise EvaluationError(f"index out of range: {index}")
@@ -164,11 +169,6 @@ def _char_at(text: str, index: int) -> str:
 
 def _in_case(text: str, change: Callable[[str], str]) -> str:
     return "".join(change(character) if character.isascii() else character for character in text)
-
-
-def _replaced(text: str, old: str, new: str) -> str:
-    # The cost limit also bounds the result: the size of each argument is charged before the call.
-    return text.replace(old, new)
 
 
 def _of_replacement(*args: Value) -> int:
@@ -232,8 +232,7 @@ def _comparable(items: tuple[Value, ...]) -> list[Any]:
 
 
 def _is_sorted(items: tuple[Value, ...]) -> bool:
-    order = _comparable(items)
-    return all(left <= right for left, right in pairwise(order))
+    return all(left <= right for left, right in pairwise(_comparable(items)))
 
 
 def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
@@ -327,17 +326,12 @@ def _lenient(text: str, normalize: bool) -> Semver:
     return Semver.of(".".join([*parts, *["0"] * (3 - len(parts))]) + "".join(rest))
 
 
-def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
-    table = Table()
-    own = (_conversions, _texts, _collections, _quantities, _versions)
-    for fill in (*own, fill_optionals, moments.fill, network.fill, named_formats.fill):
-        fill(table)
-    functions, methods = (
-        {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
-        for found in (table.functions, table.methods)
-    )
-    return {**operators(table.operators), **functions}, methods
+_TABLE = Table()
+for _fill in (
+    *(fill_operators, _conversions, _texts, _collections, _quantities, _versions),
+    *(fill_optionals, moments.fill, network.fill, named_formats.fill),
+):
+    _fill(_TABLE)
 
-
-FUNCTIONS, METHODS = _tables()
+FUNCTIONS, METHODS = _TABLE.all()
 """The global functions, including operators, and the methods."""

@@ -6,14 +6,13 @@ UTC and fixed offsets such as "+02:00"; named zones would require reading files.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from podium.api.cel.overloads import Table, traversal
+from podium.api.cel.overloads import COMPARISONS, Table, traversal
 from podium.api.cel.values import MAX_INT, MIN_INT, EvaluationError
 from podium.api.times import parse_duration
 
@@ -147,23 +146,18 @@ def fill(table: Table) -> None:
     table.method("getMilliseconds", (TIMESTAMP,), "int", lambda a: a.ns % _SECOND // _MILLI)
     table.method("getMilliseconds", (TIMESTAMP, "string"), "int", lambda a, zone: a.ns % _SECOND // _MILLI)
     for name, unit in _UNITS.items():
-        table.method(name, (DURATION,), "int", lambda a, unit=unit: _whole_units(a.ns, unit))
+        table.method(name, (DURATION,), "int", lambda a, unit=unit: -(-a.ns // unit) if a.ns < 0 else a.ns // unit)
     _fill_operators(table)
 
 
-def _whole_units(ns: int, unit: int) -> int:
-    return -(-ns // unit) if ns < 0 else ns // unit
-
-
 def _fill_operators(table: Table) -> None:
-    table.operator("_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
-    table.operator("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
-    table.operator("_+_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns + b.ns))
-    table.operator("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
-    table.operator("_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns - b.ns))
-    table.operator("_-_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
-    table.operator("-_", (DURATION,), DURATION, lambda a: Duration.within(-a.ns))
-    compared = {"_<_": operator.lt, "_<=_": operator.le, "_>_": operator.gt, "_>=_": operator.ge}
-    for name, compare in compared.items():
+    table.function("_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
+    table.function("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
+    table.function("_+_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns + b.ns))
+    table.function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
+    table.function("_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns - b.ns))
+    table.function("_-_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
+    table.function("-_", (DURATION,), DURATION, lambda a: Duration.within(-a.ns))
+    for name, compare in COMPARISONS.items():
         for kind in (TIMESTAMP, DURATION):
-            table.operator(name, (kind, kind), "bool", compare)
+            table.function(name, (kind, kind), "bool", compare)

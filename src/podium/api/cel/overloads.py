@@ -6,8 +6,10 @@ of the operands (interpreter/runtimecost.go; apiserver/pkg/cel/library/cost.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from typing import NoReturn
 
 from podium.api.cel.values import (
@@ -130,67 +132,77 @@ def _float_divided(left: float, right: float) -> float:
     return left / right
 
 
-def _arithmetic() -> dict[str, list[Overload]]:
+class Table:
+    """Overloads by name: of functions and of methods; operators are functions under cel-go's names."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, list[Overload]] = {}
+        self._methods: dict[str, list[Overload]] = {}
+
+    def function(
+        self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value], cost: Costing = constant
+    ) -> None:
+        """Add an overload of a global function."""
+        self._functions.setdefault(name, []).append(Overload(takes, gives, call, cost))
+
+    def method(
+        self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value], cost: Costing = constant
+    ) -> None:
+        """Add an overload of a method; its target is the first argument."""
+        self._methods.setdefault(name, []).append(Overload(takes, gives, call, cost))
+
+    def all(self) -> tuple[dict[str, Function], dict[str, Function]]:
+        """Return the functions and the methods."""
+        functions, methods = (
+            {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
+            for found in (self._functions, self._methods)
+        )
+        return functions, methods
+
+
+_NUMBERS = ("int", "uint", "double")
+
+
+def fill_operators(table: Table) -> None:
+    """Add the operators of CEL's own types."""
     whole: dict[str, Callable[[int, int], int]] = {
-        "_+_": lambda a, b: a + b,
-        "_-_": lambda a, b: a - b,
-        "_*_": lambda a, b: a * b,
+        "_+_": operator.add,
+        "_-_": operator.sub,
+        "_*_": operator.mul,
         "_/_": _divided,
         "_%_": _rest,
     }
-    found: dict[str, list[Overload]] = {}
     for name, apply in whole.items():
-        found[name] = [
-            Overload(("int", "int"), "int", lambda a, b, f=apply: _checked(f(a, b)), constant),
-            Overload(("uint", "uint"), "uint", lambda a, b, f=apply: _unsigned(f(a.value, b.value)), constant),
-        ]
-    real: dict[str, Callable[[float, float], float]] = {
-        "_+_": lambda a, b: a + b,
-        "_-_": lambda a, b: a - b,
-        "_*_": lambda a, b: a * b,
-        "_/_": _float_divided,
-    }
-    for name, divide in real.items():
-        found[name].append(Overload(("double", "double"), "double", divide, constant))
+        table.function(name, ("int", "int"), "int", lambda a, b, f=apply: _checked(f(a, b)))
+        table.function(name, ("uint", "uint"), "uint", lambda a, b, f=apply: _unsigned(f(a.value, b.value)))
+        if name != "_%_":
+            on_doubles = _float_divided if name == "_/_" else apply
+            table.function(name, ("double", "double"), "double", on_doubles)
     for joined in ("string", "bytes"):
-        found["_+_"].append(Overload((joined, joined), joined, lambda a, b: a + b, of_both))
-    found["_+_"].append(Overload(("list", "list"), "list", lambda a, b: a + b, constant))
-    found["-_"] = [
-        Overload(("int",), "int", lambda a: _checked(-a), constant),
-        Overload(("double",), "double", lambda a: -a, constant),
-    ]
-    found["!_"] = [Overload(("bool",), "bool", lambda a: not a, constant)]
-    return found
+        table.function("_+_", (joined, joined), joined, operator.add, of_both)
+    table.function("_+_", ("list", "list"), "list", operator.add)
+    table.function("-_", ("int",), "int", lambda a: _checked(-a))
+    table.function("-_", ("double",), "double", operator.neg)
+    table.function("!_", ("bool",), "bool", operator.not_)
+    for name, compare in COMPARISONS.items():
+        for type_ in ("bool", *_NUMBERS, "string", "bytes"):
+            table.function(name, (type_, type_), "bool", _compared(compare), of_smaller)
+        for pair in permutations(_NUMBERS, 2):
+            table.function(name, pair, "bool", _compared(compare))
+    table.function("_==_", (DYN, DYN), "bool", equal, of_smaller)
+    table.function("_!=_", (DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)
+    table.function("@in", (DYN, "list"), "bool", _is_in, lambda _, some: size_of(some))
+    table.function("@in", (DYN, "map"), "bool", lambda a, b: a in b if isinstance(a, str) else _is_in(a, b))
+    table.function("_[_]", ("list", DYN), DYN, _index)
 
 
-_ORDERED = ("bool", "int", "uint", "double", "string", "bytes")
-_COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
-    "_<_": lambda a, b: a < b,
-    "_<=_": lambda a, b: a <= b,
-    "_>_": lambda a, b: a > b,
-    "_>=_": lambda a, b: a >= b,
+COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
 }
-
-
-def _comparisons() -> dict[str, list[Overload]]:
-    found: dict[str, list[Overload]] = {}
-    for name, compare in _COMPARISONS.items():
-        same = [Overload((type_, type_), "bool", _compared(compare), of_smaller) for type_ in _ORDERED]
-        numbers = ("int", "uint", "double")
-        mixed = [
-            Overload((left, right), "bool", _compared(compare), constant)
-            for left in numbers
-            for right in numbers
-            if left != right
-        ]
-        found[name] = same + mixed
-    found["_==_"] = [Overload((DYN, DYN), "bool", equal, of_smaller)]
-    found["_!=_"] = [Overload((DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)]
-    found["@in"] = [
-        Overload((DYN, "list"), "bool", lambda item, some: any(equal(item, member) for member in some), _of_list),
-        Overload((DYN, "map"), "bool", _is_key, constant),
-    ]
-    return found
+"""The operators of ordered types."""
 
 
 def _compared(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
@@ -202,12 +214,8 @@ def _compared(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value
     return compared
 
 
-def _of_list(*args: Value) -> int:
-    return size_of(args[1])
-
-
-def _is_key(key: Value, some: Value) -> bool:
-    return any(equal(key, member) for member in some) if not isinstance(key, str) else key in some
+def _is_in(item: Value, some: Iterable[Value]) -> bool:
+    return any(equal(item, member) for member in some)
 
 
 def _index(some: Value, index: Value) -> Value:
@@ -217,50 +225,6 @@ def _index(some: Value, index: Value) -> Value:
     if not 0 <= place < len(some):
         raise EvaluationError(f"index out of bounds: {place}")
     return some[place]
-
-
-def operators(further: Mapping[str, Sequence[Overload]]) -> dict[str, Function]:
-    """Return all operators under cel-go's names, with ``further`` overloads."""
-    found = {**_arithmetic(), **_comparisons()}
-    for name, overloads in further.items():
-        found[name] += overloads
-    found["_[_]"] = [Overload(("list", DYN), DYN, _index, constant)]
-    return {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
-
-
-class Table:
-    """Overloads by name: of functions, of methods, and of operators under cel-go's names."""
-
-    def __init__(self) -> None:
-        self.functions: dict[str, list[Overload]] = {}
-        self.methods: dict[str, list[Overload]] = {}
-        self.operators: dict[str, list[Overload]] = {}
-
-    def function(
-        self,
-        name: str,
-        takes: tuple[str, ...],
-        gives: str,
-        call: Callable[..., Value],
-        cost: Callable[..., int] = constant,
-    ) -> None:
-        """Add an overload of a global function."""
-        self.functions.setdefault(name, []).append(Overload(takes, gives, call, cost))
-
-    def method(
-        self,
-        name: str,
-        takes: tuple[str, ...],
-        gives: str,
-        call: Callable[..., Value],
-        cost: Callable[..., int] = constant,
-    ) -> None:
-        """Add an overload of a method; its target is the first argument."""
-        self.methods.setdefault(name, []).append(Overload(takes, gives, call, cost))
-
-    def operator(self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value]) -> None:
-        """Add an overload of an operator."""
-        self.operators.setdefault(name, []).append(Overload(takes, gives, call, constant))
 
 
 def fill_optionals(table: Table) -> None:
