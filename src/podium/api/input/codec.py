@@ -142,11 +142,12 @@ class Reader:
 
     def _read(self, stream: BinaryIO, source: str, progress: Progress | None) -> None:
         """Read the objects of a seekable stream. Raises InputError."""
-        told = progress or _untold
+        told = progress or (lambda _share: None)
         try:
             documents = self._read_listed(stream, source, told)
             if documents is None:
-                documents = self._read_whole(_whole(stream), source, told)
+                roots = documents_in(text_of(_whole(stream)), told)
+                documents = [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
         except InputError as error:
             if is_template(_whole(stream)):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
@@ -168,11 +169,6 @@ class Reader:
             return None if in_json is None else self._listed(in_json, self._json, source, progress)
         in_yaml = yaml_list(_whole(stream).removeprefix(codecs.BOM_UTF8))
         return None if in_yaml is None else self._listed(in_yaml, self._yaml, source, progress)
-
-    def _read_whole(self, content: bytes, source: str, progress: Progress) -> list[Document]:
-        """Return the objects of a text that is parsed into memory as a whole."""
-        roots = documents_in(text_of(content), progress)
-        return [document for index, root in roots for document in self._document(_objects(root, ""), source, index)]
 
     def _listed(self, found: ListText, reader: ItemReader, source: str, progress: Progress) -> list[Document] | None:
         """Return the objects of a List, read one by one; None if that needs the surrounding text.
@@ -258,10 +254,6 @@ class Reader:
         if metadata.get("name") or not isinstance(prefix, str) or not prefix:
             return raw
         return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
-
-
-def _untold(_share: float) -> None:
-    """Ignore progress."""
 
 
 def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:

@@ -53,9 +53,8 @@ def decode_with_nulls(text: Text) -> tuple[Any, bool]:
         raise UncertainError from None
     if written != compact and written != _unescaped(compact):
         raise UncertainError
-    brackets = written.count(b"{") + written.count(b"[")
     # Most brackets belong to empty or sibling objects.
-    if brackets > _MOST_LEVELS and brackets - _empty(written) > _MOST_LEVELS and not _is_shallow(value):
+    if written.count(b"{") + written.count(b"[") > _MOST_LEVELS and not json.is_shallow(value, _MOST_LEVELS):
         raise UncertainError
     return value, b"null" in written
 
@@ -65,7 +64,7 @@ def _decode_closely(text: Text) -> Any:
         ((_, value),) = json.parse_documents(bytes(text).decode())
     except (InputError, UnicodeDecodeError, ValueError):
         raise UncertainError from None
-    if not _is_shallow(value):
+    if not json.is_shallow(value, _MOST_LEVELS):
         raise UncertainError
     return value
 
@@ -99,23 +98,3 @@ def _unescaped(compact: bytes) -> bytes:
     for escaped, letter in _ESCAPED:
         compact = compact.replace(escaped, letter)
     return compact
-
-
-def _empty(written: bytes) -> int:
-    """Return the number of `{}` and `[]`, whose brackets add no nesting."""
-    return written.count(b"{}") + written.count(b"[]")
-
-
-def _is_shallow(value: Any) -> bool:
-    level = [value]
-    for _ in range(_MOST_LEVELS + 1):
-        level = [inner for part in level for inner in _parts(part) if type(inner) is dict or type(inner) is list]
-        if not level:
-            return True
-    return False
-
-
-def _parts(value: Any) -> Any:
-    if type(value) is dict:
-        return value.values()
-    return value if type(value) is list else ()

@@ -63,7 +63,7 @@ def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple
         problem = f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
         raise NotJSONError(problem, document=number) from None
     except RecursionError:
-        raise _too_deep(number) from None
+        raise InputError(f"nested too deep; at most {MAX_DEPTH} levels are taken", document=number) from None
     except ValueError:
         # Python refuses integers of more than 4,300 digits, since parsing takes quadratic time.
         raise InputError("a number has thousands of digits", document=number) from None
@@ -72,7 +72,8 @@ def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple
 def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[Any, int]:
     try:
         value, end = _READER.raw_decode(text, position)
-        _check_nesting(value)
+        if not is_shallow(value, MAX_DEPTH):
+            raise RecursionError
         if has_surrogates and not _is_unicode(json.dumps(value, ensure_ascii=False)):
             raise _RefusedError
     except _RefusedError:
@@ -82,21 +83,17 @@ def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[
     return value, end
 
 
-def _check_nesting(value: Any) -> None:
-    """Raise RecursionError for a value that is nested too deeply."""
+def is_shallow(value: Any, most: int) -> bool:
+    """Return whether objects and lists are nested at most so deep."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(most + 1):
         collections = [part for part in level if type(part) is dict or type(part) is list]
         if not collections:
-            return
+            return True
         level = []
         for collection in collections:
             level.extend(collection.values() if type(collection) is dict else collection)
-    raise RecursionError
-
-
-def _too_deep(number: int) -> InputError:
-    return InputError(f"nested too deep; at most {MAX_DEPTH} levels are taken", document=number)
+    return False
 
 
 def _is_unicode(text: str) -> bool:

@@ -118,35 +118,25 @@ def _own_schema(raw: Raw) -> Object | None:
 
 def fits(value: Any, type_: Type) -> bool:
     """Return whether the value is certainly valid, by a cheap test that most values pass."""
-    return _converts(value, _python_type(type_))
-
-
-def fits_with_nulls(value: Any, type_: Type) -> bool:
-    """Return whether the value is certainly valid after removal of null entries of objects."""
-    return _converts(value, _python_type(type_, with_nulls=True))
-
-
-def _converts(value: Any, type_: Any) -> bool:
     try:
-        msgspec.convert(value, type_)
+        msgspec.convert(value, _python_type(type_))
     except msgspec.ValidationError:
         return False
     return True
 
 
 @cache
-def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
+def _python_type(type_: Type) -> Any:
     """Return the type with which msgspec accepts exactly the valid values."""
     match type_:
         case Leaf(name):
             return _PYTHON_TYPES[name]
         case ListOf(item):
-            return list[_python_type(item, with_nulls=with_nulls)]  # type: ignore[misc]
+            return list[_python_type(item)]  # type: ignore[misc]
         case MapOf(value):
-            return dict[str, _python_type(value, with_nulls=with_nulls)]  # type: ignore[misc]
+            return dict[str, _python_type(value)]  # type: ignore[misc]
         case Object(name):
-            types = {field: _python_type(one.type, with_nulls=with_nulls) for field, one in fields_of(name).items()}
-            fields = [(field, one | None if with_nulls else one, None) for field, one in types.items()]
+            fields = [(field, _python_type(one.type), None) for field, one in fields_of(name).items()]
             return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
@@ -195,17 +185,13 @@ def _problem(value: Any, type_: str) -> str:
     """Return the problem of a single value that does not fit its type; "" if it is valid in an unusual notation."""
     parse = _PARSERS.get(type_)
     if parse is not None and (isinstance(value, str) or (type_ == "quantity" and isinstance(value, int | float))):
-        return _parsing_problem(parse, value)
+        try:
+            parse(value)
+        except ValueError as error:
+            return str(error)
+        return ""
     advice = "; put it in quotes" if type_ == "str" and isinstance(value, bool | int | float) else ""
     return f"{shown(value)} is not {_WORDS[type_]}{advice}"
-
-
-def _parsing_problem(parse: Callable[[Any], object], value: Any) -> str:
-    try:
-        parse(value)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 _QUANTITY = Leaf("quantity")
