@@ -154,3 +154,15 @@ def test_kubelets_count_host_ports_of_sidecars_since_1_33_6(version: str, phase:
     result = played(version, node("n1"), first, steps=[{"at": "10s", "apply": [second]}])
 
     assert next(each["phase"] for each in result.pods if each["pod"] == "default/second") == phase
+
+
+@pytest.mark.parametrize(("version", "phase"), [("1.32", "Running"), ("1.33", "Failed")])
+def test_kubelets_count_resources_of_resized_pods_since_1_33(version: str, phase: str) -> None:
+    running: Raw = {"name": "main", "resources": {"requests": {"cpu": "3"}}, "state": {"running": {}}}
+    status: Raw = {"phase": "Running", "containerStatuses": [running]}
+    resized = pod("resized", cpu=1, node="n1", status=status)
+
+    steps = [{"at": "10s", "apply": [pod("second", cpu=2, node="n1")]}]
+    result = played(version, node("n1", cpu=4), resized, steps=steps)
+
+    assert next(each["phase"] for each in result.pods if each["pod"] == "default/second") == phase

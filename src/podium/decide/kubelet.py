@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -36,6 +36,17 @@ _KEPT = 1_024
 _KNOWN: dict[tuple[int, bool], tuple[PodSpec, Holding]] = {}
 
 
+class HoldingRules(NamedTuple):
+    """What counts in a kubelet's version: host ports of sidecars, and resources of pods and containers in status."""
+
+    sidecar_ports: bool = True
+    resizes: bool = True
+    pod_resizes: bool = True
+
+
+ALL_RESOURCES = HoldingRules()
+
+
 class Holding(msgspec.Struct, frozen=True):
     """The resources that a pod holds on its node (cpu in milli, one of `pods`), without zeros, and its host ports."""
 
@@ -43,18 +54,18 @@ class Holding(msgspec.Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
     @classmethod
-    def of(cls, pod: Pod, *, with_sidecar_ports: bool = True) -> Holding:
+    def of(cls, pod: Pod, rules: HoldingRules = ALL_RESOURCES) -> Holding:
         """Return what a pod holds.
 
         For one resized in place, the maximum of its requested, allocated and used resources.
         """
-        spec = effective_spec(pod)
-        key = id(spec.containers), with_sidecar_ports
+        spec = effective_spec(pod, resizes_pods=rules.pod_resizes) if rules.resizes else pod.spec
+        key = id(spec.containers), rules.sidecar_ports
         found = _KNOWN.get(key)
         if found is not None and requests_alike(spec, found[0]) and spec.host_network is found[0].host_network:
             return found[1]
         amounts = {name: amount for name, amount in pod_requests(spec).items() if amount}
-        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec, with_sidecars=with_sidecar_ports))
+        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec, with_sidecars=rules.sidecar_ports))
         if len(_KNOWN) >= _KEPT:
             del _KNOWN[next(iter(_KNOWN))]
         _KNOWN[key] = spec, holding

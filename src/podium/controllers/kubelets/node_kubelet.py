@@ -19,7 +19,7 @@ from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_annotations import crash_after_ns, reject_after_ns
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
-from podium.decide.kubelet import UNEXPECTED, EvictionOrder, Refusal, eviction_message, memory_ranking
+from podium.decide.kubelet import UNEXPECTED, EvictionOrder, HoldingRules, Refusal, eviction_message, memory_ranking
 
 
 class Arrival(msgspec.Struct, eq=False):
@@ -52,7 +52,11 @@ class NodeKubelet:
             honors_policy=release.enabled(Gate.NON_PREEMPTING_PRIORITY),
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
-        self._with_sidecar_ports = release.has(Behavior.SIDECAR_PORTS)
+        self._rules = HoldingRules(
+            release.has(Behavior.SIDECAR_PORTS),
+            release.enabled(Gate.IN_PLACE_RESIZE),
+            release.enabled(Gate.IN_PLACE_RESIZE_OF_PODS),
+        )
         self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(settings, self._there, self._workers)
         # The pods that were not processed yet, by uid.
@@ -298,7 +302,7 @@ class NodeKubelet:
     def _take_in(self, arrival: Arrival, now: int, *, is_alone: bool) -> None:
         """Process a new pod; ``is_alone``: no other has come with it."""
         pod, there = arrival.pod, self._there
-        run = PodRun.of(pod, arrival.raw, with_sidecar_ports=self._with_sidecar_ports)
+        run = PodRun.of(pod, arrival.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
         run.trouble_ns = crash_after_ns(there.trouble, pod)
         if self._hosts is not None and there.node is not None:

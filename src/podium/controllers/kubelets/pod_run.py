@@ -25,7 +25,7 @@ from podium.controllers.kubelets.pod_annotations import (
     memory_limit_bytes,
     stated,
 )
-from podium.decide.kubelet import Holding
+from podium.decide.kubelet import ALL_RESOURCES, Holding, HoldingRules
 
 
 class PodBehaviour(msgspec.Struct, frozen=True, gc=False):
@@ -134,10 +134,9 @@ class PodRun(msgspec.Struct, eq=False):
     addresses: PodAddresses | None = None
 
     @classmethod
-    def of(cls, pod: Pod, raw: Raw, *, with_sidecar_ports: bool = True) -> PodRun:
+    def of(cls, pod: Pod, raw: Raw, rules: HoldingRules = ALL_RESOURCES) -> PodRun:
         behaviour = behaviour_of(pod.metadata.annotations)
-        holding = Holding.of(pod, with_sidecar_ports=with_sidecar_ports)
-        return cls(pod, raw, pod.metadata.uid, holding, behaviour, _exceeds(pod, behaviour))
+        return cls(pod, raw, pod.metadata.uid, Holding.of(pod, rules), behaviour, _exceeds(pod, behaviour))
 
     @property
     def is_running(self) -> bool:
