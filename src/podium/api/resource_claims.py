@@ -8,7 +8,7 @@ import msgspec
 
 from podium.api.devices import DeviceSelector
 from podium.api.meta import Int64, Kubernetes, Narrow, ObjectMeta, Raw
-from podium.api.pod import ResourceList
+from podium.api.pod import PodCondition, ResourceList
 from podium.api.selectors import NodeSelector
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
@@ -150,22 +150,13 @@ class ConsumerReference(Narrow, frozen=True, kw_only=True):
     uid: str = ""
 
 
-class DeviceCondition(Narrow, frozen=True, kw_only=True):
-    """An observed condition of an allocated device."""
-
-    type: str
-    status: str = "Unknown"
-    reason: str = ""
-    message: str = ""
-
-
 class AllocatedDeviceStatus(Narrow, frozen=True, kw_only=True):
     """The driver's status of an allocated device."""
 
     driver: str
     pool: str
     device: str
-    conditions: tuple[DeviceCondition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
 
 
 class ResourceClaimStatus(Narrow, frozen=True, kw_only=True):

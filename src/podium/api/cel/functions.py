@@ -35,6 +35,8 @@ from podium.api.cel.values import (
     Value,
     equal,
     number,
+    pattern_of,
+    reads,
     size_of,
     type_name,
 )
@@ -112,19 +114,7 @@ def _truth(text: str) -> bool:
 
 
 def _matched(text: str, pattern: str) -> bool:
-    return _pattern(pattern).search(text) is not None
-
-
-def _pattern(pattern: str) -> Any:
-    """Return a regular expression that matches in time linear in the text."""
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few expressions have any
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        raise EvaluationError(f"error parsing regexp: {error}") from None
+    return pattern_of(pattern).search(text) is not None
 
 
 def _of_match(*args: Value) -> int:
@@ -139,7 +129,7 @@ def _texts(table: Table) -> None:
     table.function("matches", one, "bool", _matched, _of_match)
     table.method("matches", one, "bool", _matched, _of_match)
     table.method("find", one, "string", _first_match, _of_match)
-    table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in _pattern(b).finditer(a)), _of_match)
+    table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in pattern_of(b).finditer(a)), _of_match)
     table.method("charAt", ("string", "int"), "string", _char_at)
     table.method("indexOf", one, "int", lambda a, b: a.find(b), of_product)
     table.method("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
@@ -157,7 +147,7 @@ def _texts(table: Table) -> None:
 
 
 def _first_match(text: str, pattern: str) -> str:
-    match = _pattern(pattern).search(text)
+    match = pattern_of(pattern).search(text)
     return str(match[0]) if match else ""
 
 
@@ -267,7 +257,7 @@ def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
 def _quantities(table: Table) -> None:
     one, both = (QUANTITY,), (QUANTITY, QUANTITY)
     table.function("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
-    table.function("isQuantity", ("string",), "bool", lambda a: _is(Quantity.of, a), traversal(0))
+    table.function("isQuantity", ("string",), "bool", lambda a: reads(Quantity.of, a), traversal(0))
     table.method("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
     table.method("isInteger", one, "bool", _fits)
     table.method("asInteger", one, "int", _as_integer)
@@ -278,14 +268,6 @@ def _quantities(table: Table) -> None:
     for name, sign in (("add", 1), ("sub", -1)):
         table.method(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
         table.method(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
-
-
-def _is(read: Callable[[str], object], text: str) -> bool:
-    try:
-        read(text)
-    except EvaluationError:
-        return False
-    return True
 
 
 def _fits(amount: Quantity) -> bool:
@@ -302,9 +284,9 @@ def _versions(table: Table) -> None:
     one, both = (SEMVER,), (SEMVER, SEMVER)
     table.function("semver", ("string",), SEMVER, Semver.of, traversal(0))
     table.function("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
-    table.function("isSemver", ("string",), "bool", lambda a: _is(Semver.of, a), traversal(0))
+    table.function("isSemver", ("string",), "bool", lambda a: reads(Semver.of, a), traversal(0))
     table.function(
-        "isSemver", ("string", "bool"), "bool", lambda a, b: _is(lambda text: _lenient(text, b), a), traversal(0)
+        "isSemver", ("string", "bool"), "bool", lambda a, b: reads(lambda text: _lenient(text, b), a), traversal(0)
     )
     table.method("major", one, "int", lambda a: a.major)
     table.method("minor", one, "int", lambda a: a.minor)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from podium.api.cel.moments import Timestamp
 from podium.api.cel.network import Url
 from podium.api.cel.overloads import Table, tenth, traversal
-from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, number, size_of, type_name
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, number, reads, size_of, type_name
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
 FORMAT = "kubernetes.NamedFormat"
@@ -64,14 +64,7 @@ def _bytes_problem(text: str) -> str | None:
 
 
 def _readable(problem: str, read: Callable[[str], object]) -> Callable[[str], str | None]:
-    def problem_of(text: str) -> str | None:
-        try:
-            read(text)
-        except EvaluationError:
-            return problem
-        return None
-
-    return problem_of
+    return lambda text: None if reads(read, text) else problem
 
 
 def _date(text: str) -> Timestamp:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from podium.api.cel.overloads import Table, traversal
-from podium.api.cel.values import EvaluationError
+from podium.api.cel.values import EvaluationError, reads
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -170,14 +170,6 @@ def _address(text: str, problem: str) -> _Address:
     return found
 
 
-def _reads(type_: type[Address] | type[Network] | type[Url], text: str) -> bool:
-    try:
-        type_.of(text)
-    except EvaluationError:
-        return False
-    return True
-
-
 def fill(table: Table) -> None:
     """Add addresses, networks and URLs."""
     cost = traversal(0)
@@ -187,7 +179,7 @@ def fill(table: Table) -> None:
         ("url", "isURL", URL, Url),
     ):
         table.function(name, ("string",), kind, type_.of, cost)
-        table.function(test, ("string",), "bool", lambda a, type_=type_: _reads(type_, a), cost)
+        table.function(test, ("string",), "bool", lambda a, type_=type_: reads(type_.of, a), cost)
     _fill_addresses(table)
     _fill_networks(table)
     for name, field in (

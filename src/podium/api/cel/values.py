@@ -7,9 +7,9 @@ and Python does not have classes here; quantities and versions are Kubernetes' o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any, ClassVar
 
 from podium.api.quantity import parse_quantity
@@ -87,6 +87,28 @@ class Semver:
             (0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier) for identifier in self.pre_release
         )
         return self.major, self.minor, self.patch, not identifiers, identifiers
+
+
+def reads(read: Callable[[str], object], text: str) -> bool:
+    """Return whether a function reads a text, for which it otherwise raises EvaluationError."""
+    try:
+        read(text)
+    except EvaluationError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1_024)
+def pattern_of(text: str) -> Any:
+    """Return a regular expression that matches in time linear in the text. Raises EvaluationError."""
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few inputs have any
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(text, options=options)
+    except re2.error as error:
+        raise EvaluationError(f"error parsing regexp: {error}") from None
 
 
 OPTIONAL = "optional_type"

@@ -11,11 +11,11 @@ import binascii
 import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from podium.api.cel.compiler import Variables
+from podium.api.cel.values import pattern_of, reads
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.structural.rules import COST_LIMIT
@@ -239,28 +239,14 @@ def _same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-@lru_cache(maxsize=1_024)
-def _pattern(pattern: str) -> Any:
-    """Return a regular expression that matches in time linear in the text; None if it is invalid."""
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few schemas have any
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error:
-        return None
-
-
 def is_pattern(pattern: str) -> bool:
     """Return whether it is a valid regular expression."""
-    return _pattern(pattern) is not None
+    return reads(pattern_of, pattern)
 
 
 def matches(pattern: str, text: str) -> bool:
     """Return whether a part of the text matches; an invalid expression matches nothing."""
-    found = _pattern(pattern)
-    return found is not None and found.search(text) is not None
+    return is_pattern(pattern) and pattern_of(pattern).search(text) is not None
 
 
 def _readable(read: Callable[[str], Any]) -> Callable[[str], bool]:
