@@ -82,14 +82,15 @@ _NOT_MODELLED = (
     "`OpportunisticBatching` (on since 1.35) reuses the ranking of nodes for a pod that equals the one before it. It "
     "has no effect with the default configuration: PodTopologySpread has default constraints there (zone, host), and "
     "its SignPod then gives no signature, so that no pod is batched. With `defaultingType: List` and no default "
-    "constraints, 1.35 on may batch pods without affinity, spreading, volumes and claims; Podium then decides each "
-    "pod anew, which can choose another of several nodes.",
+    "constraints, 1.35 and later may batch pods that all its plugins sign; Podium decides each pod anew, which can "
+    "choose another of several nodes.",
     "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
-    "1.37 was read, not measured: its scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, the other "
-    "files at the newest stored commit, and its changelog up to v1.37.0-alpha.1. By default it differs from 1.36 in "
-    "storage scores (`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name "
-    "counts, and upstream takes any), required CSI drivers (`VolumeLimitScaling`), and nominations of gated pods. "
-    "Podium does all three. It does not do what 1.37 has behind gates that are off: groups as victims "
+    "1.37 was read, not measured: the scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, the types of "
+    "scheduling.k8s.io at 01d0b7277d40, the volumebinding scorer at de741dc85409, the changelog up to "
+    "v1.37.0-alpha.1, and the documentation. By default it differs from 1.36 in storage scores "
+    "(`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name counts, and "
+    "upstream takes any), required CSI drivers (`VolumeLimitScaling`), and nominations of gated pods. Podium does all "
+    "three, and all else as 1.36. It does not do what 1.37 has behind gates that are off: groups as victims "
     "(`GenericWorkload`, which took over `GangScheduling` and `WorkloadAwarePreemption`), composite groups, messages "
     "of groups with counts, and preemption for deferred resizes (`InPlacePodVerticalScalingSchedulerPreemption`). "
     "Gangs follow Podium's own rules.",
@@ -98,6 +99,9 @@ _NOT_MODELLED = (
     "Bindings that fail for a moment: 1.37 retries the request at once (#138855). Podium retries after a second.",
     "Allocators before 1.34, with `DynamicResourceAllocation` turned on, are those of 1.34.",
     "Gates of 1.37 outside the scheduler follow its changelog up to the first alpha release.",
+    "The API server's kinds and defaults are those of 1.36 in all versions: `podium up` serves the kinds of devices "
+    "before 1.34, too, but its scheduler ignores them. Fields of gates that are off are dropped on creation; an "
+    "update may add them to a workload's template, and its new pods lose them.",
 )
 
 
