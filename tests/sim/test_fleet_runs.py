@@ -52,7 +52,7 @@ def test_the_invariants_hold_whatever_fails_and_every_fault_and_feature_comes_up
         features |= run.features
         happened.update(run.happened)
         happened.update(event.reason for event in run.simulation.history.events)
-        happened.update(report.state for report in run.simulation.control_plane.drain_reports())
+        happened.update(report.state for report in run.simulation.player.drains.reports())
 
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert features == set(Feature)

@@ -73,8 +73,8 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def amounts_are_summed_up_for_as_long_as_they_stay(self) -> None:
-        assert +Counter(self.holdings.offered_over_time(self.now)) == self.offered_over_time
-        assert +Counter(self.holdings.held_over_time(self.now)) == self.held_over_time
+        assert +Counter(self.holdings.allocatable.over_time(self.now)) == self.offered_over_time
+        assert +Counter(self.holdings.held.over_time(self.now)) == self.held_over_time
 
     @invariant()
     def pods_are_booked_on_their_nodes(self) -> None:

@@ -192,10 +192,7 @@ class ChangeLog(BoundedLog[int]):
     """Record that a row changed."""
 
     def since(self, position: int) -> Int64s | None:
-        """Return the distinct rows changed after ``position``, ascending.
-
-        None if the log no longer reaches back so far.
-        """
+        """Return the distinct rows changed after ``position``, ascending; None if the log begins later."""
         missed = self.entries_since(position)
         if missed is None:
             return None

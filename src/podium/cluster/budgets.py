@@ -24,10 +24,7 @@ _LOG_LIMIT = 512
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One budget.
-
-    ``disrupted`` are pods that its status has already counted; ``tokens`` are left of its rate, if any.
-    """
+    """A budget; ``disrupted`` are pods that its status has already counted, ``tokens`` are left of its rate, if any."""
 
     namespace: str
     name: str
@@ -108,10 +105,7 @@ class Budgets:
         return self._changes.position
 
     def since(self, position: int) -> list[Budget] | None:
-        """Return the budgets that changed after ``position``, each before and after the change.
-
-        None if the log no longer reaches back so far.
-        """
+        """Return the changed budgets after ``position``, each before and after; None if the log begins later."""
         return self._changes.entries_since(position)
 
     def put(self, budget: PodDisruptionBudget) -> None:
@@ -176,19 +170,13 @@ class Budgets:
 
     def all(self) -> list[Budget]:
         """Return the budgets, by key."""
-        return sorted(
-            (budget for in_namespace in self._budgets.values() for budget in in_namespace.values()),
-            key=lambda budget: budget.key,
-        )
+        found = (budget for in_namespace in self._budgets.values() for budget in in_namespace.values())
+        return sorted(found, key=lambda budget: budget.key)
 
     def over(self, pod_class: PodClass) -> Iterator[Budget]:
         """Return the budgets that count the disruption of pods of a class, by name."""
-        in_namespace = self._budgets.get(pod_class.namespace)
-        return (
-            iter(())
-            if in_namespace is None
-            else map(in_namespace.__getitem__, self._names_over(pod_class, in_namespace))
-        )
+        here = self._budgets.get(pod_class.namespace)
+        return iter(()) if here is None else map(here.__getitem__, self._names_over(pod_class, here))
 
     def counts(self, pod_class: PodClass) -> bool:
         """Return whether some budget counts the disruption of a pod of the class."""

@@ -268,10 +268,7 @@ class Cluster:
         return matcher
 
     def domain_counts(self, predicate: Predicate, key: str) -> Int64s:
-        """Return ``[codes]`` the matching pods in each domain of a topology key.
-
-        Code 0 is for nodes without the label.
-        """
+        """Return ``[codes]`` the matching pods in each domain of a topology key; code 0 is for nodes without it."""
         return self.matchers.domain(self.matcher(predicate), key)
 
     def _rematch(self, namespace: str) -> None:
@@ -307,18 +304,14 @@ class Cluster:
     def _count(self, record: PodRecord, sign: int) -> None:
         nodes, row, pod_class = self.nodes, record.row, record.pod_class
         nodes.count_pod(row, pod_class.requests, pod_class.nonzero, sign)
-        if pod_class.claims:
-            self._count_claims(pod_class, sign)
-        self._match(record, sign)
-        nodes.touch(row)
-        self.node_views.forget(row)
-
-    def _count_claims(self, pod_class: PodClass, sign: int) -> None:
         for name in pod_class.claims:
             key = f"{pod_class.namespace}/{name}"
             self.claim_users[key] = users = self.claim_users.get(key, 0) + sign
             if not users:
                 del self.claim_users[key]
+        self._match(record, sign)
+        nodes.touch(row)
+        self.node_views.forget(row)
 
     def _match(self, record: PodRecord, sign: int) -> None:
         for matcher in self.matchers.counting(record.pod_class):
@@ -346,12 +339,15 @@ class DefaultSelectors:
 
     def put(self, group: PodSelectingObject) -> None:
         """Add or replace an object."""
+        place = (group.metadata.namespace, group.metadata.name)
         if isinstance(group, Service):
-            self._put_service(
-                (group.metadata.namespace, group.metadata.name), selector_from_labels(group.spec.selector)
-            )
+            self._put_service(place, selector_from_labels(group.spec.selector))
             return
-        owner, selector = (group.metadata.namespace, _owner(group)), _selector(group)
+        if isinstance(group, ReplicationController):
+            selector = selector_from_labels(group.spec.selector)
+        else:
+            selector = compile_label_selector(group.spec.selector)
+        owner = (group.metadata.namespace, _owner(group))
         if self._owners.get(owner) != selector:
             self._owners[owner] = selector
             self.generation += 1
@@ -398,12 +394,6 @@ class DefaultSelectors:
 
 def _owner(group: ReplicationController | ReplicaSet | StatefulSet) -> Owner:
     return (_API_GROUPS[type(group)], type(group).__name__, group.metadata.name)
-
-
-def _selector(group: ReplicationController | ReplicaSet | StatefulSet) -> Selector:
-    if isinstance(group, ReplicationController):
-        return selector_from_labels(group.spec.selector)
-    return compile_label_selector(group.spec.selector)
 
 
 class DisruptionCaps:
@@ -458,10 +448,7 @@ class DisruptionCaps:
         return max(self.rate(bucket).tokens(self._full.get(bucket, 0), self.now), 0)
 
     def needs(self, by_namespace: Mapping[str, int]) -> dict[CapBucket, int]:
-        """Return the tokens of each bucket that disrupting so many pods per namespace takes.
-
-        A full bucket suffices for any number.
-        """
+        """Return the tokens that disrupting so many pods per namespace takes; a full bucket suffices for any number."""
         found: dict[CapBucket, int] = {}
         for scope in self._rates:
             for namespace, pods in by_namespace.items():
@@ -513,10 +500,7 @@ class ObjectChange(NamedTuple):
 
 
 class ClusterUpdater:
-    """Applies observations to a cluster.
-
-    ``pods`` are all known pods that have not ended, by uid (or key without one).
-    """
+    """Applies observations to a cluster. ``pods`` are all pods that have not ended, by uid (or key without one)."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -535,8 +519,10 @@ class ClusterUpdater:
         namesake = self._uid_of.get(key)
         replaced = None if namesake is None or namesake == uid else self.forget(namesake)
         if pod.is_terminal:
-            if self._replacements.awaited:
-                self._note_ended(pod)
+            # It may have been the replacement of an evicted one.
+            ended = controlled_pod(pod) if self._replacements.awaited and pod.spec.node_name else None
+            if ended is not None:
+                self._replacements.put_pod(ended, is_settled=True)
             return PodChange(self.forget(uid), None, replaced)
         before = self._pods.get(uid)
         if known_class is None and before is not None and has_same_class(before, pod):
@@ -614,12 +600,6 @@ class ClusterUpdater:
         """Return the node as last observed; None if unknown."""
         row = self._cluster.nodes.row_of.get(name)
         return None if row is None else self._cluster.nodes.node(row)
-
-    def _note_ended(self, pod: Pod) -> None:
-        """Record that an ended pod may have been the replacement of an evicted one."""
-        ended = controlled_pod(pod)
-        if ended is not None and pod.spec.node_name:
-            self._replacements.put_pod(ended, is_settled=True)
 
     def _pods_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
         """Yield the pods of some controllers that were created at given times or later."""

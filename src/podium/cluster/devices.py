@@ -6,9 +6,8 @@ k8s.io/dynamic-resource-allocation (resourceslice/tracker, deviceclass/extendedr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import TypeVar
 
 import msgspec
 
@@ -19,10 +18,10 @@ from podium.api.resource_version import is_older
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.selector_index import discard
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
 NOTHING_OFFERED = b""
-Key = TypeVar("Key", bound=Hashable)
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
@@ -150,8 +149,8 @@ class Devices:
             return
         del self.slices[key]
         self._shared.pop(key, None)
-        _drop(self._on_node, item.spec.node_name, key)
-        _drop(self._in_pool, pool_of(item), key)
+        discard(self._on_node, item.spec.node_name, key)
+        discard(self._in_pool, pool_of(item), key)
         self._offers.pop(item.spec.node_name, None)
         self._pool_changed(pool_of(item))
 
@@ -200,13 +199,6 @@ class Devices:
             (f"{DEVICE_CLASS_PREFIX}{name}", device_class) for name, device_class in self.classes.items()
         )
         return self.backed.keys() != before.keys()
-
-
-def _drop(index: dict[Key, dict[str, None]], name: Key, key: str) -> None:
-    keys = index.get(name, {})
-    keys.pop(key, None)
-    if not keys:
-        index.pop(name, None)
 
 
 def tainted(item: ResourceSlice, rules: Mapping[str, DeviceTaintRule]) -> ResourceSlice:
@@ -406,10 +398,8 @@ class ClaimCache:
         self._unobserved.pop(claim.metadata.uid, None)
         self._count(claim, -1)
         owner = claim.metadata.controller
-        if owner is not None and key in self._made_for.get(owner.uid, ()):
-            del self._made_for[owner.uid][key]
-            if not self._made_for[owner.uid]:
-                del self._made_for[owner.uid]
+        if owner is not None:
+            discard(self._made_for, owner.uid, key)
 
     def _pass(self, version: str) -> None:
         """Advance the newest observed version."""

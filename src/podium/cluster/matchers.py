@@ -18,12 +18,13 @@ from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_classes import (
     AffinityTerm,
-    CarriedByClass,
     HostPort,
     NamespaceLabels,
     PodClass,
     PodClasses,
+    TermsOfClass,
     WeightedTerm,
+    terms_of,
 )
 from podium.cluster.selector_index import (
     AFFINITY,
@@ -336,7 +337,10 @@ class _TermsOfKind(Generic[Term]):
                 del self._carriers[term]
                 self._queries.remove(term)
                 for class_id in carriers.selected:
-                    self._deselect(term, class_id)
+                    terms_selecting = self._selecting[class_id]
+                    del terms_selecting[term]
+                    if not terms_selecting:
+                        del self._selecting[class_id]
 
     def select(self, pod_class: PodClass) -> None:
         """Match a class against all terms."""
@@ -353,12 +357,6 @@ class _TermsOfKind(Generic[Term]):
             self._carriers[term].selected[pod_class.id] = None
             self._selecting.setdefault(pod_class.id, {})[term] = None
 
-    def _deselect(self, term: Term, class_id: int) -> None:
-        terms = self._selecting[class_id]
-        del terms[term]
-        if not terms:
-            del self._selecting[class_id]
-
 
 class CarriedTerms:
     """The terms that pod classes carry: required anti-affinity, required affinity, and preferences."""
@@ -371,19 +369,15 @@ class CarriedTerms:
 
     def admit(self, pod_class: PodClass) -> None:
         """Add the terms of a new class, and find the terms that select it."""
-        self._anti_affinity.carry(pod_class.required_anti_affinity)
-        self._affinity.carry(pod_class.required_affinity)
-        self._preferences.carry(pod_class.preferred)
-        for kind in self._kinds:
+        for kind, terms in zip(self._kinds, terms_of(pod_class), strict=True):
+            kind.carry(terms)
             kind.select(pod_class)
 
-    def end(self, class_id: int, carried: CarriedByClass) -> None:
+    def end(self, class_id: int, carried: TermsOfClass) -> None:
         """Remove a class without pods, with the terms that only it carried."""
-        for kind in self._kinds:
+        for kind, terms in zip(self._kinds, carried, strict=True):
             kind.deselect(class_id)
-        self._anti_affinity.drop(carried.anti_affinity)
-        self._affinity.drop(carried.affinity)
-        self._preferences.drop(carried.preferences)
+            kind.drop(terms)
 
     def rematch(self, pod_class: PodClass) -> None:
         """Match the class again after the labels of its namespace changed."""

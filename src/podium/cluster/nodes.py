@@ -114,10 +114,7 @@ class NodeColumns:
 
     @property
     def resources(self) -> list[str]:
-        """Return the name of each resource along the first axis of ``allocatable`` and ``requested``.
-
-        "" for free indices.
-        """
+        """Return the name of each resource along the first axis of ``allocatable``, "" for free indices."""
         return self._resources.values
 
     @property

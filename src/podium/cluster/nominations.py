@@ -99,10 +99,7 @@ class Nominations:
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def rivals(self, row: int, pod: PodRecord, own_uid: str) -> list[PodRecord]:
-        """Return the pods nominated to a row's node that count for ``pod`` (`counts_for`), ordered as `on`.
-
-        The pod of ``own_uid`` is excluded.
-        """
+        """Return the pods nominated to a row's node that count for ``pod``, ordered as `on`, without ``own_uid``."""
         on_node = self._pods_on.get(self._nodes.names[row])
         if on_node is None:
             return []
@@ -117,10 +114,7 @@ class Nominations:
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def counts_for(self, nominated: PodRecord, pod: PodRecord) -> bool:
-        """Return whether ``nominated`` keeps ``pod`` from the room that it waits for.
-
-        Raises PluginError if a plugin's rule fails.
-        """
+        """Return whether ``nominated`` keeps ``pod`` from its room. Raises PluginError if a plugin's rule fails."""
         rule = self.rules.get(nominated.scheduler_name)
         if rule is not None:
             return rule(nominated, pod)

@@ -42,7 +42,7 @@ from podium.api.selectors import NOTHING, Selector, compile_label_selector
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, grown
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.selector_index import (
     AFFINITY,
@@ -300,7 +300,6 @@ def disk_key(disk: Disk) -> IndexKey:
 KEPT_CLASSES = 256
 """The number of recently read plain classes that are kept after their last pod, since a similar pod may follow."""
 
-
 _KEY_BYTES = 16
 
 
@@ -315,21 +314,19 @@ class ClassRef(ref[PodClass]):
         self.key = key
         self.host_ports = pod_class.host_ports
         self.resources = tuple(pod_class.requests)
-        self.carried = CarriedByClass(
-            pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred
-        )
+        self.carried = terms_of(pod_class)
 
     def __new__(cls, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> ClassRef:
         return super().__new__(cls, pod_class, ended)
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedByClass:
-    """The affinity terms of a pod class."""
+TermsOfClass = tuple[tuple[AffinityTerm, ...], tuple[AffinityTerm, ...], tuple[WeightedTerm, ...]]
+"""The affinity terms of a pod class: required anti-affinity, required affinity, and preferences."""
 
-    anti_affinity: tuple[AffinityTerm, ...]
-    affinity: tuple[AffinityTerm, ...]
-    preferences: tuple[WeightedTerm, ...]
+
+def terms_of(pod_class: PodClass) -> TermsOfClass:
+    """Return the affinity terms of a pod class."""
+    return pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred
 
 
 class PodClasses:
@@ -413,10 +410,7 @@ class PodClasses:
         return ended
 
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
-        """Return the class of ``pod``, and whether it is new.
-
-        Pending pods that share a spec object are recognized by it.
-        """
+        """Return the class of ``pod``, and whether it is new; pending pods that share a spec are recognized by it."""
         spec, meta = pod.spec, pod.metadata
         known_spec = self._by_spec.get(id(spec))
         if (
@@ -526,10 +520,7 @@ class PodClasses:
         if size != self.requests.shape:
             larger = np.zeros(size, dtype=np.int64)
             larger[: self.requests.shape[0], : self.requests.shape[1]] = self.requests
-            self.requests = larger
-            nonzero = np.zeros((2, size[1]), dtype=np.int64)
-            nonzero[:, : self.nonzero.shape[1]] = self.nonzero
-            self.nonzero = nonzero
+            self.requests, self.nonzero = larger, grown(self.nonzero, size[1])
         self.requests[:, pod_class.id] = 0
         for index, amount in pod_class.requests.items():
             self.requests[index, pod_class.id] = amount

@@ -203,27 +203,20 @@ class Replacements:
             self._place_of[left.evicted_pod.uid] = node_name, left.evicted_pod.uid
         for uid in [uid for uid in uids if not self._awaited[uid].places]:
             uids.remove(uid)
-            self._forget(uid)
+            self._take_back(self._awaited.pop(uid))
         since = {uid: self._awaited[uid].window()[0] for uid in uids}
-        self._look_up(
-            {uid: since_ns for uid, since_ns in since.items() if since_ns < known_since.get(uid, since_ns + 1)}, known
-        )
-        for uid in uids:
-            self._rematch(self._awaited[uid])
-
-    def _look_up(self, wanted: Mapping[str, int], known: PodLookup) -> None:
-        """Add pods that were created before they were tracked."""
+        # Pods that were created before they were tracked.
+        wanted = {uid: since_ns for uid, since_ns in since.items() if since_ns < known_since.get(uid, since_ns + 1)}
         for pod in known(wanted) if wanted else ():
             self._awaited[pod.controller_uid].pods.setdefault(pod.uid, pod)
+        for uid in uids:
+            self._rematch(self._awaited[uid])
 
     def _rematch(self, awaited: _Awaited) -> None:
         self._take_back(awaited)
         awaited.match()
         for uid, place in awaited.taken.items():
             self._give(uid, awaited.places[place])
-
-    def _forget(self, controller_uid: str) -> None:
-        self._take_back(self._awaited.pop(controller_uid))
 
     def _give(self, uid: str, left: Replacement) -> None:
         self._by_pod[uid] = left
@@ -272,7 +265,8 @@ class DisruptedWorkloads:
     def see(self, pod: Pod) -> None:
         """Record a pod that is disrupted or has the annotation."""
         meta = pod.metadata
-        is_marked = meta.deletion_timestamp is not None and _is_disrupted(pod)
+        target = None if meta.deletion_timestamp is None else pod.status.condition("DisruptionTarget")
+        is_marked = target is not None and target.status == "True"
         if not is_marked and WORKLOAD_DISRUPTED_AT not in meta.annotations:
             return
         workload = workload_of(meta.namespace, meta.name, meta.controller, meta.labels)
@@ -309,11 +303,6 @@ class DisruptedWorkloads:
             self._last = {name: last_ns for name, last_ns in self._last.items() if last_ns > oldest_ns}
             self._noted = {name: annotated_ns for name, annotated_ns in self._noted.items() if name in self._last}
             self._most = max(_FEW, 2 * len(self._last))
-
-
-def _is_disrupted(pod: Pod) -> bool:
-    target = pod.status.condition("DisruptionTarget")
-    return target is not None and target.status == "True"
 
 
 def _annotated_ns(pod: Pod) -> int | None:

@@ -62,7 +62,7 @@ class ObjectIndex(Generic[Key]):
     def remove(self, key: Key) -> None:
         """Remove an object if it is present."""
         for index_key in self._keys_of.pop(key, ()):
-            _discard(self._with_key, index_key, key)
+            discard(self._with_key, index_key, key)
 
     def candidates(self, required_keys: RequiredKeys) -> list[Key]:
         """Return the objects that may have the required keys, without duplicates, in a deterministic order."""
@@ -93,7 +93,7 @@ class QueryIndex(Generic[Key]):
     def remove(self, key: Key) -> None:
         """Remove a query if it is present."""
         for place in self._places.pop(key, ()):
-            _discard(self._requiring, place, key)
+            discard(self._requiring, place, key)
 
     def candidates(self, index_keys: Iterable[IndexKey]) -> list[Key]:
         """Return the queries that may match an object with these keys, without duplicates, in a deterministic order."""
@@ -103,7 +103,8 @@ class QueryIndex(Generic[Key]):
         return list(dict.fromkeys(key for place in (None, *index_keys) for key in requiring.get(place, ())))
 
 
-def _discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
+def discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
+    """Remove a key at a place if it is there, and the place with its last key."""
     at_place = places.get(place)
     if at_place is not None:
         at_place.pop(key, None)

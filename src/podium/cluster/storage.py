@@ -48,32 +48,28 @@ class Storage:
 
     def put(self, item: StorageObject) -> None:
         """Add or replace an object."""
+        self._count_change(item)
         if isinstance(item, VolumeAttachment):
-            self._detach(item.key)
             self.attached_to.setdefault(item.spec.node_name, {})[item.key] = item
-            self.attachment_generation += 1
-        else:
-            self.generation += 1
         self._table(item)[item.key] = item
 
     def remove(self, item: StorageObject) -> None:
         """Remove an object."""
-        if isinstance(item, VolumeAttachment):
-            self._detach(item.key)
-            self.attachment_generation += 1
-        else:
-            self.generation += 1
+        self._count_change(item)
         self._table(item).pop(item.key, None)
 
-    def _detach(self, key: str) -> None:
-        """Remove an attachment from its node's."""
-        known = self.attachments.get(key)
-        if known is None:
+    def _count_change(self, item: StorageObject) -> None:
+        """Advance the generation; an attachment is no longer among its node's."""
+        if not isinstance(item, VolumeAttachment):
+            self.generation += 1
             return
-        of_node = self.attached_to[known.spec.node_name]
-        del of_node[key]
-        if not of_node:
-            del self.attached_to[known.spec.node_name]
+        self.attachment_generation += 1
+        known = self.attachments.get(item.key)
+        if known is not None:
+            of_node = self.attached_to[known.spec.node_name]
+            del of_node[item.key]
+            if not of_node:
+                del self.attached_to[known.spec.node_name]
 
     def _table(self, item: StorageObject) -> dict[str, StorageObject]:
         tables: dict[type, object] = {

@@ -199,17 +199,11 @@ class View:
         return None
 
     def elsewhere(self, predicate: Predicate) -> Iterable[Elsewhere]:
-        """Return the matching pods that joined or left on rows other than a position's own.
-
-        Those of `everywhere` are left out.
-        """
+        """Return the matching pods that joined or left on other rows than the own one, without `everywhere`."""
         return ()
 
     def everywhere(self, predicate: Predicate) -> Iterable[Int64s]:
-        """Return the rows of matching pods that joined all positions.
-
-        Pods on a position's own row are also in `change`.
-        """
+        """Return the rows of matching pods that joined all positions; those on the own row are also in `change`."""
         return ()
 
     def is_held(self, predicate: Predicate) -> Bools:

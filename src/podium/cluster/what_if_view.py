@@ -197,24 +197,19 @@ class WhatIfView(View):
         """Return the same for all other rows, each pod with its node after the change."""
         on_row: dict[int, dict[str, PodRecord]] = {}
         found = []
-        for sign, pod, row in self._changed_elsewhere(position):
-            pods = on_row.setdefault(row, {pod.uid: pod for pod in self.cluster.pods_on(row)})
-            if sign > 0:
-                pods[pod.uid] = pod
-            else:
-                pods.pop(pod.uid, None)
-            found.append((sign, pod, self._node_with(row, list(pods.values()))))
-        return found
-
-    def _changed_elsewhere(self, position: int) -> Iterator[tuple[int, PodRecord, int]]:
-        """Yield the same, each pod with its row."""
         for change in (*self._elsewhere, *self._everywhere):
-            if change.rows is None:
-                continue
+            rows = np.empty(0, dtype=np.int64) if change.rows is None else change.rows
             is_everywhere = not len(change.ids)
-            concerned = change.rows != self.rows[position] if is_everywhere else change.ids == self._ids[position]
+            concerned = rows != self.rows[position] if is_everywhere else change.ids == self._ids[position]
             for index in np.flatnonzero(concerned).tolist():
-                yield change.sign, change.pod(self.cluster, index), int(change.rows[index])
+                pod, row = change.pod(self.cluster, index), int(rows[index])
+                pods = on_row.setdefault(row, {pod.uid: pod for pod in self.cluster.pods_on(row)})
+                if change.sign > 0:
+                    pods[pod.uid] = pod
+                else:
+                    pods.pop(pod.uid, None)
+                found.append((change.sign, pod, self._node_with(row, list(pods.values()))))
+        return found
 
     def _node_with(self, row: int, pods: list[PodRecord]) -> NodeView:
         """Return the node of any row with these pods."""

@@ -246,10 +246,7 @@ class DefaultPreemption:
         detailed: bool = False,
         seed: int | None = None,
     ) -> PreemptionPlan:
-        """Return the plan of `post_filter`; ``detailed`` lists every candidate and rejected node.
-
-        Ties are broken by ``seed``, by default the scheduler's.
-        """
+        """Return the plan of `post_filter`, in detail for every node if wanted; ``seed`` (or our own) breaks ties."""
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
@@ -288,7 +285,9 @@ class DefaultPreemption:
         plan = self.plan_group(demand, handle)
         if not plan.eligible:
             nominated = {member.uid: member.nominated_node_name for member in demand.members}
-            bound = self._bound_early(plan, demand, handle, nominated) if self._binds_first_now(plan) else None
+            # Only terminating victims may be in the way of members that are bound early.
+            may_bind = self._binds_first and plan.reason == NOT_ELIGIBLE_TERMINATING
+            bound = self._bound_early(plan, demand, handle, nominated) if may_bind else None
             if bound is not None:
                 return bound
             status = unschedulable(f"preemption: {plan.reason}")
@@ -359,10 +358,7 @@ class DefaultPreemption:
         return True
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Return the events after which budgets may allow more disruptions.
-
-        The scheduler itself retries a preemptor when its victims have been deleted.
-        """
+        # Those after which budgets may allow more. The scheduler itself retries once the victims have been deleted.
         if not self._protection.required and self._exchanges is None:
             return ()
         changes = ActionType.UPDATE_OTHER | ActionType.DELETE
@@ -384,10 +380,6 @@ class DefaultPreemption:
         times = (self._protection.next_ns(cluster, pod), plan.held_back.next_ns if plan.held_back else None)
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
-    def _binds_first_now(self, plan: GangPlan) -> bool:
-        """Return whether members may be bound before the terminating victims that they wait for are gone."""
-        return self._binds_first and plan.reason == NOT_ELIGIBLE_TERMINATING
-
     @staticmethod
     def _fits_when_all_are_gone(state: CycleState, pod: PodRecord, node_name: str, handle: Handle) -> bool:
         """Return whether a pod fits a node without the pods that terminate there."""
@@ -400,15 +392,12 @@ class DefaultPreemption:
 
     def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
         """Return the filter of victims, None for all pods of lower priority."""
-        allowed = self._allowed(cluster) if self._is_overridden else None
-        return below_their_groups(cluster, self._protection.on(cluster, allowed))
 
-    def _allowed(self, cluster: Cluster) -> VictimFilter:
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:
             verdicts = (self.may_disrupt(pod, cluster.pods.record(int(slot))) for slot in slots)
             return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
 
-        return allowed
+        return below_their_groups(cluster, self._protection.on(cluster, allowed if self._is_overridden else None))
 
 
 def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:

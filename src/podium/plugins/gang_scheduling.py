@@ -73,10 +73,7 @@ class GangScheduling:
         return unresolvable(TOO_FEW)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Return nodes that may add a domain, for groups with a topology key.
-
-        The scheduler itself asks again when the group or its pods change.
-        """
+        # Nodes that may add a domain. The scheduler itself asks again when the group or its pods change.
         return (
             EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._comes_into_domain),
         )

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity (filtering.go, scoring.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -20,7 +20,7 @@ from podium.cluster.matchers import (
     carries_anti_affinity,
     carries_preference,
 )
-from podium.cluster.pod_classes import AffinityTerm, PodClass, WeightedTerm
+from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.handle import CycleState, Reach
@@ -82,7 +82,7 @@ class InterPodAffinity:
         opposing = cluster.carried.anti_affinity(pod_class)
         if not opposing:
             return SKIP
-        if any(_is_found(cluster, carries_anti_affinity(term), term.topology_key) for term in opposing):
+        if any(_is_found(cluster, predicate, key) for predicate, key in repelling_pods(cluster, pod_class)):
             return SUCCESS
         repel = self._args.nominated_pods_repel or cluster.nominations.reach_domains
         nominated = cluster.nominations.all() if repel else []
@@ -92,10 +92,9 @@ class InterPodAffinity:
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         pod_class = pod.pod_class
         codes = np.zeros(len(view), dtype=np.int64)
-        for term in self._cluster.carried.anti_affinity(pod_class):
-            codes[view.domain_count(carries_anti_affinity(term), term.topology_key) > 0] = 3
-        for term in pod_class.required_anti_affinity:
-            codes[view.domain_count(SelectedByTerms((term,)), term.topology_key) > 0] = 2
+        for code, repelling in ((3, repelling_pods(self._cluster, pod_class)), (2, repelled_pods(pod_class))):
+            for predicate, key in repelling:
+                codes[view.domain_count(predicate, key) > 0] = code
         if pod_class.required_affinity:
             codes[~self._near(pod_class, view)] = 1
         return Verdicts.choose(codes, _STATUSES)
@@ -103,15 +102,11 @@ class InterPodAffinity:
     def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]:
         """Return the pods that the pod repels, that repel it, and that it requires."""
         pod_class = pod.pod_class
+        sides = (("its ", repelling_pods(self._cluster, pod_class)), ("", repelled_pods(pod_class)))
         found = [
-            Reach(
-                carries_anti_affinity(term), term.topology_key, "AllGone", f"its anti-affinity over {term.topology_key}"
-            )
-            for term in self._cluster.carried.anti_affinity(pod_class)
-        ]
-        found += [
-            Reach(SelectedByTerms((term,)), term.topology_key, "AllGone", f"anti-affinity over {term.topology_key}")
-            for term in pod_class.required_anti_affinity
+            Reach(predicate, key, "AllGone", f"{whose}anti-affinity over {key}")
+            for whose, repelling in sides
+            for predicate, key in repelling
         ]
         selected = SelectedByTerms(pod_class.required_affinity)
         keys = dict.fromkeys(term.topology_key for term in pod_class.required_affinity)
@@ -206,17 +201,15 @@ class InterPodAffinity:
         """
         pod_class, old, new = pod.pod_class, event.old, event.new
         wanted, avoided = pod_class.required_affinity, pod_class.required_anti_affinity
-        comes_near = bool(wanted) and new is not None and self._all_mean(wanted, new.pod_class)
-        if comes_near and (old is None or not self._all_mean(wanted, old.pod_class)):
+        comes_near = bool(wanted) and new is not None and self._select(wanted, new.pod_class)
+        if comes_near and (old is None or not self._select(wanted, old.pod_class)):
             return True
         if old is None:
             return False
-        if wanted and self._all_mean(wanted, old.pod_class) and self._all_mean(wanted, pod_class) and not comes_near:
+        if wanted and self._select(wanted, old.pod_class) and self._select(wanted, pod_class) and not comes_near:
             return True
-        if any(
-            self._means(term, old.pod_class) and (new is None or not self._means(term, new.pod_class))
-            for term in avoided
-        ):
+        left = [(term,) for term in avoided if self._select((term,), old.pod_class)]
+        if any(new is None or not self._select(term, new.pod_class) for term in left):
             return True
         return new is None and any(
             term.selects(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
@@ -251,12 +244,19 @@ class InterPodAffinity:
             return True
         return any(term in waiting.pod_class.required_anti_affinity for waiting, _ in self._cluster.nominations.all())
 
-    def _all_mean(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
+    def _select(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
         """Return whether all terms of a pod to be scheduled select a class."""
-        return all(self._means(term, pod_class) for term in terms)
+        return SelectedByTerms(terms).matches(pod_class, self._cluster.namespaces)
 
-    def _means(self, term: AffinityTerm, pod_class: PodClass) -> bool:
-        return term.selects_for_owner(pod_class.namespace, pod_class.labels, self._cluster.namespaces)
+
+def repelling_pods(cluster: Cluster, pod_class: PodClass) -> list[tuple[Predicate, str]]:
+    """Return the pods whose required anti-affinity selects a class, with the topology key of each term."""
+    return [(carries_anti_affinity(term), term.topology_key) for term in cluster.carried.anti_affinity(pod_class)]
+
+
+def repelled_pods(pod_class: PodClass) -> list[tuple[Predicate, str]]:
+    """Return the pods that the required anti-affinity of a class selects, with the topology key of each term."""
+    return [(SelectedByTerms((term,)), term.topology_key) for term in pod_class.required_anti_affinity]
 
 
 def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:
@@ -270,14 +270,11 @@ class AffinityFilterCells(DomainCounts):
     def __init__(self, cluster: Cluster, pod_class: PodClass) -> None:
         self._cluster = cluster
         self._opposing = tuple(cluster.carried.anti_affinity(pod_class))
-        near, apart = pod_class.required_affinity, pod_class.required_anti_affinity
-        self._selected = SelectedByTerms(near)
-        self._refusing = tuple(
-            DomainCount(cluster, predicate, term.topology_key)
-            for terms, predicates in ((self._opposing, _carriers(self._opposing)), (apart, _selected(apart)))
-            for term, predicate in zip(terms, predicates, strict=True)
-        )
-        self._near = tuple(DomainCount(cluster, self._selected, term.topology_key) for term in near)
+        self._selected = SelectedByTerms(pod_class.required_affinity)
+        repelling = [*repelling_pods(cluster, pod_class), *repelled_pods(pod_class)]
+        self._refusing = tuple(DomainCount(cluster, predicate, key) for predicate, key in repelling)
+        keys = [term.topology_key for term in pod_class.required_affinity]
+        self._near = tuple(DomainCount(cluster, self._selected, key) for key in keys)
         super().__init__((*self._refusing, *self._near))
 
     def is_current(self, pod: PodRecord) -> bool:
@@ -288,19 +285,15 @@ class AffinityFilterCells(DomainCounts):
         found = [not any(count.around(row) for count in self._refusing) for row in rows]
         if not self._near:
             return found
+        # The first pod of a group that selects itself may be on any node with the labels, as in the filter.
         is_first: bool | None = None
         for number, row in enumerate(rows):
             if found[number] and not all(count.around(row) for count in self._near):
                 if is_first is None:
-                    is_first = self._is_first(pod.pod_class)
+                    selects_itself = self._selected.matches(pod.pod_class, self._cluster.namespaces)
+                    is_first = selects_itself and not any(count.labelled() for count in self._near)
                 found[number] = is_first and all(count.code(row) for count in self._near)
         return found
-
-    def _is_first(self, pod_class: PodClass) -> bool:
-        """Return whether the class selects itself, and no pod is selected by all terms."""
-        return self._selected.matches(pod_class, self._cluster.namespaces) and not any(
-            count.labelled() for count in self._near
-        )
 
 
 class AffinityScoreCells(DomainCounts):
@@ -310,7 +303,8 @@ class AffinityScoreCells(DomainCounts):
         self, cluster: Cluster, pod_class: PodClass, preferences: Sequence[tuple[int, Predicate, str]]
     ) -> None:
         self._cluster = cluster
-        self._terms = _terms(cluster, pod_class)
+        carried = cluster.carried
+        self._terms = tuple(carried.affinity(pod_class)), tuple(carried.preferences(pod_class))
         self._weights = [weight for weight, _, _ in preferences]
         super().__init__(tuple(DomainCount(cluster, predicate, key) for _, predicate, key in preferences))
 
@@ -333,16 +327,3 @@ class AffinityScoreCells(DomainCounts):
         if lowest == highest:
             return [0] * len(raw)
         return [int(MAX_NODE_SCORE * ((score - lowest) / (highest - lowest))) for score in raw]
-
-
-def _terms(cluster: Cluster, pod_class: PodClass) -> tuple[tuple[AffinityTerm, ...], tuple[WeightedTerm, ...]]:
-    """Return the terms of other pods that score nodes for a class."""
-    return tuple(cluster.carried.affinity(pod_class)), tuple(cluster.carried.preferences(pod_class))
-
-
-def _carriers(terms: Collection[AffinityTerm]) -> list[Predicate]:
-    return [carries_anti_affinity(term) for term in terms]
-
-
-def _selected(terms: Collection[AffinityTerm]) -> list[Predicate]:
-    return [SelectedByTerms((term,)) for term in terms]

@@ -219,15 +219,16 @@ class NodePorts:
         return Verdicts.where(taken, _PORTS_TAKEN)
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
-        return self._fits_row
-
-    def _fits_row(self, pod: PodRecord, row: int) -> bool:
         cluster = self._cluster
-        return not any(
-            held.conflicts(wanted) and cluster.matcher(holds_host_port(held)).count.item(row)
-            for wanted in pod.pod_class.host_ports
-            for held in cluster.classes.host_ports_like(wanted)
-        )
+
+        def fits(pod: PodRecord, row: int) -> bool:
+            return not any(
+                held.conflicts(wanted) and cluster.matcher(holds_host_port(held)).count.item(row)
+                for wanted in pod.pod_class.host_ports
+                for held in cluster.classes.host_ports_like(wanted)
+            )
+
+        return fits
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (

@@ -66,10 +66,10 @@ class NodePreferAvoidPods:
         self._lists = _AvoidLists(context.cluster.nodes)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        return SUCCESS if pod.controller and self._held(pod.controller) else SKIP
+        return SUCCESS if self._held(pod.controller) else SKIP
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        held = self._held(pod.controller) if pod.controller else {}
+        held = self._held(pod.controller)
         rows = sorted(held)
         codes = np.zeros(len(view), dtype=np.int64)
         for number, row in enumerate(rows, 1):
@@ -81,12 +81,11 @@ class NodePreferAvoidPods:
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_OTHER, _lets_in),)
 
-    def _held(self, controller: OwnerReference) -> dict[int, AwaitedPod]:
+    def _held(self, controller: OwnerReference | None) -> dict[int, AwaitedPod]:
         """Return the pods for whose replacements nodes keep room from a controller's pods, by row."""
-        entries = self._lists.held_from(controller)
         return {
             row: entry.until_replaced
-            for row, entry in entries.items()
+            for row, entry in self._lists.about(controller).items()
             if entry.until_replaced is not None and self._is_kept(entry)
         }
 
@@ -102,43 +101,35 @@ class NodePreferAvoidPods:
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods whose controller is on no list, so that the plugin has no effect without lists."""
-        return SUCCESS if pod.controller and self._lists.rows_avoided_by(pod.controller) else SKIP
+        return SUCCESS if self._lists.about(pod.controller) else SKIP
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         scores = np.full(len(view), MAX_NODE_SCORE, dtype=np.int64)
-        rows = self._lists.rows_avoided_by(pod.controller) if pod.controller else ()
+        rows = self._lists.about(pod.controller)
         if rows:
             scores[np.isin(view.rows, np.array(sorted(rows), dtype=np.int64))] = 0
         return scores
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
         """Return one cell for all nodes if the pod's controller is on no list."""
-        return OneCell.of(pod, self._is_spared)
-
-    def _is_spared(self, pod: PodRecord) -> bool:
-        return not pod.controller or not self._lists.rows_avoided_by(pod.controller)
+        return OneCell.of(pod, lambda pod: not self._lists.about(pod.controller))
 
 
 class _AvoidLists:
-    """The rows whose avoid lists name a controller, updated with the nodes."""
+    """The entries of the nodes' avoid lists by the controller that they name, updated with the nodes."""
 
     def __init__(self, nodes: NodeColumns) -> None:
         self._nodes = nodes
         self._position = -1
-        self._rows_of: dict[Key, set[int]] = {}
+        self._entries: dict[Key, dict[int, AvoidEntry]] = {}
         self._keys_in: dict[int, set[Key]] = {}
-        # The entries that keep room for a replacement.
-        self._held_by: dict[Key, dict[int, AvoidEntry]] = {}
 
-    def rows_avoided_by(self, controller: OwnerReference) -> set[int]:
-        """Return the rows that the controller's pods should avoid."""
+    def about(self, controller: OwnerReference | None) -> Mapping[int, AvoidEntry]:
+        """Return the entries about a controller, by row."""
+        if controller is None:
+            return _NO_ENTRIES
         self._refresh()
-        return self._rows_of.get(_key_of(controller), set())
-
-    def held_from(self, controller: OwnerReference) -> Mapping[int, AvoidEntry]:
-        """Return the entries about a controller that wait for a replacement, by row."""
-        self._refresh()
-        return self._held_by.get(_key_of(controller), _NO_ENTRIES)
+        return self._entries.get(_key_of(controller), _NO_ENTRIES)
 
     def _refresh(self) -> None:
         log = self._nodes.node_changes
@@ -149,21 +140,15 @@ class _AvoidLists:
 
     def _read(self, row: int) -> None:
         for key in self._keys_in.pop(row, ()):
-            self._rows_of[key].discard(row)
-            if not self._rows_of[key]:
-                del self._rows_of[key]
-            held = self._held_by.get(key, {})
-            held.pop(row, None)
-            if not held:
-                self._held_by.pop(key, None)
+            del self._entries[key][row]
+            if not self._entries[key]:
+                del self._entries[key]
         node = self._nodes.nodes[row]
         by_key = {} if node is None else _by_key(node)
         if by_key:
             self._keys_in[row] = set(by_key)
         for key, entry in by_key.items():
-            self._rows_of.setdefault(key, set()).add(row)
-            if entry.until_replaced is not None:
-                self._held_by.setdefault(key, {})[row] = entry
+            self._entries.setdefault(key, {})[row] = entry
 
 
 def _key_of(controller: OwnerReference) -> Key:

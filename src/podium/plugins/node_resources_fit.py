@@ -309,10 +309,7 @@ _HALF = MAX_NODE_SCORE // 2
 
 
 class JoinedScores(msgspec.Struct, frozen=True):
-    """The weights of resources and plugins; ``is_most``: the fullest node is best.
-
-    ``rates_gain``: as for `NodeResourcesBalancedAllocation`.
-    """
+    """The weights of resources and plugins; whether the fullest node is best, and whether the balance's gain counts."""
 
     is_most: bool
     rates_gain: bool

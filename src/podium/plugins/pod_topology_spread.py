@@ -229,7 +229,7 @@ class PodTopologySpread:
 
     def score_cells(self, pod: PodRecord) -> SpreadScoreCells | None:
         """Return cells by the domains of soft constraints."""
-        cells = SpreadScoreCells(self._cluster, pod.pod_class, self._soft)
+        cells = SpreadScoreCells(self._cluster, pod.pod_class, lambda each: self.constraints(each, "ScheduleAnyway"))
         return cells if cells.tell_apart else None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
@@ -262,7 +262,10 @@ class PodTopologySpread:
             constraints = self._hard(pod.pod_class)
             domains = constraints.domains(self._cluster, pod.pod_class)
             counted = zip(constraints.constraints, domains, strict=True)
-            known = state[self.name] = [_spread(self._cluster, constraint, where) for constraint, where in counted]
+            known = state[self.name] = [
+                _spread(constraint, where, matching_in_domains(self._cluster, constraint, where))
+                for constraint, where in counted
+            ]
         return known
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
@@ -278,7 +281,8 @@ class PodTopologySpread:
             codes = view.codes(constraint.key)
             if constraint.key == HOSTNAME:
                 size = len(view) - int(ignored.sum())
-                matching = _on_nodes(constraint, view)
+                is_counted = bool(constraint.predicate.selector.requirements)
+                matching = view.count(constraint.predicate) if is_counted else np.zeros(len(view), dtype=np.int64)
             else:
                 size = len(np.unique(codes[~ignored]))
                 matching = matching_in_domains(self._cluster, constraint, where)[codes]
@@ -298,10 +302,7 @@ class PodTopologySpread:
         return np.where(ignored, 0, MAX_NODE_SCORE * (highest + lowest - scores) // highest)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Return changes of matching pods, nodes, and the pod itself.
-
-        With ``nodeTaintsPolicy: Honor`` the pod's tolerations affect which nodes count.
-        """
+        # With ``nodeTaintsPolicy: Honor`` the pod's tolerations affect which nodes count.
         return (
             EventToRegister(
                 EventResource.ASSIGNED_POD,
@@ -318,9 +319,6 @@ class PodTopologySpread:
 
     def _hard(self, pod_class: PodClass) -> ConstraintSet:
         return self.constraints(pod_class, "DoNotSchedule")
-
-    def _soft(self, pod_class: PodClass) -> ConstraintSet:
-        return self.constraints(pod_class, "ScheduleAnyway")
 
     def constraints(self, pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
         """Return the pod's own constraints of that kind, or the default ones if it has none at all."""
@@ -358,12 +356,12 @@ class PodTopologySpread:
         seen = [record.pod_class for record in (event.old, event.new) if record is not None]
         return any(
             constraint.predicate.matches(pod_class, self._cluster.namespaces)
-            for constraint in self.constraints(pod.pod_class, "DoNotSchedule").constraints
+            for constraint in self._hard(pod.pod_class).constraints
             for pod_class in seen
         )
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        keys = [constraint.key for constraint in self.constraints(pod.pod_class, "DoNotSchedule").constraints]
+        keys = [constraint.key for constraint in self._hard(pod.pod_class).constraints]
 
         def domains(node: Node | None) -> list[str] | None:
             labels = {} if node is None else node.metadata.labels
@@ -375,12 +373,8 @@ class PodTopologySpread:
         return before != after or event.old.spec.taints != event.new.spec.taints
 
 
-def _spread(cluster: Cluster, constraint: SpreadConstraint, domains: SpreadDomains) -> _Spread:
-    return _spread_of(constraint, domains, matching_in_domains(cluster, constraint, domains))
-
-
-def _spread_of(constraint: SpreadConstraint, domains: SpreadDomains, matching: Int64s) -> _Spread:
-    codes = np.flatnonzero(domains.exists)
+def _spread(constraint: SpreadConstraint, domains: SpreadDomains, matching: Int64s) -> _Spread:
+    codes = domains.codes
     if not len(codes):
         return _Spread(constraint, domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
     at = int(np.argmin(matching[codes]))
@@ -396,7 +390,7 @@ def _counts_in_view(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s
     that leave other rows may lower it further.
     """
     spread, joined = _with_everywhere(spread, view)
-    few = len(np.flatnonzero(spread.domains.exists)) < spread.constraint.min_domains
+    few = len(spread.domains.codes) < spread.constraint.min_domains
     matching = spread.matching[domain] - joined
     # An empty selector counts none of the cluster's pods but all that join or leave (filtering.go, updateWithPod).
     change = view.change(spread.constraint.predicate)
@@ -420,7 +414,7 @@ def _with_everywhere(spread: _Spread, view: View) -> tuple[_Spread, Int64s | int
         on_row = on_row + (joined[:, None] == view.rows).sum(axis=0)
     if matching is spread.matching:
         return spread, 0
-    return _spread_of(spread.constraint, spread.domains, matching), on_row
+    return _spread(spread.constraint, spread.domains, matching), on_row
 
 
 def _with_elsewhere(
@@ -449,20 +443,11 @@ def _with_elsewhere(
     return matching, others
 
 
-def _on_nodes(constraint: SpreadConstraint, view: View) -> Int64s:
-    if not constraint.predicate.selector.requirements:
-        return np.zeros(len(view), dtype=np.int64)
-    return view.count(constraint.predicate)
-
-
 ConstraintsOf = Callable[[PodClass], ConstraintSet]
 
 
 class SpreadCells(DomainCounts):
-    """Cells by the domains of a class's constraints, which ``constraints_of`` returns.
-
-    Possible if the pods of all nodes with the label count, or none.
-    """
+    """Cells by the domains of a class's constraints, if the pods of all nodes with the label count, or none."""
 
     def __init__(self, cluster: Cluster, pod_class: PodClass, constraints_of: ConstraintsOf) -> None:
         self._constraints_of = constraints_of

@@ -70,7 +70,9 @@ class ImageLocality:
         names = [container.image for container in containers]
         if self._counts_volumes:
             names += [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
-        found = [nodes.images.find(_with_tag(name)) for name in names]
+        # A name without a tag means `latest`.
+        tagged = [name if name.rfind(":") > name.rfind("/") else f"{name}:latest" for name in names]
+        found = [nodes.images.find(name) for name in tagged]
         images = [image for image in found if image is not None]
         maximum = _MAXIMUM_BYTES_A_CONTAINER * len(containers)
         if not images or maximum <= _MINIMUM_BYTES:
@@ -81,11 +83,6 @@ class ImageLocality:
         counted = np.clip(view.take(sizes), _MINIMUM_BYTES, maximum)
         scores: Int64s = MAX_NODE_SCORE * (counted - _MINIMUM_BYTES) // (maximum - _MINIMUM_BYTES)
         return scores
-
-
-def _with_tag(image: str) -> str:
-    """Return the image's name with its tag, by default `latest`."""
-    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 _REFUSAL = unresolvable("node(s) didn't match the requested node name")

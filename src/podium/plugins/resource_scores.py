@@ -66,10 +66,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """Allocatable and requested amounts without and with the pod, ``[resources, n]``.
-
-    ``weights`` is ``[resources, 1]``.
-    """
+    """Allocatable and requested amounts without and with the pod, ``[resources, n]``; weights ``[resources, 1]``."""
 
     weights: Int64s
     allocatable: Int64s
@@ -134,10 +131,7 @@ class ResourceWatch:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """The scored resources of a class, compiled when there were so many ``resources``.
-
-    ``indices`` is ``[n]``; ``weights`` and ``wanted`` are ``[n, 1]``.
-    """
+    """The scored resources of a class when there were so many ``resources``: ``[n]`` indices, the others ``[n, 1]``."""
 
     resources: int
     indices: Int64s
@@ -171,10 +165,8 @@ def score_by_strategy(strategy: ScoringStrategy, used: ResourceUsage) -> Int64s:
 
 def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -> ScoreRow:
     """Return `score_by_strategy` for one node, as a function."""
-    if strategy.type == "LeastAllocated":
-        return _least_allocated_row(each)
-    is_most = strategy.type == "MostAllocated"
-    shape = () if is_most else _ratio_scores(strategy)
+    is_least = strategy.type == "LeastAllocated"
+    shape = _ratio_scores(strategy) if strategy.type == "RequestedToCapacityRatio" else ()
 
     def score_row(_: PodRecord, row: int) -> int:
         total = weights = 0
@@ -183,32 +175,15 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
             if allocatable <= 0:
                 continue
             after = min(requested[index][row] + wanted, allocatable)
-            if is_most:
-                score = after * MAX_NODE_SCORE // allocatable
-            else:
+            if shape:
                 score = shape[after * _MAX_UTILIZATION // allocatable]
                 if not score:
                     continue
+            else:
+                score = (allocatable - after if is_least else after) * MAX_NODE_SCORE // allocatable
             total += weight * score
             weights += weight
         return math.floor(total / max(weights, 1) + 0.5) if shape else total // max(weights, 1)
-
-    return score_row
-
-
-def _least_allocated_row(each: Sequence[RowUsage]) -> ScoreRow:
-    """Return the same for the most common strategy."""
-
-    def score_row(_: PodRecord, row: int) -> int:
-        total = weights = 0
-        for offered, requested, index, weight, wanted in each:
-            allocatable = offered[index][row]
-            if allocatable > 0:
-                left = allocatable - requested[index][row] - wanted
-                if left > 0:
-                    total += weight * (left * MAX_NODE_SCORE // allocatable)
-                weights += weight
-        return total // weights if weights else 0
 
     return score_row
 

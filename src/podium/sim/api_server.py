@@ -56,19 +56,19 @@ class APIServer:
         self._look_at = _MOST_BEHIND
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
-        """Process a component's action and return the answer.
-
-        ``by`` names the component if the action does not; "" stands for the pod's scheduler.
-        """
+        """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""
         if type(action) is Record:
             self._ledger.asked(action, by)
-            if self._history.adds_information(action):
+            # The store's log reports bindings better: it includes those whose answer was lost.
+            if action.reason != "Scheduled":
                 self._history.record(action, by or self.scheduler_of(action), now)
             return Answered(action)
         type_, author = type(action), by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or author
-        if type_ in DISRUPTING:
-            self._announce(action, author, by)
+        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
+            self._ledger.wanted(action.uid, by)
+        elif type_ in DISRUPTING:
+            self._ledger.asked(action, author)
         version = self._log.version
         try:
             answered = carry_out(self._router.answer, action, now)
@@ -115,13 +115,6 @@ class APIServer:
                 self._pass_on(version, now, by, "")
 
         return carry_out
-
-    def _announce(self, action: Action, author: str, by: str) -> None:
-        """Report to the ledger what may end a pod."""
-        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
-            self._ledger.wanted(action.uid, by)
-        else:
-            self._ledger.asked(action, author)
 
     def _pass_on(self, version: int, now: int, by: str, message: str) -> None:
         """Pass on the events since a version."""

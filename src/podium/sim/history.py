@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list, entry_in_words
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
@@ -60,10 +60,6 @@ class Backlog:
             waiting, self._waiting = self._waiting, []
             for take_in in self._takers:
                 take_in(waiting)
-
-
-# The store's log reports these better: it includes bindings whose answer was lost.
-_IN_STORE_LOG = frozenset(("Scheduled",))
 
 
 # A write to a pod makes at most four events: binding or nomination, restart, killing, and phase.
@@ -177,21 +173,14 @@ class EventHistory:
         return key in self._refused
 
     def record(self, action: Record, by: str, now: int) -> None:
-        """Record a component's Event.
-
-        Several preemptors may delete a victim before its deletion is observed; only the first has preempted it.
-        """
+        """Record a component's Event."""
         if action.reason == "Preempted":
+            # Several preemptors may delete a victim before its deletion is observed; the first has preempted it.
             if action.uid in self._preempted:
                 return
             self._preempted.add(action.uid)
-        if self.adds_information(action):
-            whose = action.related or action.workload or by
-            self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
-
-    def adds_information(self, action: Record) -> bool:
-        """Return whether a component's Event adds information to the store's log."""
-        return action.reason not in _IN_STORE_LOG
+        whose = action.related or action.workload or by
+        self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Record an object that existed before the run."""
@@ -232,8 +221,9 @@ class EventHistory:
         uid, node, phase = pod.metadata.uid, pod.spec.node_name, pod.status.phase
         nominated = "" if node else pod.nominated_node_name
         timeline = PodTimeline(key, uid, pod.priority, phase, node, nominated, created_ns)
-        if pod.metadata.owner_references:
-            timeline.made_by = _maker(pod)
+        controller = pod.metadata.controller if pod.metadata.owner_references else None
+        if controller is not None:
+            timeline.made_by = f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
         if node and phase != "Pending":
             timeline.started_ns = parse_time(pod.status.start_time) if pod.status.start_time else now
             timeline.scheduled_ns = timeline.started_ns
@@ -254,19 +244,15 @@ class EventHistory:
             status.nominated_node_name != old.status.nominated_node_name
             or meta.annotations is not old.metadata.annotations
         ):
-            self._nominated(timeline, pod, old, time, by)
+            nominated, before = pod.nominated_node_name, old.nominated_node_name
+            if nominated != before:
+                timeline.nominated_node = "" if node else nominated
+                reason = "Nominated" if nominated else "NominationCleared"
+                self._add_pod_event(time, reason, timeline.pod, nominated or before, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
         if status.phase != old.status.phase:
             self._phase_changed(timeline, status.phase, event.stored.raw["status"], time, now, by)
-
-    def _nominated(self, timeline: PodTimeline, pod: Pod, old: Pod, time: int | float, by: str) -> None:
-        nominated, before = pod.nominated_node_name, old.nominated_node_name
-        if nominated != before:
-            timeline.nominated_node = "" if pod.spec.node_name else nominated
-            self._add_pod_event(
-                time, "Nominated" if nominated else "NominationCleared", timeline.pod, nominated or before, by
-            )
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
         """Record restarts and the start of termination."""
@@ -302,11 +288,6 @@ class EventHistory:
         self._add_pod_event(time, "Terminated" if was_alive else "Deleted", key, pod.spec.node_name, by, message)
 
 
-def _maker(pod: Pod) -> str:
-    controller = pod.metadata.controller
-    return "" if controller is None else f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
-
-
 def _changes_status_only(event: WatchEvent) -> bool:
     """Return whether only the reported status of a pending pod changed."""
     pod, before = event.stored.object, event.previous.object if event.previous is not None else None
@@ -326,13 +307,9 @@ def _avoid_list_changes(event: WatchEvent, node: Node) -> str:
     """Return the node's new avoid list entries and what was left for replacements, in words; "" if none."""
     if event.type != "MODIFIED":
         return ""
-    previous = event.previous.object if event.previous is not None else None
-    before, after = (
-        avoid_list(object_.metadata.annotations.get(PREFER_AVOID_PODS, ""))
-        if isinstance(object_, Node)
-        else AvoidList()
-        for object_ in (previous, node)
-    )
+    objects = (None if event.previous is None else event.previous.object, node)
+    annotations = (object_.metadata.annotations if isinstance(object_, Node) else {} for object_ in objects)
+    before, after = (avoid_list(each.get(PREFER_AVOID_PODS, "")) for each in annotations)
     avoided = [entry_in_words(entry) for entry in after.entries if entry not in before.entries]
     left = [replacement_in_words(left) for left in after.replacements if left not in before.replacements]
     parts = [f"put on the avoid list: {', '.join(avoided)}"] if avoided else []
@@ -436,9 +413,5 @@ def is_failure(event: SimEvent) -> bool:
 
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:
     """Return whether an event repeats the one before."""
-    return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
-        before.reason,
-        before.node,
-        before.by,
-        before.message,
-    )
+    was, is_ = ((each.reason, each.node, each.by, each.message) for each in (before, event))
+    return event.reason in _REPEATED and was == is_

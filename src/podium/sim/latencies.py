@@ -8,7 +8,7 @@ from random import Random
 
 from podium.api.times import MAX_TIME_NS, format_duration
 from podium.controllers.actions import Action, Bind, BindClaim
-from podium.runtime.component import Component, RequestedAction
+from podium.runtime.component import RequestedAction
 
 USUAL_LATENCY_NS = 5_000_000
 """The default duration of a scheduler's request, including the watch event that the scheduler acts on.
@@ -27,10 +27,7 @@ _VOLUME_CHECK_NS = 10**9
 
 
 def step_times(steps_at_ns: list[int], latency_ns: int, until_ns: int | None) -> list[int]:
-    """Return the times at which steps are played, ascending.
-
-    Steps of one time follow one another, as a client's requests do, but not after ``until_ns``.
-    """
+    """Return when steps are played, ascending: those of one time one after the other, but not after ``until_ns``."""
     times: list[int] = []
     for at_ns, number in Counter(steps_at_ns).items():
         apart_ns = min(_HOPS_OF_STEP * latency_ns, _MOST_OF_STEPS_NS // number)
@@ -80,9 +77,12 @@ class RequestsInFlight:
 
     def send(self, asked: RequestedAction, now: int) -> None:
         component, action = asked.component, asked.action
-        arrives_ns = now + self._latency_ns * (_HOPS_OF_SCHEDULER if component.waits else _HOPS_OF_OTHERS)
+        usual_ns = self._latency_ns * (_HOPS_OF_SCHEDULER if component.waits else _HOPS_OF_OTHERS)
+        arrives_ns = now + usual_ns
         if self._random is not None:
-            arrives_ns = self._drawn(component, arrives_ns - now, now)
+            drawn_ns = now + usual_ns // 2 + int(self._random.expovariate(2.0) * usual_ns)
+            # Not before the component's earlier requests.
+            arrives_ns = self._last_ns[component.place] = max(drawn_ns, self._last_ns.get(component.place, 0))
         if type(action) is BindClaim:
             self._claims_bound_ns[action.pod_uid] = arrives_ns
         self._sent += 1
@@ -116,11 +116,3 @@ class RequestsInFlight:
 
     def forget(self, uid: str) -> None:
         self._claims_bound_ns.pop(uid, None)
-
-    def _drawn(self, component: Component, usual_ns: int, now: int) -> int:
-        """Return a drawn arrival time, not before that of the component's earlier requests."""
-        if self._random is None:
-            raise ValueError("no seed to draw by")
-        drawn_ns = now + usual_ns // 2 + int(self._random.expovariate(2.0) * usual_ns)
-        arrives_ns = self._last_ns[component.place] = max(drawn_ns, self._last_ns.get(component.place, 0))
-        return arrives_ns

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.cluster.view import View
+from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.pod_reports import reasons_of
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.placement import Placement, place, tried_first
@@ -45,9 +46,13 @@ class PlacementGrounds:
 
 
 class PlacementLog:
-    """The grounds of a run's first placements, by uid; `left_out` counts attempts that were not recorded."""
+    """The grounds of a run's first placements, by uid; `left_out` counts attempts that were not recorded.
 
-    def __init__(self, seed: int = 0) -> None:
+    `then` is called before each attempt, too.
+    """
+
+    def __init__(self, seed: int = 0, then: OnAttempt | None = None) -> None:
+        self._then = then
         self.found: dict[str, PlacementGrounds] = {}
         self.left_out = 0
         self._seed = seed
@@ -56,6 +61,8 @@ class PlacementLog:
 
     def attempted(self, queued: QueuedPod, runner: Runner) -> None:
         """Record the attempt at a pod that is about to begin."""
+        if self._then is not None:
+            self._then(queued, runner)
         pod, nodes = queued.record, len(runner.cluster.nodes)
         if self._attempts >= MOST_PLACEMENTS or self._rows + nodes > MOST_ROWS:
             self.left_out += 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
+
+import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.documents import refuse_empty_pod
@@ -17,7 +19,7 @@ from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
 from podium.apirequests.request import Request, Verb
-from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.actions import Action, DeleteObject, PatchObject
 from podium.controllers.disruption.drain import Drain, DrainReport
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
@@ -77,7 +79,7 @@ class Player:
         self._history = history
         self._is_lenient = is_lenient
         self._subjects = StepTargets(server.store, control_plane, history)
-        self._drains = DrainSteps(self._subjects, control_plane, add)
+        self.drains = DrainSteps(self._subjects, add)
 
     def play(self, step: ScenarioStep, now: int) -> Notices:
         """Execute a step. Raises InputError for what the API server refuses, and for names that never existed.
@@ -86,15 +88,12 @@ class Player:
         an event StepSkipped.
         """
         try:
-            return self._play(step, now)
+            return _PLAYERS[type(step.change)](self, step, step.change, now) or []
         except InputError as error:
             if not self._is_lenient:
                 raise
             self._subjects.skip(subject_of(step.change), error.problem, now)
             return []
-
-    def _play(self, step: ScenarioStep, now: int) -> Notices:
-        return _PLAYERS[type(step.change)](self, step, step.change, now) or []
 
     def _apply(self, step: ScenarioStep, apply: Apply, now: int) -> None:
         stored = self._server.store.find(apply.object.kind, apply.object.key)
@@ -163,17 +162,8 @@ class Player:
         stored = self._subjects.pod(step, evict.kind, evict.key, now)
         if stored is None:
             return
-        action = Evict(
-            stored.key,
-            stored.uid,
-            SCENARIO,
-            evict.component,
-            evict.grace_seconds,
-            avoid_node=evict.avoid_node,
-            avoid_for=evict.avoid_for,
-            for_replacement=evict.for_replacement,
-        )
-        problem = self._server.carry_out(action, now).problem
+        eviction = msgspec.structs.replace(evict.eviction, pod=stored.key, uid=stored.uid)
+        problem = self._server.carry_out(eviction, now).problem
         if problem is not None:
             self._subjects.skip(stored.key, problem.message, now)
 
@@ -187,20 +177,17 @@ class Player:
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
-    def _drain(self, step: ScenarioStep, drain: DrainNode, now: int) -> None:
-        self._drains.begin(step, drain, now)
-
     def _announce(self, step: ScenarioStep, announce: Announce, now: int) -> None:
         time = None if announce.after_ns is None else format_time(now + announce.after_ns)
         message = "maintenance is over" if time is None else f"announced to go down at {time}"
         self._edit(step, annotation(announce.key, MAINTENANCE_TIME, time, message), now)
 
-    def drain_ended(self, component: Component, now: int) -> None:
+    def drain_ended(self, drain: BegunDrain, now: int) -> None:
         """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
-        step, change, is_drained = self._drains.end(component)
-        if change.removes and is_drained:
-            self._remove(step, Remove("Node", change.key), now)
-        self._drains.begin_waiting(change.key, now)
+        change = drain.change
+        if change.removes and drain.report is not None and drain.report.state == "drained":
+            self._remove(drain.step, Remove("Node", change.key), now)
+        self.drains.begin_waiting(change.key, now)
 
     def _set_power(self, step: ScenarioStep, change: SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
@@ -238,7 +225,7 @@ class Player:
 _PLAYERS: Mapping[type[Change], Callable[[Player, ScenarioStep, Any, int], Notices | None]] = {
     Announce: Player._announce,
     Apply: Player._apply,
-    DrainNode: Player._drain,
+    DrainNode: lambda player, step, change, now: player.drains.begin(step, change, now),
     Edit: Player._edit,
     EvictPod: Player._evict,
     Finish: Player._finish,
@@ -273,16 +260,29 @@ def _applied(stored: Stored, raw: Raw) -> Raw:
     return applied if spec is None else {**applied, "spec": spec}
 
 
-class DrainSteps:
-    """The drains in progress, and those that wait for the drain of another node."""
+@dataclass(slots=True, eq=False)
+class BegunDrain:
+    """A drain: the component that carries it out, and once that has finished its report, in place of the component."""
 
-    def __init__(
-        self, subjects: StepTargets, control_plane: SimulatedControlPlane, add: Callable[[Component], None]
-    ) -> None:
+    step: ScenarioStep
+    change: DrainNode
+    component: Component | None
+    report: DrainReport | None = None
+
+    @property
+    def present_report(self) -> DrainReport | None:
+        """Return the report, or the progress so far; None while the component is down."""
+        machine = None if self.component is None else self.component.machine
+        return machine.report() if isinstance(machine, Drain) else self.report
+
+
+class DrainSteps:
+    """The drains in order of start, and those that wait for the drain of another node."""
+
+    def __init__(self, subjects: StepTargets, add: Callable[[Component], None]) -> None:
         self._subjects = subjects
-        self._control_plane = control_plane
         self._add = add
-        self._begun: dict[Component, tuple[ScenarioStep, DrainNode]] = {}
+        self.begun: list[BegunDrain] = []
         # By node, the drains that wait for its drain.
         self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
 
@@ -294,15 +294,22 @@ class DrainSteps:
             self.begin_waiting(change.key, now)
         else:
             component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
-            self._begun[component] = (step, change)
-            self._control_plane.begin_drain(component)
+            self.begun.append(BegunDrain(step, change, component))
             self._add(component)
 
-    def end(self, component: Component) -> tuple[ScenarioStep, DrainNode, bool]:
-        """Return the step and change that began a finished drain, and whether the node is drained."""
-        step, change = self._begun.pop(component)
-        machine = component.machine
-        return step, change, isinstance(machine, Drain) and machine.report().state == "drained"
+    def take_ended(self) -> list[tuple[BegunDrain, Component]]:
+        """Return the drains that have finished since the last call, with the components that carried them out."""
+        ended = []
+        for drain in self.begun:
+            component = drain.component
+            if component is not None and isinstance(component.machine, Drain) and component.machine.is_over:
+                drain.component, drain.report = None, component.machine.report()
+                ended.append((drain, component))
+        return ended
+
+    def reports(self) -> list[DrainReport]:
+        """Return the progress of all drains, in order of start."""
+        return [report for drain in self.begun if (report := drain.present_report) is not None]
 
     def begin_waiting(self, node: str, now: int) -> None:
         """Begin the drains that wait for a node's."""
@@ -312,7 +319,8 @@ class DrainSteps:
     def _is_awaited(self, node: str) -> bool:
         """Return whether a drain of the node is in progress or waiting."""
         waiting = (change for drains in self._waiting.values() for _, change in drains)
-        return any(change.key == node for change in chain(waiting, (change for _, change in self._begun.values())))
+        in_progress = (drain.change for drain in self.begun if drain.component is not None)
+        return any(change.key == node for change in chain(waiting, in_progress))
 
 
 # The depth of ownership above pods: CronJob, Job; Deployment, ReplicaSet.
@@ -328,10 +336,7 @@ class StepTargets:
         self._history = history
 
     def find(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
-        """Return the object of that kind and key; None, with the step skipped, if it is gone.
-
-        Raises InputError for a name that never existed.
-        """
+        """Return an object; None, with the step skipped, if it is gone. Raises InputError if it never existed."""
         stored = self._store.find(kind, key)
         if stored is not None:
             return stored
@@ -403,8 +408,6 @@ class SimulatedControlPlane:
         self._power = NodePower(given.values(), start_ns)
         self.components = controllers(ComponentSettings(kubelets, scenario.node_lifecycle, given))
         self._by_name = {component.name: component for component in self.components}
-        # In order of start; of finished drains only the report is kept.
-        self._drains: list[Component | DrainReport] = []
 
     @property
     def kubelet(self) -> Component:
@@ -415,37 +418,11 @@ class SimulatedControlPlane:
         kubelet = self.kubelet.machine
         return isinstance(kubelet, Kubelet) and kubelet.is_running(pod)
 
-    def begin_drain(self, drain: Component) -> None:
-        self._drains.append(drain)
-
-    def drain_reports(self) -> list[DrainReport]:
-        """Return the progress of all drains, in order of start."""
-        found = (drain.machine if isinstance(drain, Component) else drain for drain in self._drains)
-        return [
-            one.report() if isinstance(one, Drain) else one for one in found if isinstance(one, Drain | DrainReport)
-        ]
-
-    @property
-    def has_drains(self) -> bool:
-        return bool(self._drains)
-
-    def end_drains(self) -> list[Component]:
-        """Return the drains that have finished since the last call."""
-        ended = []
-        for index, one in enumerate(self._drains):
-            if isinstance(one, Component) and isinstance(one.machine, Drain) and one.machine.is_over:
-                self._drains[index] = one.machine.report()
-                ended.append(one)
-        return ended
-
     def is_down(self, node: str) -> bool:
         return self._power.is_down(node)
 
     def change_power(self, node: str, now: int, *, is_up: bool) -> Notices:
-        """Stop or start a node's machine.
-
-        Return the observations of its kubelet and of heartbeat watchers, if it changed.
-        """
+        """Stop or start a node's machine; return what its kubelet and heartbeat watchers observe of a change."""
         return [(self._by_name[name], news) for name, news in self._power.change(node, now, is_up=is_up)]
 
     def news(self, component: Component) -> list[Observation]:

@@ -19,13 +19,10 @@ from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pod_classes import claim_names
-from podium.controllers.scheduling.attempts import OnAttempt
-from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.controlplane.component_names import SCHEDULER
 from podium.controlplane.components import autoscaler, rescheduler, scheduler
 from podium.decide.sampling import nodes_to_find
 from podium.framework.extenders import without_extenders
-from podium.framework.runner import Runner
 from podium.framework.settings.configuration import (
     Configuration,
     ProfileConfiguration,
@@ -49,10 +46,7 @@ Progress = Callable[[float, int], None]
 
 
 def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
-    """Return the result of a run of an input.
-
-    Equal arguments give equal results. Raises InputError for invalid arguments, and LimitError beyond the limits.
-    """
+    """Return the result of a run; equal arguments give equal results. Raises InputError, and LimitError."""
     with collector_paused():
         return result_of_run(found, played(found, options, progress), options)
 
@@ -112,9 +106,9 @@ def simulation_of(
         holds_steps=holds_steps,
         release=release,
     )
-    log = PlacementLog(options.scheduler_seed) if options.tells_placements else None
+    log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.tells_placements else None
     if log is not None:
-        options = replace(options, on_attempt=_both(log.attempted, options.on_attempt))
+        options = replace(options, on_attempt=log.attempted)
     components = components_of(scenario, options, release)
     return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
 
@@ -167,18 +161,6 @@ def share_done(simulation: Simulation) -> float:
     return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
 
 
-def _both(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
-    """Return a callback that calls both."""
-    if second is None:
-        return first
-
-    def shown(queued: QueuedPod, runner: Runner) -> None:
-        first(queued, runner)
-        second(queued, runner)
-
-    return shown
-
-
 def unbound_claims(store: Store) -> Iterator[Caveat]:
     """Yield a caveat if pods wait for claims that only the persistent volume controller binds."""
     pods = (stored.object for stored in store.objects("Pod"))
@@ -216,13 +198,17 @@ def schedulers_of(scenario: Scenario, options: RunOptions, release: Release = DE
 
     Each uses the profile of its name, or the default one without a configuration. Raises InputError if there is none.
     """
-    if not scenario.schedulers:
-        return [_scheduler(SCHEDULER, options, release)]
+    given = options.configuration
+    configurations = {named.name: configuration_of(named.name, given) for named in scenario.schedulers}
     return [
-        _scheduler(
-            *(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)), release)
+        scheduler(
+            name,
+            sampling_as_upstream(configuration),
+            seed=options.scheduler_seed,
+            release=release,
+            on_attempt=options.on_attempt,
         )
-        for named in scenario.schedulers
+        for name, configuration in (configurations or {SCHEDULER: given or default_configuration()}).items()
     ]
 
 
@@ -258,13 +244,3 @@ def configuration_of(name: str, configuration: Configuration | None) -> Configur
         problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
         raise InputError(problem, source=configuration.source)
     return replace(configuration, profiles=profiles)
-
-
-def _scheduler(name: str, options: RunOptions, release: Release) -> Component:
-    return scheduler(
-        name,
-        sampling_as_upstream(options.configuration or default_configuration()),
-        seed=options.scheduler_seed,
-        release=release,
-        on_attempt=options.on_attempt,
-    )

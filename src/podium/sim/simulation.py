@@ -144,7 +144,8 @@ class Simulation:
             release=settings.release,
         )
         self.control_plane = SimulatedControlPlane(scenario, kubelets, nodes, self.now)
-        self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
+        self.player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
+        """Executes the steps, and keeps the drains that they begin."""
         self._begin([*self.control_plane.components, *components])
         if not settings.holds_steps:
             self.add_steps()
@@ -267,7 +268,7 @@ class Simulation:
                 yield from (Changed(stored.object, stored.raw) for stored in self.store.objects(kind.name))
 
     def _play(self, step: ScenarioStep) -> None:
-        for component, observation in self._player.play(step, self.now):
+        for component, observation in self.player.play(step, self.now):
             self._standstill.show(component.name)
             self.driver.tell(component, observation)
         if isinstance(step.change, SetPower):
@@ -323,12 +324,10 @@ class Simulation:
             if due is None:
                 break
             self._wake(due)
-        if not self.control_plane.has_drains:
-            return
-        for component in self.control_plane.end_drains():
+        for drain, component in self.player.drains.take_ended():
             if self._informers is not None:
                 self._informers.end(component)
-            self._player.drain_ended(component, self.now)
+            self.player.drain_ended(drain, self.now)
             self.driver.remove(component)
 
     def _is_time_to_collect(self) -> bool:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
-from podium.framework.rescheduling.policy import replacement
+from podium.framework.rescheduling.policy import PodSignals, Signals, replacement
+from podium.plugins.rescheduling.move_to_underused_nodes import NodeLoads
 from podium.plugins.rescheduling.node_use import PodPlaces
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import again, move, picture_of, policy_of, scratch_of
@@ -20,7 +21,7 @@ MARK = f"{SOFT_TAINT.key}:{SOFT_TAINT.effect}"
 def steps(places: PodPlaces, seen: Any) -> list[tuple[int, int]] | None:
     """Rows and by how much their pods changed."""
     moved = places.follow(seen)
-    return None if moved is None else [(row, number) for _, row, number in moved.steps()]
+    return None if moved is None else [(row, number) for _, row, number in moved]
 
 
 def test_it_tells_who_left_and_who_came_and_then_nothing() -> None:
@@ -38,23 +39,25 @@ def test_what_is_taken_back_is_a_move_back() -> None:
     with scratch_of(seen) as changes:
         changes.place(changes.take_off("default/w"), 1)
         changes.take_off("default/x")
-        assert steps(places, seen) == [(0, -1), (0, -1), (1, 1)]
-    assert steps(places, seen) == [(1, -1), (0, 1), (0, 1)]
+        assert steps(places, seen) == [(0, -2), (1, 1)]
+    assert steps(places, seen) == [(1, -1), (0, 2)]
 
 
-def test_another_pod_of_the_same_class_in_the_same_place_is_a_move_where_pods_are_told_apart() -> None:
-    for tells_apart in (False, True):
-        seen = picture_of(node("a"), pod("w", on="a"), pod("x"))
-        places = PodPlaces(tells_apart=tells_apart)
-        places.follow(seen)
-        with scratch_of(seen) as changes:
-            gone = changes.take_off("default/w")
-            changes.place(replace(gone, uid=replacement(gone.uid), row=NO_ROW, slot=-1), 0)
-            assert steps(places, seen) == []
-            changes.take_off(replacement(gone.uid))
-            changes.place(replace(gone, uid="another", row=NO_ROW, slot=-1), 0)
-            assert steps(places, seen) == ([(0, -1), (0, 1)] if tells_apart else [])
-            assert steps(places, seen) == []
+def test_another_pod_of_the_same_class_in_the_same_place_is_no_move_but_has_a_use_of_its_own() -> None:
+    used = {"w": PodSignals(cpu_used_milli=100), "another": PodSignals(cpu_used_milli=700)}
+    seen = picture_of(node("a"), pod("w", on="a"), signals=Signals(pods=used))
+    places, loads = PodPlaces(), NodeLoads(("cpu",), by_use=True)
+    places.follow(seen)
+    loads.follow(seen)
+    with scratch_of(seen) as changes:
+        gone = changes.take_off("default/w")
+        changes.place(replace(gone, uid=replacement("w"), row=NO_ROW, slot=-1), 0)
+        assert (steps(places, seen), loads.follow(seen).tolist()) == ([], [0])
+        assert loads.amounts.tolist() == [[100]]
+        changes.take_off(replacement("w"))
+        changes.place(replace(gone, uid="another", row=NO_ROW, slot=-1), 0)
+        assert (steps(places, seen), loads.follow(seen).tolist()) == ([], [0])
+        assert loads.amounts.tolist() == [[700]]
 
 
 def test_pods_that_terminate_are_gone() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from podium.api.devices import Device, DeviceTaint, ResourceSlice
+from podium.api.devices import Device, DeviceTaint
 from podium.api.meta import Raw, plain
 from podium.api.node import Node
 from podium.api.quantity import parse_quantity
@@ -79,8 +79,7 @@ def allocate(
     search = _Allocator(devices, reader, reader.read(claims), most_steps)
     search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():
-        name = node.metadata.name
-        return tuple(result_of(*taken, name) for taken in search.taken_by_claim())
+        return tuple(result_of(*taken, node.metadata.name) for taken in zip(search.claims, search.taken, strict=True))
     if any(pool.is_invalid for pool in pools):
         raise NodeAllocationError("invalid resource pools were encountered")
     return None
@@ -93,19 +92,16 @@ class _Allocator:
         self._allocated = devices.allocated
         self._keeps_alternative = devices.keeps_alternative
         self._reader = reader
-        self._claims = claims
+        self.claims = claims
         self._most_steps = most_steps
         self.steps = 0
         self.candidates: list[CandidateDevice] = []
-        self._taken: list[list[TakenDevice]] = [[] for _ in claims]
+        self.taken: list[list[TakenDevice]] = [[] for _ in claims]
         # The claims that get a device exclusively.
         self._taking: dict[DeviceID, set[int]] = {}
         self._capacity: dict[DeviceID, dict[str, int]] = {}
         self._counters = PoolCounters(devices.allocated)
         self._selected: dict[tuple[int, DeviceID], bool] = {}
-
-    def taken_by_claim(self) -> list[tuple[EvaluatedClaim, list[TakenDevice]]]:
-        return list(zip(self._claims, self._taken, strict=True))
 
     def run(self) -> bool:
         """Search until a solution is found or none is left. Parts run on an explicit stack."""
@@ -114,7 +110,10 @@ class _Allocator:
         while stack:
             part = stack[-1]
             try:
-                stack.append(part.throw(_TooManyDevicesError()) if failed else _resume(part, is_new, done))
+                if failed:
+                    stack.append(part.throw(_TooManyDevicesError()))
+                else:
+                    stack.append(next(part) if is_new else part.send(done))
                 failed, is_new = False, True
             except StopIteration as stop:
                 done, failed, is_new = stop.value, False, False
@@ -129,9 +128,9 @@ class _Allocator:
         self.steps += 1
         if self.steps > self._most_steps:
             raise TooManyStepsError
-        if at.claim >= len(self._claims):
+        if at.claim >= len(self.claims):
             return True
-        claim = self._claims[at.claim]
+        claim = self.claims[at.claim]
         if at.request >= len(claim.requests):
             try:
                 return (yield self._next(_SearchState(at.claim + 1)))
@@ -145,7 +144,7 @@ class _Allocator:
             return False
         if at.device >= wanted.number:
             return (yield self._next(_SearchState(at.claim, at.request + 1)))
-        if len(self._taken[at.claim]) + wanted.number - at.device > MOST_RESULTS:
+        if len(self.taken[at.claim]) + wanted.number - at.device > MOST_RESULTS:
             raise _TooManyDevicesError
         found = self._exactly(at, wanted, wanted.all[at.device]) if wanted.all else self._any(at, wanted)
         return (yield found)
@@ -202,7 +201,7 @@ class _Allocator:
         key = (id(wanted), candidate.id)
         selected = self._selected.get(key)
         if selected is None:
-            label = self._claims[at.claim].label
+            label = self.claims[at.claim].label
             selected = self._selected[key] = self._reader.selects(wanted, label, candidate)
         return selected and self._has_room(wanted, candidate)
 
@@ -218,10 +217,7 @@ class _Allocator:
         return fits(wanted.exact.capacity, candidate.device.fields.capacity, taken, taking)
 
     def _take(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
-        """Take a device if possible.
-
-        Counters are not released if a taint or constraint then rejects the device, as upstream (allocateDevice).
-        """
+        # As upstream, counters are not released if a taint or constraint then rejects the device (allocateDevice).
         fields, id_ = candidate.device.fields, candidate.id
         is_shared = fields.allow_multiple_allocations
         if self._is_refused(at, wanted, id_):
@@ -229,9 +225,9 @@ class _Allocator:
         is_held = is_shared and (id_ in self._allocated.capacity or id_ in self._capacity)
         if not is_held and fields.consumes_counters and not self._counters.take(candidate):
             return False
-        if is_kept_away(candidate.device, wanted.exact.tolerations):
-            return False
-        if not self._constrain(at, wanted, candidate, must=must):
+        if is_kept_away(candidate.device, wanted.exact.tolerations) or not self._constrain(
+            at, wanted, candidate, must=must
+        ):
             return False
         if not is_shared:
             self._taking.setdefault(id_, set()).add(at.claim)
@@ -242,12 +238,12 @@ class _Allocator:
             held = self._capacity.setdefault(id_, {})
             for name, amount in amounts.items():
                 held[name] = held.get(name, 0) + amount
-        self._taken[at.claim].append(TakenDevice(wanted, candidate, at.request, amounts, is_shared))
+        self.taken[at.claim].append(TakenDevice(wanted, candidate, at.request, amounts, is_shared))
         return True
 
     def _constrain(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints; return False, unchanged, if one of them rejects it."""
-        claim = self._claims[at.claim]
+        claim = self.claims[at.claim]
         concerned = _concerned(claim.constraints, wanted)
         request = wanted.parent or wanted.name
         for number, constraint in enumerate(concerned):
@@ -266,8 +262,8 @@ class _Allocator:
 
     def _give_back(self, at: _SearchState, candidate: CandidateDevice) -> None:
         """Undo `_take` for the last device. The counters of a shared device stay taken."""
-        taken = self._taken[at.claim].pop()
-        for constraint in _concerned(self._claims[at.claim].constraints, taken.wanted):
+        taken = self.taken[at.claim].pop()
+        for constraint in _concerned(self.claims[at.claim].constraints, taken.wanted):
             constraint.remove(taken.wanted.parent or taken.wanted.name)
         id_ = candidate.id
         if not taken.is_shared:
@@ -280,11 +276,6 @@ class _Allocator:
             held[name] -= amount
         if not any(held.values()):
             del self._capacity[id_]
-
-
-def _resume(part: Search, is_new: bool, done: bool) -> Search:
-    """Start a part of the search, or resume it with a result."""
-    return next(part) if is_new else part.send(done)
 
 
 def _concerned(constraints: list[ConstraintState], wanted: EvaluatedRequest) -> list[ConstraintState]:
@@ -436,15 +427,13 @@ def _config(claim: EvaluatedClaim, taken: list[TakenDevice]) -> tuple[Raw, ...]:
 
 
 def _node_selector(taken: Iterable[TakenDevice], node_name: str) -> NodeSelector | None:
-    """Return where the devices can be used: one node if any is local, else all of their conditions.
-
-    None for all nodes.
-    """
+    """Return where the devices can be used: one node if any is local, else all of their conditions; None anywhere."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for taken_device in taken:
         device, offered = taken_device.candidate.device, taken_device.candidate.slice
-        name, selector = _place(device, offered)
+        placing = device.fields if offered.spec.per_device_node_selection else offered.spec
+        name, selector = placing.node_name, placing.node_selector
         if name or device.fields.binds_to_node:
             own = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
             return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(own,)),))
@@ -460,16 +449,9 @@ def _node_selector(taken: Iterable[TakenDevice], node_name: str) -> NodeSelector
     return NodeSelector(node_selector_terms=(term,))
 
 
-def _place(device: Device, offered: ResourceSlice) -> tuple[str | None, NodeSelector | None]:
-    if offered.spec.per_device_node_selection:
-        return device.fields.node_name, device.fields.node_selector
-    return offered.spec.node_name, offered.spec.node_selector
-
-
 def _add_new(requirements: Iterable[NodeSelectorRequirement], to: list[NodeSelectorRequirement]) -> None:
-    known = {(requirement.key, requirement.operator, frozenset(requirement.values)) for requirement in to}
-    to += [
-        requirement
-        for requirement in requirements
-        if (requirement.key, requirement.operator, frozenset(requirement.values)) not in known
-    ]
+    def key_of(each: NodeSelectorRequirement) -> tuple[object, ...]:
+        return each.key, each.operator, frozenset(each.values)
+
+    known = set(map(key_of, to))
+    to += [requirement for requirement in requirements if key_of(requirement) not in known]

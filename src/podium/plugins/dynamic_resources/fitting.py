@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.devices import DeviceClass
 from podium.api.meta import ObjectMeta, OwnerReference, Raw
@@ -74,11 +75,6 @@ class PodClaims:
     def has_alternatives(self) -> bool:
         """Return whether a request lists alternatives."""
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
-
-    @property
-    def is_stale(self) -> bool:
-        """Return whether the claim for extended resources is from a failed attempt."""
-        return self.extended is not None and bool(self.extended.spec.devices.requests)
 
 
 class Fitting:
@@ -174,7 +170,8 @@ class Fitting:
         )
 
     def _status(self, row: int, elsewhere: set[int]) -> Status:
-        if self.asked.is_stale:
+        if self.asked.extended is not None and self.asked.extended.spec.devices.requests:
+            # The claim for extended resources is from a failed attempt.
             return _STALE
         if not self.asked.claims and not self._delegated(row):
             return SUCCESS
@@ -226,29 +223,14 @@ IN_MEMORY = "<extended-resources>"
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMapping:
-    """The claim's request for a container's resource (core/v1 ContainerExtendedResourceRequest)."""
-
-    container_name: str
-    resource_name: str
-    request_name: str
-
-    @property
-    def raw(self) -> Raw:
-        """Return the mapping as in the pod's status."""
-        return {
-            "containerName": self.container_name,
-            "resourceName": self.resource_name,
-            "requestName": self.request_name,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class ExtendedClaim:
-    """The claim for the extended resources that a kind of node does not offer itself."""
+    """The claim for the extended resources that a kind of node does not offer itself.
+
+    ``mappings`` are its requests for the containers' resources (core/v1 ContainerExtendedResourceRequest).
+    """
 
     claim: ResourceClaim
-    mappings: tuple[RequestMapping, ...]
+    mappings: tuple[Raw, ...]
 
 
 def backed_resources(pod: PodRecord, cluster: Cluster) -> tuple[str, ...]:
@@ -284,24 +266,17 @@ def extended_claim(pod: PodRecord, resources: Iterable[str], backed: Mapping[str
     devices of later containers; what the largest of them lacks is requested once.
     """
     requests: list[DeviceRequest] = []
-    mappings: list[RequestMapping] = []
+    mappings: list[Raw] = []
     for resource in resources:
-        class_name = backed[resource].metadata.name
-        for_one, mapped = _of_resource(pod, resource, class_name)
+        for_one, mapped = _of_resource(pod, resource, backed[resource].metadata.name)
         requests += for_one
         mappings += mapped
     requests.sort(key=lambda device_request: device_request.name)
-    empty = empty_claim(pod)
-    claim = ResourceClaim(
-        api_version=empty.api_version,
-        kind=empty.kind,
-        metadata=empty.metadata,
-        spec=ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests))),
-    )
-    return ExtendedClaim(claim, tuple(mappings))
+    spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests)))
+    return ExtendedClaim(replace(empty_claim(pod), spec=spec), tuple(mappings))
 
 
-def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[DeviceRequest], list[RequestMapping]]:
+def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[DeviceRequest], list[Raw]]:
     before = pod.spec.init_containers
     containers = (*before, *pod.spec.containers)
     long: list[_ContainerNeed | None] = []
@@ -318,8 +293,13 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[D
     most = max((part for part in short if part.count), key=lambda part: part.count, default=None)
     own = {part.name for part in short if part.count}
     mappings = [
-        RequestMapping(part.container, resource, most.name if most is not None and name in own else name)
-        for part in [*(long_part for long_part in long if long_part is not None), *short]
+        {
+            "containerName": part.container,
+            "resourceName": resource,
+            "requestName": most.name if most is not None and name in own else name,
+        }
+        for part in (*long, *short)
+        if part is not None
         for name in part.serving
     ]
     asked = [part for part in (most, *long) if part is not None and part.count]

@@ -56,10 +56,7 @@ _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallo
 
 
 class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: how long devices may take to be prepared.
-
-    ``filterTimeout`` is only validated, since steps are counted.
-    """
+    """Arguments: how long devices may take to be prepared; ``filterTimeout`` is only checked, as steps are counted."""
 
     filter_timeout: str = "10s"
     binding_timeout: str = "600s"
@@ -67,13 +64,8 @@ class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if parse_duration(self.filter_timeout) < 0:
             raise ValueError("filterTimeout must be zero or positive")
-        if self.binding_timeout_ns < _SECOND:
+        if parse_duration(self.binding_timeout) < _SECOND:
             raise ValueError("bindingTimeout must be 1s or more")
-
-    @property
-    def binding_timeout_ns(self) -> int:
-        """Return how long devices may take to be prepared."""
-        return parse_duration(self.binding_timeout)
 
 
 class DynamicResources:
@@ -90,7 +82,7 @@ class DynamicResources:
         self._devices = context.cluster.devices
         self._selectors = DeviceSelectors()
         self._scores = context.cluster.release.has(Behavior.ALTERNATIVES_SCORED)
-        self._binding_timeout_ns = args.binding_timeout_ns
+        self._binding_timeout_ns = parse_duration(args.binding_timeout)
         # The uids of claims whose devices were not ready in time.
         self._late: dict[str, None] = {}
 
@@ -167,10 +159,11 @@ class DynamicResources:
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
         """Return one cell for all nodes if the pod needs no devices."""
-        return OneCell.of(pod, self._wants_none)
 
-    def _wants_none(self, pod: PodRecord) -> bool:
-        return not self._scores or not (pod.spec.resource_claims or backed_resources(pod, self._cluster))
+        def wants_none(pod: PodRecord) -> bool:
+            return not self._scores or not (pod.spec.resource_claims or backed_resources(pod, self._cluster))
+
+        return OneCell.of(pod, wants_none)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         fitting: Fitting = state[self.name]
@@ -204,9 +197,9 @@ class DynamicResources:
             if claim.metadata.uid in found or not self._devices.claim_cache.is_reserved_for(claim, pod.uid):
                 _, allocation = found.pop(claim.metadata.uid, (claim, None))
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
+        row = self._cluster.nodes.row_of.get(node_name, 0)
         for claim, allocation in found.values():
-            row = self._cluster.nodes.row_of[node_name]
-            mappings = tuple(mapping.raw for mapping in fitting.extended_on(row).mappings)
+            mappings = fitting.extended_on(row).mappings
             wanted.append(DeviceReservation("", "", _raw(allocation), _made(claim), mappings))
         return wanted
 
@@ -358,29 +351,21 @@ def _claim(pod: PodRecord, devices: Devices, name: str, *, is_made: bool) -> Res
 def failure(claim: ResourceClaim) -> str | None:
     """Return why a device of a claim will not be ready, or None."""
     for result, status in _awaited(claim):
-        for name in result.binding_failure_conditions if status is not None else ():
-            condition = (
-                next((condition for condition in status.conditions if condition.type == name), None) if status else None
-            )
+        # The first condition of a type counts.
+        conditions = {} if status is None else {each.type: each for each in reversed(status.conditions)}
+        for name in result.binding_failure_conditions:
+            condition = conditions.get(name)
             if condition is not None and condition.status == "True":
                 said = f'reason={condition.reason}, message="{condition.message}"'
                 return f"claim {claim.metadata.name} binding failed: {said}"
     return None
 
 
-def has_failed(claim: ResourceClaim) -> bool:
-    """Return whether a device of a claim will not be ready."""
-    return failure(claim) is not None
-
-
 def is_ready(claim: ResourceClaim) -> bool:
     """Return whether all devices of a claim are ready, or need no preparation."""
     for result, status in _awaited(claim):
-        met = (
-            {condition.type for condition in status.conditions if condition.status == "True"}
-            if status is not None
-            else set()
-        )
+        conditions = () if status is None else status.conditions
+        met = {condition.type for condition in conditions if condition.status == "True"}
         if not met.issuperset(result.binding_conditions):
             return False
     return True

@@ -78,13 +78,13 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     for slice_ in (*devices.on_node(node.metadata.name), *devices.shared):
         if _is_relevant(slice_, node):
             _add(found.setdefault(pool_of(slice_), []), slice_)
-    pools = []
-    for pool, slices in sorted(found.items()):
-        made = _pool(devices, pool, slices)
-        if made is not None:
-            pools.append(made)
+    pools = [made for pool, slices in sorted(found.items()) if (made := _pool(devices, pool, slices)) is not None]
+
+    def has_binding_conditions(pool: Pool) -> bool:
+        return any(each.device.fields.binding_conditions for each in pool.candidates)
+
     # Ordering by name lets drivers choose which pools are used first.
-    return sorted(pools, key=_has_binding_conditions)
+    return sorted(pools, key=has_binding_conditions)
 
 
 def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
@@ -159,7 +159,3 @@ def _counters(slices: Iterable[ResourceSlice]) -> Counters:
         for each in slices
         for shared_counter in each.spec.shared_counters
     }
-
-
-def _has_binding_conditions(pool: Pool) -> bool:
-    return any(each.device.fields.binding_conditions for each in pool.candidates)

@@ -60,10 +60,12 @@ class ConstraintState:
         """Add a device; return False if that would violate the constraint."""
         found = _find(device, id_, self.attribute)
         value = None if found is None else _value(found)
-        if value is None or (self._count and not self._allows(value)):
+        if value is None:
             return False
         if not self._count:
             self._common = value
+        elif value in self._last.values() if self._is_distinct else value != self._common:
+            return False
         self._last[request] = value
         self._count += 1
         return True
@@ -72,9 +74,6 @@ class ConstraintState:
         """Remove a device of the request."""
         self._last.pop(request, None)
         self._count -= 1
-
-    def _allows(self, value: AttributeValue) -> bool:
-        return value not in self._last.values() if self._is_distinct else value == self._common
 
 
 def _find(device: Device, id_: DeviceID, name: str) -> DeviceAttribute | None:
@@ -167,20 +166,15 @@ class RequestReader:
             if constraint.match_attribute is None and constraint.distinct_attribute is None:
                 problem = f"constraint #{number}: empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {label}, {problem}")
-        return EvaluatedClaim(
-            claim, label, requests, [ConstraintState(device_constraint) for device_constraint in asked.constraints]
-        )
+        return EvaluatedClaim(claim, label, requests, list(map(ConstraintState, asked.constraints)))
 
     def _alternatives(self, label: str, request: DeviceRequest) -> list[EvaluatedRequest]:
         if request.first_available:
-            return [
-                self._wanted(label, subrequest.name, subrequest, request.name) for subrequest in request.first_available
-            ]
+            return [self._wanted(label, each.name, each, request.name) for each in request.first_available]
         exact = request.exact
         if exact is None:
-            raise AllocationError(
-                f"claim {label}, request {request.name}: missing device class name (unsupported request type?)"
-            )
+            problem = "missing device class name (unsupported request type?)"
+            raise AllocationError(f"claim {label}, request {request.name}: {problem}")
         return [self._wanted(label, request.name, exact, "")]
 
     def _wanted(self, label: str, name: str, exact: ExactDeviceRequest, parent: str) -> EvaluatedRequest:
@@ -239,10 +233,7 @@ def consumed(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceC
 def fits(
     wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity], taken: Amounts, taking: Amounts
 ) -> bool:
-    """Return whether a device has capacity for a request.
-
-    ``taken`` are amounts of other claims, ``taking`` those of this pod's other requests.
-    """
+    """Return whether a device has capacity for a request beside other claims, and this pod's other requests."""
     if wanted is not None and not wanted.requests.keys() <= capacity.keys():
         return False
     for name, amount in consumed(wanted, capacity).items():

@@ -41,11 +41,9 @@ class PodDemand:
         self._codes, self._domains = codes, domains
         size = int(codes.max(initial=0)) + 1
         # By domain: selected pods, and carriers that are and that are not selected themselves.
-        self._number: Int64s = np.zeros(size, dtype=np.int64)
-        self._alike: Int64s = np.zeros(size, dtype=np.int64)
-        self._unlike: Int64s = np.zeros(size, dtype=np.int64)
+        self._pods: Int64s = np.zeros((3, size), dtype=np.int64)
         self._missing: Int64s = np.zeros(size, dtype=np.int64)
-        self._sum = self._selected_pods = self._alike_pods = self._unlike_pods = 0
+        self._sum = 0
 
     @property
     def concerns(self) -> Iterable[int]:
@@ -54,38 +52,23 @@ class PodDemand:
     @property
     def missing(self) -> int:
         """Return what is missing. What is impossible does not count: missing partners, and more domains than exist."""
+        selected, alike, unlike = map(int, self._pods.sum(axis=1))
         if not self._is_apart:
-            if not self._selected_pods:
-                return 0
-            is_alone = self._selected_pods == 1 and self._alike_pods == 1
-            return self._sum - self._unit * is_alone
-        if self._unlike_pods or self._alike_pods != self._selected_pods:
+            return self._sum - self._unit * (selected == alike == 1) if selected else 0
+        if unlike or alike != selected:
             return self._sum
-        return max(0, self._sum - self._unit * max(0, self._alike_pods - self._domains))
+        return max(0, self._sum - self._unit * max(0, alike - self._domains))
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
-        size = len(self._number)
         for class_id, found in rows.items():
-            alike, unlike, selected = self._kinds(class_id)
-            number: Int64s = np.bincount(self._codes[found], minlength=size)
-            self._number += number * selected
-            self._alike += number * alike
-            self._unlike += number * unlike
-        self._selected_pods, self._alike_pods, self._unlike_pods = (
-            int(each.sum()) for each in (self._number, self._alike, self._unlike)
-        )
-        self._missing = self._misses(self._number, self._alike, self._unlike)
+            number: Int64s = np.bincount(self._codes[found], minlength=len(self._missing))
+            self._pods += self._kinds(class_id) * number
+        self._missing = self._misses(self._pods)
         self._sum = int(self._missing.sum())
 
     def count(self, class_id: int, row: int, number: int) -> None:
         code = self._codes.item(row)
-        alike, unlike, selected = self._kinds(class_id)
-        self._number[code] += number * selected
-        self._alike[code] += number * alike
-        self._unlike[code] += number * unlike
-        self._selected_pods += number * selected
-        self._alike_pods += number * alike
-        self._unlike_pods += number * unlike
+        self._pods[:, code] += number * self._kinds(class_id)[:, 0]
         missing = self._misses_in(code)
         self._sum += missing - self._missing.item(code)
         self._missing[code] = missing
@@ -106,21 +89,17 @@ class PodDemand:
 
     def _with(self, class_id: int, number: int) -> Int64s:
         """Return `[codes]` what is missing in each domain with ``number`` more pods of the class in it."""
-        alike, unlike, selected = self._kinds(class_id)
-        return self._misses(
-            np.maximum(self._number + number * selected, 0),
-            np.maximum(self._alike + number * alike, 0),
-            np.maximum(self._unlike + number * unlike, 0),
-        )
+        return self._misses(np.maximum(self._pods + number * self._kinds(class_id), 0))
 
-    def _kinds(self, class_id: int) -> tuple[int, int, int]:
-        """Return how a pod of a class counts: as a selected carrier, as one that is not selected, and as selected."""
+    def _kinds(self, class_id: int) -> Int64s:
+        """Return `[3, 1]` how a pod of a class counts: as selected, as a selected carrier, and as another carrier."""
         carries, is_selected = class_id in self._carriers, class_id in self._selected
-        return int(carries and is_selected), int(carries and not is_selected), int(is_selected)
+        kinds = [is_selected, carries and is_selected, carries and not is_selected]
+        return np.array(kinds, dtype=np.int64)[:, None]
 
     def _misses_in(self, code: int) -> int:
         """Return what is missing in one domain."""
-        number, alike, unlike = self._number.item(code), self._alike.item(code), self._unlike.item(code)
+        number, alike, unlike = map(int, self._pods[:, code])
         if not self._is_apart:
             is_near = number > 0 and code
             return self._unit * ((0 if number > 1 and code else alike) + (0 if is_near else unlike))
@@ -128,11 +107,9 @@ class PodDemand:
             return 0
         return self._unit * alike * (number - 1) // number + self._unit * unlike
 
-    def _misses(self, number: Int64s, alike: Int64s, unlike: Int64s) -> Int64s:
-        """Return `[codes]` the same for all domains.
-
-        Nodes without the label (code 0) are in no domain, and near no pod.
-        """
+    def _misses(self, pods: Int64s) -> Int64s:
+        """Return `[codes]` the same for all domains; nodes without the label (code 0) are in none, near no pod."""
+        number, alike, unlike = pods
         if self._is_apart:
             missed = self._unit * alike * (number - 1) // np.maximum(number, 1) + self._unit * unlike * (number > 0)
             missed[0] = 0

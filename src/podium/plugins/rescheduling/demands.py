@@ -93,7 +93,7 @@ class Demands:
         if moved is None:
             self._begin(picture)
             return
-        for class_id, row, number in moved.steps():
+        for class_id, row, number in moved:
             self.count(class_id, row, number)
 
     @property
@@ -183,10 +183,7 @@ class DemandPolicy:
         return self._demands.linear(movables)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Yield the moves by their gain, the largest first.
-
-        Ties by importance, the least important first, then by key.
-        """
+        """Yield the moves by their gain, the largest first; ties by importance, the least first, then by key."""
         yield from self._single(picture)
         yield from self._paired(picture)
 
@@ -328,10 +325,7 @@ class MatchedPairs:
         return ((other, gain) for other, gain in found if self._picture.is_movable(other))
 
     def _full_nodes(self, pod: PodRecord) -> list[tuple[int, int]]:
-        """Return the rows without room that are better than any with room and than the present one, and by how much.
-
-        The best come first, ties by name.
-        """
+        """Return the rows without room that beat any with room and the present one, by gain, then name."""
         choice = rough_choice(self._picture, pod)
         rows = np.flatnonzero(choice).astype(np.int64)
         if not len(rows):

@@ -66,10 +66,7 @@ def affinity_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Filte
 
 
 def spread_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
-    """PodTopologySpread: the target domain of a pod exceeds the emptiest one by at most maxSkew.
-
-    Only the pods' own constraints are considered.
-    """
+    """PodTopologySpread: by their own constraints, pods' domains exceed the emptiest one by at most maxSkew."""
     cluster = movables.picture.cluster
     for pods in _by_class(pod for pod in movables.pods if pod.uid in judged).values():
         constraints = own_constraints(pods[0].pod_class, "DoNotSchedule")
@@ -145,10 +142,10 @@ def _apart(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
     for pod in (*movables.pods, *movables.staying()):
         for term in dict.fromkeys(pod.pod_class.required_anti_affinity):
             carrying[term].append(pod)
-    moving = movables.rows.keys()
+    moving, namespaces = movables.rows.keys(), movables.picture.cluster.namespaces
     for term, owners in carrying.items():
         domain_of = _labelled(movables, term.topology_key)
-        selected = _selected(movables, lambda known, term=term: _means(movables, term, known))  # type: ignore[misc]
+        selected = _selected(movables, lambda known, term=term: term.selects(known.namespace, known.labels, namespaces))  # type: ignore[misc]
         free = ([pod for pod in owners if pod.uid in moving], [pod for pod in selected if pod.uid in moving])
         for pods, others in ((free[0], selected), (free[1], owners)):
             taken = {domain_of(pod.row) for pod in others if pod.uid not in moving}
@@ -162,10 +159,6 @@ def _apart(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
         for rule in _never_together(movables, *free, domain_of):
             if all(domain_of(row) >= 0 for _, row in rule.weights):
                 yield rule
-
-
-def _means(movables: Movables, term: AffinityTerm, pod_class: PodClass) -> bool:
-    return term.selects(pod_class.namespace, pod_class.labels, movables.picture.cluster.namespaces)
 
 
 def _selected(movables: Movables, matches: Callable[[PodClass], bool]) -> list[PodRecord]:
@@ -208,10 +201,7 @@ def _matching(movables: Movables, predicate: Predicate) -> list[PodRecord]:
 def _skew(
     movables: Movables, pods: Sequence[PodRecord], constraint: SpreadConstraint, domains: SpreadDomains
 ) -> Iterator[FilterRule]:
-    """Yield rules for each pod of a class and each possible target domain.
-
-    The target domain must not exceed others by too much.
-    """
+    """Yield rules for each pod of a class and each target domain, which must not exceed others by too much."""
     if not constraint.predicate.selector.requirements:
         return
     codes = domains.column.codes

@@ -197,7 +197,9 @@ class EmptiedTogether:
 
     def search(self) -> Emptied:
         """Return the best set found; an empty one if there is none."""
-        for size in range(self._most(), 0, -1):
+        # Each resource bounds the number of nodes that can be emptied.
+        least = np.sort(self._takes, axis=0).cumsum(axis=0)
+        for size in range(int((least <= self._room).all(axis=1).sum()), 0, -1):
             allowed = self._left - self._left // 2
             for chosen in _sets(self._guests, size):
                 if allowed <= 0:
@@ -217,10 +219,7 @@ class EmptiedTogether:
         return None if homes is None else Emptied(rows, homes)
 
     def _taken(self, candidates: Sequence[tuple[int, Sequence[PodRecord]]]) -> Float64s:
-        """Return ``[candidates, resources]`` the capacity that emptying each node costs.
-
-        It is the requests of its pods plus the room of the node itself.
-        """
+        """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
         packing = self._packing
         index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
         takes = np.zeros((len(candidates), len(self._room)))
@@ -229,11 +228,6 @@ class EmptiedTogether:
             for pod in pods:
                 takes[number] += packing.need(pod)
         return takes
-
-    def _most(self) -> int:
-        """Return an upper bound on the nodes of a set that can be emptied, from each resource separately."""
-        least = np.sort(self._takes, axis=0).cumsum(axis=0)
-        return int((least <= self._room).all(axis=1).sum())
 
 
 def _sets(guests: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
@@ -286,12 +280,7 @@ class NodePacking:
         return self._needs[pod_class.id]
 
     def places(self, emptied: Collection[int]) -> dict[str, int] | None:
-        """Return a target row for each pod on the ``emptied`` rows, by uid, outside these rows.
-
-        None if a pod finds none.
-
-        Pods that stay in place are not considered.
-        """
+        """Return a target row for each pod on the ``emptied`` rows, by uid, on other rows; None if a pod finds none."""
         is_open = ~np.isin(self.homes, np.fromiter(emptied, dtype=np.int64))
         room = self.room.copy()
         shares: Float64s = (1 - room[:-1] / self._offered).max(axis=0, initial=0.0)

@@ -7,7 +7,7 @@ poor service": anomalous crash loops, repeated out-of-resource killing, rejectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -206,9 +206,6 @@ class FailureStats:
         self._is_well = is_well
         self._changes = RowChanges()
         self._picture: Picture | None = None
-        self._begin()
-
-    def _begin(self) -> None:
         self._rows: dict[int, _Row] = {}
         self._owners: dict[str, OwnerRecord] = {}
         self.misplaced = 0
@@ -216,17 +213,17 @@ class FailureStats:
 
     def look(self, picture: Picture) -> None:
         """Update the statistics. Cached results hold for one picture only, since time passes."""
-        if picture is not self._picture:
-            self._picture = picture
-            self._begin()
         rows = self._changes.since_last(picture.cluster, picture)
         if rows is None:
-            # An owner with failing pods stays known: its pod may be off its node for a trial.
-            known = tuple(self._owners)
-            self._begin()
+            # While a picture lasts, an owner with failing pods stays known: its pod may be off its node for a trial.
+            known = tuple(self._owners) if picture is self._picture else ()
+            self._picture = picture
             self._read_all(picture, known)
-        elif self._owners:
-            self._put({row: self._read(picture, picture.cluster.pods_on(row)) for row in rows.tolist()})
+        elif self._owners and len(rows):
+            self._rows.update({row: self._read(picture, picture.cluster.pods_on(row)) for row in rows.tolist()})
+        else:
+            return
+        self._count()
 
     def failing(self) -> list[PodRecord]:
         return [pod for row in sorted(self._rows) for pod in self._rows[row].failing]
@@ -243,7 +240,7 @@ class FailureStats:
         placed = picture.cluster.placed
         reported = (placed.get(uid) for uid in picture.signals.pods)
         failing = (pod.owner_uid for pod in reported if pod is not None and self._fails(picture, pod))
-        self._owners = {owner: OwnerRecord() for owner in (*known, *failing)}
+        self._owners, self._rows = {owner: OwnerRecord() for owner in (*known, *failing)}, {}
         if not self._owners:
             return
         for name, left in _left_of_late(picture.cluster, self._owners).items():
@@ -252,7 +249,7 @@ class FailureStats:
         for pod in placed.values():
             if pod.row >= 0 and pod.owner_uid in self._owners:
                 concerned.setdefault(pod.row, []).append(pod)
-        self._put({row: self._read(picture, pods) for row, pods in concerned.items()})
+        self._rows = {row: self._read(picture, pods) for row, pods in concerned.items()}
 
     def _read(self, picture: Picture, pods: Iterable[PodRecord]) -> _Row:
         failing, well = list[PodRecord](), Counter[str]()
@@ -265,44 +262,19 @@ class FailureStats:
                 well[pod.owner_uid] += 1
         return _Row(tuple(failing), well)
 
-    def _put(self, read: Mapping[int, _Row]) -> None:
-        """Replace rows by what was read, and recount the owners concerned."""
-        nothing = _Row()
-        before = {row: self._rows.get(row, nothing) for row in read}
-        concerned = {pod.owner_uid for each in (*before.values(), *read.values()) for pod in each.failing}
-        concerned.update(owner for each in (*before.values(), *read.values()) for owner in each.well)
-        for owner in concerned:
-            self._count_owner(owner, -1)
-        for row, found in read.items():
-            self._count_row(row, before[row], -1)
-            self._count_row(row, found, 1)
-            self._rows.pop(row, None)
-            if found.failing or found.well:
-                self._rows[row] = found
-        for owner in concerned:
-            self._count_owner(owner, 1)
-
-    def _count_row(self, row: int, read: _Row, sign: int) -> None:
-        for owner, number in read.well.items():
-            self._owners[owner].well += sign * number
-        for pod in read.failing:
-            failing = self._owners[pod.owner_uid].failing
-            failing[row] += sign
-            if not failing[row]:
-                del failing[row]
-
-    def _count_owner(self, name: str, sign: int) -> None:
-        owner = self._owners[name]
-        self.misplaced += sign * owner.misplaced()
-        row = owner.only_row
-        if row is None:
-            return
-        if sign > 0:
-            self.lonely.setdefault(row, {})[name] = 0 if owner.well else owner.failing[row]
-        else:
-            del self.lonely[row][name]
-            if not self.lonely[row]:
-                del self.lonely[row]
+    def _count(self) -> None:
+        """Count the pods of each owner in all rows."""
+        self._owners = {name: OwnerRecord(left=owner.left) for name, owner in self._owners.items()}
+        for row, read in self._rows.items():
+            for name, number in read.well.items():
+                self._owners[name].well += number
+            for pod in read.failing:
+                self._owners[pod.owner_uid].failing[row] += 1
+        self.misplaced, self.lonely = sum(owner.misplaced() for owner in self._owners.values()), {}
+        for name, owner in self._owners.items():
+            only_row = owner.only_row
+            if only_row is not None:
+                self.lonely.setdefault(only_row, {})[name] = 0 if owner.well else owner.failing[only_row]
 
 
 def _left_of_late(cluster: Cluster, owners: Container[str]) -> dict[str, set[int]]:

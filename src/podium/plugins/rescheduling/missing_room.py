@@ -14,7 +14,7 @@ from podium.api.resource_claims import DeviceClaim, ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceID
-from podium.cluster.matchers import Predicate, SelectedByTerms, carries_anti_affinity
+from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -24,6 +24,7 @@ from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Re
 from podium.framework.verdicts import PluginError
 from podium.plugins.dynamic_resources.pools import gather_pools
 from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
+from podium.plugins.inter_pod_affinity import repelled_pods, repelling_pods
 from podium.plugins.rescheduling.freed_nodes import by_size
 from podium.plugins.rescheduling.node_use import RowChanges
 
@@ -52,8 +53,8 @@ class DeviceCounts:
 
     def free(self, rows: Int64s) -> Int64s:
         """Return ``[rows]`` the devices that no pod on the node holds."""
-        held = [self.held_by(self._cluster.pods_on(row)) for row in rows.tolist()]
-        return np.asarray(np.maximum(self.offered[rows] - np.array(held, dtype=np.int64), 0))
+        held = np.array([self.held_by(self._cluster.pods_on(row)) for row in rows.tolist()], dtype=np.int64)
+        return np.asarray(np.maximum(self.offered[rows] - held, 0))
 
     def held_by(self, pods: Iterable[PodRecord]) -> int:
         """Return how many of them some pods hold."""
@@ -155,10 +156,6 @@ class WantedRoom:
             held_off |= view.domain_count(predicate, key) > 0
         return held_off
 
-    def conflicts_with(self, cluster: Cluster, pod_class: PodClass) -> bool:
-        """Return whether pods of a class conflict with it."""
-        return any(predicate.matches(pod_class, cluster.namespaces) for predicate, _ in self.conflicts)
-
     def is_of_row_alone(self, cluster: Cluster, row: int) -> bool:
         """Return whether all pods that keep it off a node are on that node."""
         view = View(cluster, np.array([row], dtype=np.int64))
@@ -203,11 +200,7 @@ class RoomReader:
         needs = self._needs(requests, _devices_wanted(first, cluster))
         if needs is None:
             return None
-        own = [(SelectedByTerms((term,)), term.topology_key) for term in first.pod_class.required_anti_affinity]
-        theirs = [
-            (carries_anti_affinity(term), term.topology_key) for term in cluster.carried.anti_affinity(first.pod_class)
-        ]
-        conflicts: tuple[tuple[Predicate, str], ...] = (*own, *theirs)
+        conflicts = (*repelled_pods(first.pod_class), *repelling_pods(cluster, first.pod_class))
         is_apart = any(predicate.matches(first.pod_class, cluster.namespaces) for predicate, _ in conflicts)
         others = "" if len(pods) == 1 else f" and {len(pods) - 1} like it"
         return WantedRoom(f"pod {first.key}{others}", len(pods), needs, eligible, conflicts, is_apart)
@@ -225,13 +218,8 @@ class RoomReader:
             outcome = runner.filter_rows_of(state, pod, nodes.all_rows(), Scope.NODE)
         except PluginError:
             return None
-        eligible = np.zeros(nodes.count, dtype=np.bool_)
-        eligible[outcome.feasible] = True
-        if pre_filtered.rows is not None:
-            named = np.zeros(nodes.count, dtype=np.bool_)
-            named[pre_filtered.rows] = True
-            eligible &= named
-        return eligible & nodes.present[: nodes.count]
+        eligible = np.isin(nodes.all_rows(), outcome.feasible) & nodes.present[: nodes.count]
+        return eligible if pre_filtered.rows is None else eligible & np.isin(nodes.all_rows(), pre_filtered.rows)
 
     def _needs(self, requests: Mapping[str, int], devices: Mapping[str, int]) -> tuple[Need, ...] | None:
         """Return what a pod needs; None if no node has it."""
@@ -268,10 +256,7 @@ def _devices_wanted(pod: PodRecord, cluster: Cluster) -> dict[str, int]:
 
 
 def devices_asked_for(claim: DeviceClaim) -> list[tuple[str, int]]:
-    """Return the classes that a claim names, each with a number of devices.
-
-    One device if it requests all of a node's.
-    """
+    """Return the classes that a claim names, each with a number of devices: 1 if it requests all of a node's."""
     found = []
     for request in claim.requests:
         exact = request.exact or (request.first_available[0] if request.first_available else None)
@@ -299,18 +284,12 @@ class MissingRoom:
         self._places: list[Int64s] = []
 
     def missing(self, picture: Picture) -> int:
-        """Return for how many pods there is no room.
-
-        Capacity that one room takes on a node is not counted for the next.
-        """
+        """Return for how many pods there is no room; capacity that one room takes does not count for the next."""
         self._look(picture.cluster)
         return sum(self._missing_upto(len(self._wanted) - 1, picture))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Yield moves that make room, the most important room first.
-
-        For each the fewest and least important pods, then by node.
-        """
+        """Yield moves that make room, by the importance of the room, then the fewest and least important pods."""
         for index, room in enumerate(self._wanted):
             for row in self._nearest(index, room, picture):
                 self._look(picture.cluster)
@@ -396,24 +375,20 @@ class MissingRoom:
             ranked = [pair for pair in ranked if pair[0] <= ranked[self._max_nodes - 1][0]]
         ranked.sort(key=lambda pair: (pair[0], cluster.nodes.name(pair[1])))
         found = [self._way_out(room, picture, row) for _, row in ranked[: self._max_nodes]]
-        ways = [way for way in found if way is not None]
-        ways.sort(
-            key=lambda way: (
-                len(way.leaving),
-                sum(pod.priority for pod in way.leaving),
-                cluster.nodes.name(way.row),
-            )
-        )
-        return [way.row for way in ways]
+        ways = [
+            (len(way.leaving), sum(pod.priority for pod in way.leaving), cluster.nodes.name(way.row), way.row)
+            for way in found
+            if way is not None
+        ]
+        return [row for *_, row in sorted(ways)]
 
     def _way_out(self, room: WantedRoom, picture: Picture, row: int) -> _WayOut | None:
         """Return the fewest, least important pods of a node without which one more pod has room there."""
         cluster = picture.cluster
         here = cluster.pods_on(row)
-        must = [pod for pod in here if room.conflicts_with(cluster, pod.pod_class)]
-        if must and not room.is_of_row_alone(cluster, row):
-            return None
-        if not all(map(picture.is_movable, must)):
+        conflicts = [predicate for predicate, _ in room.conflicts]
+        must = [pod for pod in here if any(each.matches(pod.pod_class, cluster.namespaces) for each in conflicts)]
+        if must and not (room.is_of_row_alone(cluster, row) and all(map(picture.is_movable, must))):
             return None
         lacking = {need: need.amount - need.free_on(cluster, row) for need in room.needs}
         slots = 1 - int(cluster.nodes.allowed_pods[row] - cluster.nodes.pod_count[row])

@@ -5,7 +5,7 @@ Source: controlled-rescheduling.md, Rescheduler ("moving a pod onto an under-uti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -26,7 +26,7 @@ from podium.framework.rescheduling.policy import (
     predecessor,
 )
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.node_use import Moved, Place, PodPlaces, rough_fit
+from podium.plugins.rescheduling.node_use import RowChanges, placed_slots, rough_fit
 
 
 def _defaults(percent: float) -> dict[str, float]:
@@ -164,7 +164,9 @@ class MoveToUnderusedNodes:
         if underused < self._fewest:
             return
         # By row, the classes whose pods have no target from there, or were refused.
-        waiting: dict[int, set[PodClass]] = {row: set() for row in self._worst(picture, self._situation(picture))}
+        excess = self._situation(picture).excess
+        worst = sorted(np.flatnonzero(excess).tolist(), key=lambda row: (-excess[row], picture.node_name(row)))
+        waiting: dict[int, set[PodClass]] = {row: set() for row in worst}
         while waiting:
             for row, stuck in list(waiting.items()):
                 situation = self._situation(picture)
@@ -183,22 +185,33 @@ class MoveToUnderusedNodes:
         picture, loads = movables.picture, self._loads
         situation = self._situation(picture)
         high, counted = situation.marks.high[:, None], picture.targets
-        of_pod = {
-            pod.uid: (*amounts, *roots)
-            for pod, amounts, roots in zip(
-                movables.pods, *(part.T.tolist() for part in loads.parts_of(picture, movables.pods)), strict=True
-            )
-        }
+        parts = loads.parts_of(picture, movables.pods).T.tolist()
+        of_pod = {pod.uid: tuple(amounts) for pod, amounts in zip(movables.pods, parts, strict=True)}
         size = len(loads.resources)
 
-        def cost(row: int, amounts: Int64s) -> float:
-            if not counted[row]:
-                return 0.0
-            shares, pods = loads.as_shares(row, amounts[:size, None], amounts[size:, None])
-            return float(_too_many(pods, shares, high)[0]) if (shares > high).any() else 0.0
+        def contents_of(row: int, pods: Sequence[PodRecord]) -> Contents:
+            """Return the table of a row where some pods are or may be; pods that add the same are of one kind."""
+            kinds = {pod.uid: of_pod[pod.uid] for pod in pods}
+            order = sorted(set(kinds.values()))
+            each, now = np.array(order, dtype=np.int64).T, loads.parts_on(row)
+            held = now - sum((np.array(kinds[pod.uid]) for pod in pods if pod.row == row), np.zeros_like(now))
+            # What is there already fits, however much it is; roots have no limit.
+            fits = np.maximum(loads.allocatable[:, row], now[:size])
 
-        in_all, most = loads.parts()
-        contents = tuple(contents_of(movables, NodeAmounts(of_pod, in_all, most), cost))
+            def added(counts: tuple[int, ...]) -> Int64s:
+                return np.asarray(held + each @ np.array(counts, dtype=np.int64))
+
+            def cost(counts: tuple[int, ...]) -> float:
+                amounts = added(counts)[:, None]
+                shares, pods = loads.as_shares(row, amounts[:size], amounts[size:])
+                return float(_too_many(pods, shares, high)[0]) if counted[row] and (shares > high).any() else 0.0
+
+            return Contents(row, kinds, order, cost, lambda counts: bool((added(counts)[:size] <= fits).all()))
+
+        on_row: dict[int, list[PodRecord]] = {}
+        for pod, row in movables.pairs():
+            on_row.setdefault(row, []).append(pod)
+        contents = tuple(contents_of(row, pods) for row, pods in sorted(on_row.items()))
         base = float(situation.excess.sum()) - sum(situation.excess[table.row] for table in contents)
         return LinearForm(base, contents=contents)
 
@@ -227,18 +240,15 @@ class MoveToUnderusedNodes:
             excess[at] = _too_many(self._loads.effective_pods(rows[at]), shares[:, at], marks.high[:, None])
         return excess
 
-    def _worst(self, picture: Picture, situation: _Situation) -> list[int]:
-        rows = np.flatnonzero(situation.excess).tolist()
-        return sorted(rows, key=lambda row: (-situation.excess[row], picture.node_name(row)))
-
     def _candidates(self, picture: Picture, row: int) -> list[PodRecord]:
         """Return the movable pods of a node, those first that relieve it most."""
         pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
         if not pods:
             return []
         situation = self._situation(picture)
-        left, rest = self._loads.without(row, self._loads.of_pods(picture, pods))
-        gains = (situation.excess[row] - _too_many(rest, left, situation.marks.high[:, None])).tolist()
+        rest = self._loads.parts_on(row)[:, None] - self._loads.parts_of(picture, pods)
+        left, remaining = self._loads.as_shares(row, *np.split(rest, 2))
+        gains = (situation.excess[row] - _too_many(remaining, left, situation.marks.high[:, None])).tolist()
         relieving = [(-gain, pod) for gain, pod in zip(gains, pods, strict=True) if gain > 0]
         relieving.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in relieving]
@@ -297,59 +307,6 @@ def _too_many(pods: Float64s, shares: Float64s, high: Float64s) -> Float64s:
     return np.asarray((pods * np.maximum(beyond, 0.0)).max(axis=0))
 
 
-CostOf = Callable[[int, Int64s], float]
-"""Returns the cost of the node in a row with these total amounts."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAmounts:
-    """The amounts that count: ``of_pod`` is what a pod, by uid, adds to its node.
-
-    ``in_all`` is ``[things, rows]`` with all pods in place, and ``most`` what a node can hold of it.
-    """
-
-    of_pod: Mapping[str, tuple[int, ...]]
-    in_all: Int64s
-    most: Int64s
-
-
-def contents_of(movables: Movables, amounts: NodeAmounts, cost: CostOf) -> Iterator[Contents]:
-    """Yield a table for each row where movable pods are or may be. Pods that add the same are of one kind."""
-    on_row: dict[int, list[PodRecord]] = {}
-    for pod, row in movables.pairs():
-        on_row.setdefault(row, []).append(pod)
-    for row, pods in sorted(on_row.items()):
-        kinds: dict[str, Hashable] = {pod.uid: amounts.of_pod[pod.uid] for pod in pods}
-        order = sorted(set(map(amounts.of_pod.__getitem__, kinds)))
-        yield _table(row, kinds, order, [pod for pod in pods if pod.row == row], amounts, cost)
-
-
-def _table(
-    row: int,
-    kinds: Mapping[str, Hashable],
-    order: Sequence[tuple[int, ...]],
-    present: Sequence[PodRecord],
-    amounts: NodeAmounts,
-    cost: CostOf,
-) -> Contents:
-    each = np.array(order, dtype=np.int64).T
-    now = amounts.in_all[:, row]
-    held = now - sum((np.array(amounts.of_pod[pod.uid], dtype=np.int64) for pod in present), np.zeros_like(now))
-    # What is there already fits, however much it is.
-    most = np.maximum(amounts.most[:, row], now)
-
-    def added(counts: tuple[int, ...]) -> Int64s:
-        return np.asarray(held + each @ np.array(counts, dtype=np.int64))
-
-    return Contents(
-        row,
-        kinds,
-        order,
-        lambda counts: cost(row, added(counts)),
-        lambda counts: bool((added(counts) <= most).all()),
-    )
-
-
 PODS = "pods"
 MEASURED = ("cpu", "memory")
 """The resources whose use is measured."""
@@ -370,29 +327,25 @@ class NodeLoads:
     def __init__(self, resources: Sequence[str], *, by_use: bool) -> None:
         self.resources = tuple(resources)
         self._by_use = by_use
-        # A pod's use is its own; its requests are those of its class.
-        self._places = PodPlaces(tells_apart=by_use)
+        self._changes = RowChanges()
         self.amounts: Int64s = np.zeros((len(self.resources), 0), dtype=np.int64)
         self._roots: Int64s = self.amounts
         self.allocatable: Int64s = self.amounts
-        # By slot.
-        self._of_slots: Int64s = self.amounts
 
     def follow(self, picture: Picture) -> Int64s:
         """Update the sums to the present state of the picture; return the rows that changed."""
-        moved = self._places.follow(picture)
-        if moved is None:
-            self._begin(picture)
-            return picture.cluster.nodes.all_rows()
-        if moved.rows:
-            self._move(picture, moved)
-        return np.array(moved.rows, dtype=np.int64)
+        cluster = picture.cluster
+        rows = self._changes.since_last(cluster, picture)
+        if rows is None:
+            rows = cluster.nodes.all_rows()
+            shape = (len(self.resources), len(rows))
+            self.amounts, self._roots, self.allocatable = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        if len(rows):
+            self._read(picture, rows)
+        return rows
 
     def shares(self, rows: Int64s) -> Float64s:
-        """Return `[resources, n]` the amounts in some rows as shares of the nodes' capacity.
-
-        0 if a node lacks a resource.
-        """
+        """Return `[resources, n]` the amounts in some rows as shares of the capacity; 0 if a node has none."""
         have = self.allocatable[:, rows]
         shares: Float64s = self.amounts[:, rows] / np.maximum(have, 1)
         shares[have <= 0] = 0.0
@@ -409,61 +362,33 @@ class NodeLoads:
         """Return `[resources, n]` what placed pods add to their nodes."""
         return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
 
-    def parts(self) -> tuple[Int64s, Int64s]:
-        """Return `[2 * resources, rows]` each: the amounts and their roots on each node, and their maximum.
+    def parts_on(self, row: int) -> Int64s:
+        """Return `[2 * resources]` the amounts on a node, then their roots."""
+        return np.concatenate([self.amounts[:, row], self._roots[:, row]])
 
-        Roots have no upper bound.
-        """
-        unlimited = np.full(self._roots.shape, np.iinfo(np.int64).max)
-        return np.concatenate([self.amounts, self._roots]), np.concatenate([self.allocatable, unlimited])
-
-    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
-        """Return `[resources, n]` each: what placed pods add to the amounts of their nodes, and to the roots."""
+    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
+        """Return `[2 * resources, n]` what placed pods add to the amounts of their nodes, and to the roots."""
         amounts = self.of_pods(picture, pods)
-        return amounts, _roots(amounts)
+        return np.concatenate([amounts, _roots(amounts)])
 
     def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
-        """Return `[resources, 1]` each: `shares` and `effective_pods` of a row with these amounts."""
+        """Return `[resources, n]` each: `shares` and `effective_pods` of a row with each of n amounts."""
         have = self.allocatable[:, row, None]
         shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
         return shares, _effective(roots, amounts)
 
-    def without(self, row: int, amounts: Int64s) -> tuple[Float64s, Float64s]:
-        """Return `[resources, n]` each: `shares` and `effective_pods` of a row without a pod, for each of n amounts."""
-        rest = self.amounts[:, row, None] - amounts
-        shares: Float64s = rest / np.maximum(self.allocatable[:, row, None], 1)
-        return shares, _effective(self._roots[:, row, None] - _roots(amounts), rest)
-
-    def _begin(self, picture: Picture) -> None:
-        cluster = picture.cluster
-        nodes, pods = cluster.nodes, cluster.pods
-        shape = (len(self.resources), nodes.count)
-        self.allocatable = np.zeros(shape, dtype=np.int64)
+    def _read(self, picture: Picture, rows: Int64s) -> None:
+        """Sum up the pods on some rows."""
+        nodes, slots = picture.cluster.nodes, placed_slots(picture.cluster, rows)
+        on, of_slots = picture.cluster.pods.row[slots], self._amounts(picture, slots)
+        self.amounts[:, rows] = self._roots[:, rows] = 0
+        np.add.at(self.amounts.T, on, of_slots.T)
+        np.add.at(self._roots.T, on, _roots(of_slots).T)
         for place, resource in enumerate(self.resources):
             if resource == PODS:
-                self.allocatable[place] = nodes.allowed_pods[: nodes.count]
+                self.allocatable[place, rows] = nodes.allowed_pods[rows]
             elif (index := nodes.resource_index.get(resource)) is not None:
-                self.allocatable[place] = nodes.allocatable[index, : nodes.count]
-        self.amounts, self._roots = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        slots = self._places.slots()
-        self._of_slots = np.zeros((len(self.resources), pods.count), dtype=np.int64)
-        self._of_slots[:, slots] = self._amounts(picture, slots)
-        self._book(pods.row[slots].astype(np.int64), self._of_slots[:, slots], 1)
-
-    def _move(self, picture: Picture, moved: Moved) -> None:
-        if picture.cluster.pods.count > self._of_slots.shape[1]:
-            added = picture.cluster.pods.count - self._of_slots.shape[1]
-            self._of_slots = np.pad(self._of_slots, ((0, 0), (0, added)))
-        left, came = _columns(moved.left), _columns(moved.came)
-        self._book(left[1], self._of_slots[:, left[0]], -1)
-        self._of_slots[:, came[0]] = self._amounts(picture, came[0])
-        self._book(came[1], self._of_slots[:, came[0]], 1)
-
-    def _book(self, rows: Int64s, amounts: Int64s, sign: int) -> None:
-        roots = _roots(amounts)
-        for place in range(len(self.resources)):
-            np.add.at(self.amounts[place], rows, sign * amounts[place])
-            np.add.at(self._roots[place], rows, sign * roots[place])
+                self.allocatable[place, rows] = nodes.allocatable[index, rows]
 
     def _amounts(self, picture: Picture, slots: Int64s) -> Int64s:
         """Return `[resources, slots]` what the pods in some slots add to their nodes."""
@@ -487,11 +412,6 @@ class NodeLoads:
             used = reported.cpu_used_milli if resource == "cpu" else reported.memory_used_bytes
             if used is not None:
                 amounts[place] = min(used, _MOST)
-
-
-def _columns(places: list[Place]) -> Int64s:
-    """Return `[3, n]` slots, rows and classes."""
-    return np.array(places, dtype=np.int64).reshape(-1, 3).T
 
 
 def _roots(amounts: Int64s) -> Int64s:

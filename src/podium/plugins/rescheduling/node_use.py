@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.cluster.arrays import Bools, Int32s, Int64s, runs
+from podium.cluster.arrays import Bools, Int64s, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View, kept_off
 from podium.decide.autoscaling import belongs_to_node
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
-from podium.framework.rescheduling.policy import Float64s, Picture, predecessor
+from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.plugins.node_affinity import required_nodes
 
 
@@ -118,91 +117,73 @@ class RowChanges:
         return changed
 
 
-Place = tuple[int, int, int]
-"""The slot of a pod, its row, and the id of its class."""
+def placed_slots(cluster: Cluster, rows: Int64s) -> Int64s:
+    """Return the slots of the pods on some rows, ascending. Terminating pods count as gone."""
+    is_wanted = np.zeros(cluster.nodes.count, dtype=np.bool_)
+    is_wanted[rows] = True
+    pods = cluster.pods
+    placed = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & ~pods.terminating[: pods.count])
+    return placed[is_wanted[pods.row[placed]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The places that pods left, and those that they came to; ``rows`` are those of both, ascending."""
-
-    left: list[Place]
-    came: list[Place]
-    rows: list[int]
-
-    def steps(self) -> Iterator[tuple[int, int, int]]:
-        """Yield class, row, and the change (-1 or 1) of the number of the class's pods in the row.
-
-        Departures come first.
-        """
-        for sign, places in ((-1, self.left), (1, self.came)):
-            for _, row, class_id in places:
-                yield class_id, row, sign
-
-
-_NOBODY = Moved([], [], [])
+Moves = list[tuple[int, int, int]]
+"""Class, row, and the change of the number of the class's pods in the row. Departures come first."""
 
 
 class PodPlaces:
-    """The pods of one picture by place. While a picture lasts, pods move and nothing else changes.
+    """The number of pods of each class on each row. While a picture lasts, pods move and nothing else changes.
 
     Terminating pods count as gone: the state after them is what matters. ``classes`` are those of the pods that were
     placed when the picture was first seen, by id. They are referenced here, so that no id comes to mean another class.
-    With ``tells_apart`` pods of one class are distinguished: another pod in the slot of one that has left, in the same
-    row, is then a move as well; its replacement is not.
     """
 
-    def __init__(self, *, tells_apart: bool = False) -> None:
-        self._tells_apart = tells_apart
-        # By slot, if pods are distinguished.
-        self._uids: list[str] = []
+    def __init__(self) -> None:
         self.classes: dict[int, PodClass] = {}
         self._picture: Picture | None = None
         self._position = self._node_position = -1
         self._nodes: list[Node | None] = []
-        # By slot, as of the last update.
-        self._rows: Int32s = np.empty(0, dtype=np.int32)
-        self._classes: Int32s = np.empty(0, dtype=np.int32)
-        self._terminating: Bools = np.empty(0, dtype=np.bool_)
+        # The rows and classes of all pods at the beginning; and by row that changed since, the numbers by class.
+        self._rows = self._classes = np.empty(0, dtype=np.int32)
+        self._on_row: dict[int, Counter[int]] = {}
 
-    def follow(self, picture: Picture) -> Moved | None:
+    def follow(self, picture: Picture) -> Moves | None:
         """Return the moves since the last update; None if everything must be recomputed."""
-        changes = picture.cluster.nodes.changes
-        if picture is not self._picture or not self._nodes_are_as_they_were(picture):
+        cluster = picture.cluster
+        is_same = picture is self._picture and self._nodes_are_as_they_were(picture)
+        rows = cluster.nodes.changes.since(self._position) if is_same else None
+        if rows is None:
             self._begin(picture)
             return None
-        if changes.position == self._position:
-            return _NOBODY
-        moved = self._compare(picture)
-        if not all(class_id in self.classes for _, _, class_id in moved.came):
+        moves: Moves = []
+        for row in rows.tolist():
+            before = self._on_row.get(row)
+            if before is None:
+                before = Counter(self._classes[self._rows == row].tolist())
+            now = Counter(pod.pod_class.id for pod in cluster.pods_on(row) if not pod.terminating)
+            moves += [(class_id, row, now[class_id] - before[class_id]) for class_id in (before | now)]
+            self._on_row[row] = now
+        if not all(class_id in self.classes for class_id, _, _ in moves):
             self._begin(picture)
             return None
-        self._position = changes.position
-        return moved
-
-    def slots(self) -> Int64s:
-        """Return the slots of all placed pods, ascending."""
-        return np.flatnonzero((self._rows != NO_ROW) & ~self._terminating)
+        self._position = cluster.nodes.changes.position
+        return sorted([move for move in moves if move[2]], key=lambda move: move[2])
 
     def rows_by_class(self) -> dict[int, Int64s]:
-        """Return the rows of the pods of each class, by its id."""
-        slots = self.slots()
-        slots = slots[np.argsort(self._classes[slots], kind="stable")]
-        classes, rows = self._classes[slots], self._rows[slots].astype(np.int64)
+        """Return the rows of the pods of each class at the beginning, by its id."""
+        order = np.argsort(self._classes, kind="stable")
+        classes, rows = self._classes[order], self._rows[order].astype(np.int64)
         starts = runs(classes)
         parts = zip(classes[starts[:-1]].tolist(), pairwise(starts.tolist()), strict=True)
         return {class_id: rows[first:end] for class_id, (first, end) in parts}
 
     def _begin(self, picture: Picture) -> None:
         cluster = picture.cluster
-        pods = cluster.pods
+        pods, nodes = cluster.pods, cluster.nodes
         self._picture = picture
-        self._position, self._node_position = cluster.nodes.changes.position, cluster.nodes.node_changes.position
-        self._nodes = list(cluster.nodes.nodes)
-        self._rows, self._classes = pods.row[: pods.count].copy(), pods.pod_class[: pods.count].copy()
-        self._terminating = pods.terminating[: pods.count].copy()
-        if self._tells_apart:
-            self._uids = ["" if record is None else predecessor(record.uid) for record in pods.records]
+        self._position, self._node_position = nodes.changes.position, nodes.node_changes.position
+        self._nodes = list(nodes.nodes)
+        slots = placed_slots(cluster, nodes.all_rows())
+        self._rows, self._classes, self._on_row = pods.row[slots], pods.pod_class[slots], {}
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
@@ -217,40 +198,6 @@ class PodPlaces:
             return False
         self._node_position = nodes.node_changes.position
         return True
-
-    def _compare(self, picture: Picture) -> Moved:
-        """Compare the present places with the former ones."""
-        pods = picture.cluster.pods
-        count = len(self._rows)
-        differ = (pods.row[:count] != self._rows) | (pods.pod_class[:count] != self._classes)
-        differ |= pods.terminating[:count] != self._terminating
-        touched = picture.cluster.nodes.changes.since(self._position) if self._tells_apart else np.empty(0, np.int64)
-        for row in (picture.cluster.nodes.all_rows() if touched is None else touched).tolist():
-            # Another pod than before may be in the slot.
-            for pod in picture.cluster.pods_on(row):
-                if pod.slot < count and self._uids[pod.slot] != predecessor(pod.uid):
-                    differ[pod.slot] = True
-        slots = np.flatnonzero(differ)
-        if pods.count > count:
-            added = pods.count - count
-            self._rows = np.append(self._rows, np.full(added, NO_ROW, dtype=np.int32))
-            self._classes = np.append(self._classes, np.zeros(added, dtype=np.int32))
-            self._terminating = np.append(self._terminating, np.zeros(added, dtype=np.bool_))
-            slots = np.append(slots, np.arange(count, pods.count))
-        left = self._places(slots)
-        self._rows[slots], self._classes[slots] = pods.row[slots], pods.pod_class[slots]
-        self._terminating[slots] = pods.terminating[slots]
-        came = self._places(slots)
-        if self._tells_apart:
-            self._uids += [""] * (pods.count - len(self._uids))
-            for slot, _, _ in came:
-                self._uids[slot] = predecessor(pods.record(slot).uid)
-        return Moved(left, came, sorted({row for _, row, _ in left + came}))
-
-    def _places(self, slots: Int64s) -> list[Place]:
-        """Return the places of the pods in some slots, without pods that are not placed or are gone."""
-        slots = slots[(self._rows[slots] != NO_ROW) & ~self._terminating[slots]]
-        return list(zip(slots.tolist(), self._rows[slots].tolist(), self._classes[slots].tolist(), strict=True))
 
 
 def _is_alike(before: Node | None, after: Node | None) -> bool:

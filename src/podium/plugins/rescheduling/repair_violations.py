@@ -223,10 +223,7 @@ class NearDemand:
         self._missing = None
 
     def leaving(self, class_id: int) -> Int64s:
-        """Return `[rows]` whether a pod of the class lacks its affinity there.
-
-        Losses of other pods are not considered.
-        """
+        """Return `[rows]` whether a pod of the class lacks its affinity there, whatever other pods lose."""
         if class_id not in self._carriers:
             return np.zeros(len(self._labelled), dtype=np.int64)
         return MICRO * self._is_without(int(class_id in self._selected)).astype(np.int64)

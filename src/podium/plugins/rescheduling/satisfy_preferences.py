@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from podium.api.node import Taint
@@ -38,14 +39,9 @@ class SatisfyPreferencesArgs(Arguments, frozen=True, kw_only=True):
     taints: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, weight in (
-            ("nodeAffinity", self.node_affinity),
-            ("podAffinity", self.pod_affinity),
-            ("topologySpread", self.topology_spread),
-            ("taints", self.taints),
-        ):
-            if not 0 <= weight <= 100:
-                raise ValueError(f"{name} must be from 0 to 100")
+        for field in msgspec.structs.fields(self):
+            if not 0 <= getattr(self, field.name) <= 100:
+                raise ValueError(f"{field.encode_name} must be from 0 to 100")
 
 
 class SatisfyPreferences(DemandPolicy):
@@ -93,10 +89,7 @@ class Preferred:
 
 
 class _PreferredNodes:
-    """What classes lack of preferred node affinity, and by PreferNoSchedule taints.
-
-    Only what some possible target offers counts as missing.
-    """
+    """What classes lack of preferred node affinity and by PreferNoSchedule taints, as far as some target offers it."""
 
     def __init__(self, picture: Picture, weights: SatisfyPreferencesArgs) -> None:
         self._picture, self._weights = picture, weights

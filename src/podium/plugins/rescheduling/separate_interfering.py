@@ -23,10 +23,9 @@ from podium.framework.rescheduling.policy import (
     Proposal,
     Relocation,
     predecessor,
-    replacement,
 )
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.node_use import RowChanges, guests_on
+from podium.plugins.rescheduling.node_use import RowChanges, guests_on, placed_slots
 
 # The most pods of a node that are proposed: the first one with a target probably suffices.
 _MOST_PODS = 10
@@ -138,16 +137,10 @@ class CPULoads:
                 for uid, reported in picture.signals.pods.items()
                 if reported.cpu_used_milli is not None
             }
-            if self._measured:
-                self._begin(picture.cluster)
-        for row in rows.tolist() if rows is not None and self._measured else ():
-            wanted = eager = 0
-            for pod in picture.cluster.pods_on(row):
-                if not pod.terminating:
-                    amount = self.wanted_by(pod)
-                    wanted += amount
-                    eager += amount > requested_by(pod)
-            self.wanted[row], self.eager[row] = wanted, eager
+            rows, count = picture.cluster.nodes.all_rows(), picture.cluster.nodes.count
+            self.wanted, self.eager = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        if len(rows) and self._measured:
+            self._read(picture.cluster, rows)
         return bool(self._measured)
 
     def wanted_by(self, pod: PodRecord) -> int:
@@ -158,10 +151,7 @@ class CPULoads:
         return requested_by(pod) if measured is None else measured
 
     def lacking(self, cluster: Cluster, utilization: float) -> Float64s:
-        """Return ``[rows]`` the share of wanted cpu that is missing.
-
-        At most ``utilization`` of the capacity counts as available.
-        """
+        """Return ``[rows]`` the share of wanted cpu that is missing; ``utilization`` of the capacity is available."""
         count = cluster.nodes.count
         usable = utilization * cluster.nodes.allocatable[CPU, :count]
         lacking: Float64s = np.zeros(count)
@@ -169,24 +159,15 @@ class CPULoads:
         lacking[short] = 1 - usable[short] / self.wanted[short]
         return lacking
 
-    def _begin(self, cluster: Cluster) -> None:
-        """Compute the counters of all rows."""
-        pods, count = cluster.pods, cluster.nodes.count
-        wanted = cluster.classes.requests[CPU, pods.pod_class[: pods.count]].copy()
-        requested = wanted.copy()
-        slots, amounts = list[int](), list[int]()
-        for uid, amount in self._measured.items():
-            # Both exist while one is terminating and capacity is reserved for the other.
-            for pod in (cluster.placed.get(uid), cluster.placed.get(replacement(uid))):
-                if pod is not None:
-                    slots.append(pod.slot)
-                    amounts.append(amount)
-        wanted[slots] = amounts
-        counted = (pods.row[: pods.count] >= 0) & ~pods.terminating[: pods.count]
-        rows = pods.row[: pods.count][counted]
-        # The sums are exact: they stay far below 2 ** 53.
-        self.wanted = np.bincount(rows, wanted[counted], count).astype(np.int64)
-        self.eager = np.bincount(rows, (wanted > requested)[counted], count).astype(np.int64)
+    def _read(self, cluster: Cluster, rows: Int64s) -> None:
+        """Count the pods on some rows."""
+        slots = placed_slots(cluster, rows)
+        on, pods = cluster.pods.row[slots], list(map(cluster.pods.record, slots.tolist()))
+        wanted = np.array(list(map(self.wanted_by, pods)), dtype=np.int64)
+        requested = np.array(list(map(requested_by, pods)), dtype=np.int64)
+        self.wanted[rows] = self.eager[rows] = 0
+        np.add.at(self.wanted, on, wanted)
+        np.add.at(self.eager, on, wanted > requested)
 
 
 def requested_by(pod: PodRecord) -> int:

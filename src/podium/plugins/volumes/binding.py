@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from podium.api.node import CSINode
-from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
+from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolumeClaim
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.cluster.arrays import Int64s
@@ -56,62 +55,6 @@ from podium.plugins.volumes.claims import (
     volume_limit,
 )
 
-_WAIT = Status(Code.WAIT)
-
-
-class BindingProgress:
-    """The bindings of one pod's claims, as the API shows them."""
-
-    def __init__(self, cluster: Cluster, bindings: Sequence[ClaimBinding], node_name: str) -> None:
-        self._cluster = cluster
-        self._storage = cluster.storage
-        self._bindings = bindings
-        self._node_name = node_name
-        # Bindings whose request the API has shown; a reset after that is a failure.
-        self._asked: set[ClaimBinding] = set()
-
-    def look(self) -> Status:
-        """Return SUCCESS if all claims are bound, WAIT, or an error if one will not be."""
-        for binding in self._bindings:
-            status = self._look_at(binding)
-            if not status.is_success:
-                return status
-        return SUCCESS
-
-    def _look_at(self, binding: ClaimBinding) -> Status:
-        claim = self._storage.claims.get(binding.claim)
-        if claim is None or claim.metadata.uid != binding.uid:
-            return failed(f'could not find v1.PersistentVolumeClaim "{binding.claim}"')
-        name = binding.volume or claim.spec.volume_name
-        volume = self._storage.volumes.get(name)
-        if binding.volume and volume is None:
-            return failed(f'could not find v1.PersistentVolume "{name}"')
-        if self._is_asked(binding, claim, volume):
-            self._asked.add(binding)
-        elif binding in self._asked:
-            reset = f'ClaimRef got reset for pv "{name}"'
-            return failed(reset if binding.volume else f'provisioning failed for PVC "{claim.metadata.name}"')
-        if volume is None or binding not in self._asked or not is_bound(claim):
-            return _WAIT
-        return self._reach(claim, name)
-
-    def _is_asked(self, binding: ClaimBinding, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> bool:
-        """Return whether the API shows the requested binding."""
-        if not binding.volume:
-            return claim.metadata.annotations.get(SELECTED_NODE) == self._node_name
-        return volume is not None and volume.spec.claim_ref is not None and bool(volume.spec.claim_ref.uid)
-
-    def _reach(self, claim: PersistentVolumeClaim, name: str) -> Status:
-        """Return whether the claim's volume is accessible from the node."""
-        row = self._cluster.nodes.row_of.get(self._node_name)
-        if row is None:
-            return failed(f'node "{self._node_name}" not found')
-        search = VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
-        search.check_bound([claim])
-        if search.lacking[0]:
-            return failed(f'pv "{name}" node affinity doesn\'t match node "{self._node_name}"')
-        return SUCCESS
-
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
     """Return whether claim and volume are bound to each other (isPVCFullyBound)."""
@@ -123,7 +66,6 @@ def failed(problem: str) -> Status:
     return Status(Code.ERROR, (f"binding volumes: {problem}",))
 
 
-_READY = PermitResult(SUCCESS)
 _UNBOUND = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _REASONS = {
     AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
@@ -156,12 +98,15 @@ class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class _PodVolumes:
-    """The claims of a pod in an attempt, and the bindings needed on the chosen node."""
+    """The claims of a pod in an attempt, and the bindings needed on the chosen node.
+
+    ``asked`` are the bindings whose request the API has shown; a reset after that is a failure.
+    """
 
     bound: list[PersistentVolumeClaim]
     waiting: list[WaitingClaim]
     bindings: tuple[ClaimBinding, ...] = ()
-    progress: BindingProgress | None = None
+    asked: set[ClaimBinding] = field(default_factory=set)
 
 
 class VolumeBinding:
@@ -192,12 +137,10 @@ class VolumeBinding:
         """Skip pods without claims; reject those with a claim that is unusable, or unbound with immediate binding."""
         found: dict[str, PersistentVolumeClaim] = {}
         for pod_claim in pod_claims(pod, self._storage):
-            if pod_claim.claim is None:
-                return unresolvable(_missing(pod_claim))
-            problem = _problem(pod, pod_claim, pod_claim.claim)
-            if problem is not None:
-                return unresolvable(problem)
-            found[pod_claim.name] = pod_claim.claim
+            claim = _usable(pod, pod_claim)
+            if isinstance(claim, str):
+                return unresolvable(claim)
+            found[pod_claim.name] = claim
         if not found:
             return SKIP
         volumes = _PodVolumes([], [])
@@ -243,18 +186,51 @@ class VolumeBinding:
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
         """Return the bindings to request; none if all claims are bound."""
         volumes: _PodVolumes | None = state.get(self.name)
-        if volumes is None or not volumes.bindings:
-            return ()
-        bindings = volumes.bindings
-        volumes.progress = BindingProgress(self._cluster, bindings, node_name)
+        bindings = () if volumes is None else volumes.bindings
         return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in bindings]
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
         """Wait until all bindings are observed (checkBindings); fail if one will not be."""
         volumes: _PodVolumes | None = state.get(self.name)
-        if volumes is None or volumes.progress is None:
-            return _READY
-        return PermitResult(volumes.progress.look(), self.bind_timeout_ns)
+        if volumes is None:
+            return PermitResult(SUCCESS)
+        for binding in volumes.bindings:
+            status = self._progress(binding, volumes.asked)
+            if not status.is_success:
+                return PermitResult(status, self.bind_timeout_ns)
+        return PermitResult(SUCCESS)
+
+    def _progress(self, binding: ClaimBinding, asked: set[ClaimBinding]) -> Status:
+        """Return SUCCESS if the API shows a claim as bound, WAIT, or an error if it will not be bound."""
+        claim = self._storage.claims.get(binding.claim)
+        if claim is None or claim.metadata.uid != binding.uid:
+            return failed(f'could not find v1.PersistentVolumeClaim "{binding.claim}"')
+        name = binding.volume or claim.spec.volume_name
+        volume = self._storage.volumes.get(name)
+        if binding.volume and volume is None:
+            return failed(f'could not find v1.PersistentVolume "{name}"')
+        claim_ref = None if volume is None else volume.spec.claim_ref
+        is_asked = claim.metadata.annotations.get(SELECTED_NODE) == binding.node_name
+        if binding.volume:
+            is_asked = claim_ref is not None and bool(claim_ref.uid)
+        if is_asked:
+            asked.add(binding)
+        elif binding in asked:
+            reset = f'ClaimRef got reset for pv "{name}"'
+            return failed(reset if binding.volume else f'provisioning failed for PVC "{claim.metadata.name}"')
+        is_done = volume is not None and is_asked and is_bound(claim)
+        return self._reach(claim, name, binding.node_name) if is_done else Status(Code.WAIT)
+
+    def _reach(self, claim: PersistentVolumeClaim, name: str, node_name: str) -> Status:
+        """Return whether the claim's volume is accessible from the node."""
+        row = self._cluster.nodes.row_of.get(node_name)
+        if row is None:
+            return failed(f'node "{node_name}" not found')
+        search = VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
+        search.check_bound([claim])
+        if search.lacking[0]:
+            return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"')
+        return SUCCESS
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         return failed("context deadline exceeded")
@@ -322,14 +298,12 @@ def volume_binding(context: PluginContext) -> VolumeBinding:
     return ScoringVolumeBinding(context) if scores else VolumeBinding(context)
 
 
-def _missing(mounted: PodClaim) -> str:
-    if mounted.is_ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{mounted.name}"'
-    return claim_not_found(mounted.name)
-
-
-def _problem(pod: PodRecord, mounted: PodClaim, claim: PersistentVolumeClaim) -> str | None:
-    """Return why the pod cannot use a claim, or None."""
+def _usable(pod: PodRecord, mounted: PodClaim) -> PersistentVolumeClaim | str:
+    """Return a claim that the pod can use, or why it cannot."""
+    claim = mounted.claim
+    if claim is None:
+        made = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{mounted.name}"'
+        return made if mounted.is_ephemeral else claim_not_found(mounted.name)
     if claim.status.phase == "Lost":
         return (
             f'persistentvolumeclaim "{mounted.name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
@@ -339,7 +313,7 @@ def _problem(pod: PodRecord, mounted: PodClaim, claim: PersistentVolumeClaim) ->
     owner = claim.metadata.controller
     if mounted.is_ephemeral and (owner is None or owner.uid != pod.uid):
         return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
-    return None
+    return claim
 
 
 def _allows_more(pod: PodRecord, event: ClusterEvent) -> bool:
@@ -347,11 +321,10 @@ def _allows_more(pod: PodRecord, event: ClusterEvent) -> bool:
 
 
 def _migrates(pod: PodRecord, event: ClusterEvent) -> bool:
-    return event.old is None or _migrated_plugins(event.old) != _migrated_plugins(event.new)
-
-
-def _migrated_plugins(csi_node: CSINode) -> str:
-    return csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "")
+    if event.old is None:
+        return True
+    before, after = (node.metadata.annotations.get(MIGRATED_PLUGINS, "") for node in (event.old, event.new))
+    return bool(before != after)
 
 
 def _stops_reporting(pod: PodRecord, event: ClusterEvent) -> bool:

@@ -42,10 +42,7 @@ READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim that a pod's volume mounts; ``claim`` is None if it does not exist.
-
-    An ephemeral volume's claim is created for the pod.
-    """
+    """A claim that a pod's volume mounts, or that is made for its ephemeral one; ``claim`` is None if there is none."""
 
     name: str
     is_ephemeral: bool
@@ -228,23 +225,20 @@ class VolumeSearch:
         for claim in begun:
             elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(claim.node_name or "", -1)
             self._chosen.append((claim, np.full(len(self._view), -1, dtype=np.int64)))
-        for smallest in sorted((claim for claim in waiting if claim.node_name is None), key=_size):
+        undecided = [claim for claim in waiting if claim.node_name is None]
+        for smallest in sorted(undecided, key=lambda each: claim_size(each.claim)):
             self._chosen.append((smallest, self._choose(smallest)))
         self.lacking[elsewhere] |= VOLUME_TO_BIND
         self._provision(~elsewhere)
 
     def bindings(self, position: int, node_name: str) -> list[ClaimBinding]:
         """Return the bindings of the waiting claims on a node: existing volumes first, then provisioned ones."""
-        bound, made = [], []
+        found = []
         for waiting, chosen in self._chosen:
-            index, meta = int(chosen[position]), waiting.claim.metadata
-            if index >= 0:
-                bound.append(
-                    ClaimBinding(waiting.claim.key, meta.uid, waiting.candidates[index].metadata.name, node_name)
-                )
-            else:
-                made.append(ClaimBinding(waiting.claim.key, meta.uid, "", node_name))
-        return bound + made
+            index, claim = int(chosen[position]), waiting.claim
+            volume = waiting.candidates[index].metadata.name if index >= 0 else ""
+            found.append(ClaimBinding(claim.key, claim.metadata.uid, volume, node_name))
+        return sorted(found, key=lambda binding: not binding.volume)
 
     def usage(self) -> list[dict[str, tuple[int, int]]]:
         """Return for each node, by storage class, the requested storage and the capacity that it is taken from.
@@ -257,7 +251,7 @@ class VolumeSearch:
             for position in np.flatnonzero(chosen >= 0):
                 volume = waiting.candidates[chosen[position]]
                 requested, capacity = usage[position].get(volume.spec.storage_class_name, (0, 0))
-                total = requested + _size(waiting), capacity + parse_quantity(volume.spec.capacity.get("storage", 0))
+                total = requested + claim_size(waiting.claim), capacity + _capacity(volume)
                 usage[position][volume.spec.storage_class_name] = total
             provisions &= chosen < 0
         for waiting, _ in self._chosen:
@@ -269,7 +263,7 @@ class VolumeSearch:
                 size = 0 if reported.capacity is None else parse_quantity(reported.capacity)
                 for position in np.flatnonzero(found):
                     requested, _ = usage[position].get(claim.class_name, (0, 0))
-                    usage[position][claim.class_name] = requested + _size(waiting), size
+                    usage[position][claim.class_name] = requested + claim_size(waiting.claim), size
         return usage
 
     def _choose(self, waiting: WaitingClaim) -> Int64s:
@@ -318,22 +312,14 @@ class VolumeSearch:
             return np.zeros(len(self._view), dtype=np.bool_)
         if not storage_class.allowed_topologies:
             return np.ones(len(self._view), dtype=np.bool_)
-        terms = (
-            NodeTerm(
-                tuple(
-                    Requirement(match_label_expression.key, "In", match_label_expression.values)
-                    for match_label_expression in term.match_label_expressions
-                )
-            )
+        terms = [
+            NodeTerm(tuple(Requirement(each.key, "In", each.values) for each in term.match_label_expressions))
             for term in storage_class.allowed_topologies
-        )
+        ]
         return matching_rows(self._view, tuple(terms))
 
     def _with_room(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Bools:
-        """Return ``[n]`` the nodes with enough capacity for the claim, as reported by the driver.
-
-        All if it does not report.
-        """
+        """Return ``[n]`` the nodes with enough capacity for the claim, as the driver reports; all if it does not."""
         sufficient = self._sufficient(claim, storage_class)
         return np.ones(len(self._view), dtype=np.bool_) if sufficient is None else self._with_access(sufficient)
 
@@ -361,10 +347,6 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """Return the largest possible volume in bytes; None if unknown."""
     limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     return None if limit is None else whole_value(limit)
-
-
-def _size(waiting: WaitingClaim) -> int:
-    return claim_size(waiting.claim)
 
 
 @lru_cache(maxsize=65_536)

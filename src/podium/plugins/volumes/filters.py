@@ -139,10 +139,7 @@ def disks_of(pod_class: PodClass) -> tuple[Disk, ...]:
 
 
 def _conflict(wanted: Disk, held: Disk) -> bool:
-    """Return whether two pods of a node cannot both use the disk.
-
-    They can if both only read it, except for EBS.
-    """
+    """Return whether two pods of a node cannot both use the disk; they can if both only read it, except for EBS."""
     if isinstance(wanted, AWSElasticBlockStore) and isinstance(held, AWSElasticBlockStore):
         return wanted.volume_id == held.volume_id
     if isinstance(wanted, GCEPersistentDisk) and isinstance(held, GCEPersistentDisk):
@@ -188,10 +185,7 @@ class VolumeZone(StatelessPlugin):
     scope = Scope.CLUSTER
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods whose volumes have no topology labels.
-
-        Reject those with an unbound claim, unless VolumeBinding binds it.
-        """
+        """Skip pods whose volumes have no topology labels; reject unbound claims that VolumeBinding does not bind."""
         needed: list[Requirement] = []
         for pod_claim in pod_claims(pod, cluster.storage):
             if pod_claim.is_ephemeral:

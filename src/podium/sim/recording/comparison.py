@@ -157,9 +157,8 @@ def _simulated(simulation: Simulation) -> tuple[dict[str, PodPlace], SideTotals]
     side = _Side()
     history, start_ns = simulation.history, simulation.settings.start_ns
     created = {event.pod for event in history.events if event.reason == "Created"}
-    in_order = sorted(
-        history.timelines.values(), key=lambda timeline: (timeline.created_ns, timeline.pod, timeline.uid)
-    )
+    timelines = history.timelines.values()
+    in_order = sorted(timelines, key=lambda timeline: (timeline.created_ns, timeline.pod, timeline.uid))
     for timeline in in_order:
         is_new = timeline.created_ns >= start_ns and timeline.pod in created
         workload = _workload(timeline.made_by, history) if is_new else ""

@@ -129,7 +129,7 @@ class ClusterRecorder:
         if isinstance(object_, Pod) and isinstance(before, Pod):
             self._pod_changed(known, before, object_)
         if isinstance(object_, Node) and isinstance(before, Node):
-            self._steps.extend(_power(before, object_))
+            self._node_changed(before, object_)
         if known.is_ending:
             return
         if object_.metadata.deletion_timestamp:
@@ -159,11 +159,19 @@ class ClusterRecorder:
         if reason == EVICTED:
             self._steps.append({"evict": self._named(known)})
 
+    def _node_changed(self, before: Node, node: Node) -> None:
+        """Record that the machine stopped or started, as far as the API shows it."""
+        was_silent, is_silent = (condition_status(seen, READY) == "Unknown" for seen in (before, node))
+        if was_silent != is_silent:
+            self._steps.append({"nodeDown" if is_silent else "nodeUp": {"name": node.metadata.name}})
+
     def _ends(self, known: _RecordedObject) -> None:
         """Record an object's deletion, unless a simulated component caused it."""
         known.is_ending = True
         object_ = known.object
-        if known.is_made_by_controller or known.is_disrupted or self._namespace_is_terminating(object_):
+        namespace = self._objects.get(("Namespace", object_.metadata.namespace))
+        is_emptied = namespace is not None and bool(namespace.metadata.deletion_timestamp)
+        if known.is_made_by_controller or known.is_disrupted or is_emptied:
             return
         outright = {"outright": True} if isinstance(object_, Pod) else {}
         self._steps.append({"delete": {"kind": object_.kind, **_place(object_), **outright}})
@@ -179,10 +187,6 @@ class ClusterRecorder:
         if self._has_begun:
             self._event("gone", object_)
 
-    def _namespace_is_terminating(self, object_: Kubernetes) -> bool:
-        namespace = self._objects.get(("Namespace", object_.metadata.namespace))
-        return namespace is not None and bool(namespace.metadata.deletion_timestamp)
-
     def _named(self, known: _RecordedObject) -> Raw:
         """Return how a step names a pod: by its workload if a simulation gives it another name."""
         if not known.has_its_name:
@@ -195,13 +199,6 @@ class ClusterRecorder:
 def _place(object_: Kubernetes) -> Raw:
     metadata = object_.metadata
     return {"namespace": metadata.namespace, "name": metadata.name} if metadata.namespace else {"name": metadata.name}
-
-
-def _power(before: Node, node: Node) -> Iterator[Raw]:
-    """Yield the step for a node's machine that stopped or started, as visible from the API."""
-    was_silent, is_silent = (condition_status(seen, READY) == "Unknown" for seen in (before, node))
-    if was_silent != is_silent:
-        yield {"nodeDown" if is_silent else "nodeUp": {"name": node.metadata.name}}
 
 
 _SECOND = 10**9
@@ -312,22 +309,18 @@ def _plain(raw: Raw) -> Raw:
     annotations = metadata.pop("annotations", None) or {}
     kept = {name: value for name, value in annotations.items() if not name.startswith(_CONTROLLER_ANNOTATIONS)}
     plain["metadata"] = {**metadata, "annotations": kept} if kept else metadata
-    spec = raw.get("spec")
+    spec, status = raw.get("spec"), raw.get("status")
     if isinstance(spec, dict):
-        spec = {name: value for name, value in spec.items() if name not in _WRITTEN.get(kind, ())}
-        plain["spec"] = spec
+        plain["spec"] = {name: value for name, value in spec.items() if name not in _WRITTEN.get(kind, ())}
     if kind == "Node":
-        plain["spec"] = _node_spec(plain.get("spec") or {})
-    status = raw.get("status")
-    if kind == "Node" and isinstance(status, dict):
-        plain["status"] = {name: status[name] for name in _REPORTED if name in status}
+        # Without taints of the node's state and without empty fields.
+        spec = plain.get("spec") or {}
+        taints = [taint for taint in spec.get("taints", ()) if (taint.get("key"), taint.get("effect")) not in MANAGED]
+        spec = {**spec, "taints": taints}
+        plain["spec"] = {name: value for name, value in spec.items() if value not in ([], False)}
+        if isinstance(status, dict):
+            plain["status"] = {name: status[name] for name in _REPORTED if name in status}
     return plain
-
-
-def _node_spec(spec: Raw) -> Raw:
-    """Return a node's spec without taints of its state and without empty fields."""
-    taints = [taint for taint in spec.get("taints", ()) if (taint.get("key"), taint.get("effect")) not in MANAGED]
-    return {name: value for name, value in {**spec, "taints": taints}.items() if value not in ([], False)}
 
 
 def _job_spec(spec: Raw) -> Raw:

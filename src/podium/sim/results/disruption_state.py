@@ -125,10 +125,7 @@ class RateState(JSONValue, frozen=True, kw_only=True):
 
 
 class DownPods(JSONValue, frozen=True, kw_only=True):
-    """Covered pods that are not up.
-
-    ``voluntary``: they are deleted through the API. ``unplanned``: failed, or not ready. ``starting``: not running yet.
-    """
+    """Covered pods that are not up: deleted through the API, failed or not ready, and not running yet."""
 
     voluntary: int
     unplanned: int
@@ -295,15 +292,6 @@ def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: Budge
     )
 
 
-def _priority_scope(quota: ResourceQuota) -> str | None:
-    conditions = [
-        str(Requirement(PRIORITY_CLASS, requirement.operator, requirement.values))
-        for requirement in quota.requirements
-        if requirement.scope_name == PRIORITY_CLASS
-    ]
-    return ",".join(conditions) or None
-
-
 def _rate(budget: PodDisruptionBudget, now: int) -> RateState | None:
     try:
         rate = rate_of(budget)
@@ -355,10 +343,15 @@ def _quota(quota: ResourceQuota) -> QuotaState:
     def shown(amounts: Mapping[str, Any]) -> dict[str, str]:
         return {name: str(amount) for name, amount in sorted(amounts.items())}
 
+    conditions = [
+        str(Requirement(PRIORITY_CLASS, requirement.operator, requirement.values))
+        for requirement in quota.requirements
+        if requirement.scope_name == PRIORITY_CLASS and quota.priority_classes is None
+    ]
     return QuotaState(
         quota=quota.key,
         priority_classes=quota.priority_classes,
-        priority_scope=None if quota.priority_classes is not None else _priority_scope(quota),
+        priority_scope=",".join(conditions) or None,
         hard=shown(quota.spec.hard),
         used=shown(quota.status.used),
     )

@@ -105,10 +105,7 @@ class NodeLife(msgspec.Struct):
 
 
 class Readiness:
-    """Tracks readiness; the cost of a write depends only on the pods that it affects.
-
-    `usage` is updated with pods that are bound or removed.
-    """
+    """Tracks readiness, and updates `usage`; the cost of a write depends only on the pods that it affects."""
 
     def __init__(self, usage: RequestedUsage) -> None:
         self._usage = usage

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from podium.api.basis import Caveat
-from podium.api.meta import Kubernetes
 from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
 from podium.api.resource_requests import effective_spec, pod_requests
@@ -201,12 +200,13 @@ def result_of(
     in_order = sorted(enumerate(timelines), key=lambda item: (item[1].pod, item[0]))
     states = _states(simulation, timelines)
     measures = simulation.meters.measures(simulation.now)
+    limiting = (stored.object for kind in DISRUPTION_KINDS for stored in simulation.store.objects(kind))
     return Result(
         events=simulation.history.events,
         pods=[_pod(timeline, states[timeline.uid], measures) for _, timeline in in_order],
         summary=_summary(simulation, timelines, Counter(states.values())),
         caveats=caveats,
-        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.meters.disruptions),
+        disruptions=disruption_state(limiting, simulation.now, simulation.meters.disruptions),
         recorded=recorded,
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
@@ -217,12 +217,6 @@ def result_of(
         draws_latencies=simulation.settings.latency_ns > 0 and simulation.settings.latency_seed is not None,
         placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,
     )
-
-
-def _objects(simulation: Simulation) -> Iterator[Kubernetes]:
-    """Yield the objects that determine the disruption state."""
-    for kind in DISRUPTION_KINDS:
-        yield from (stored.object for stored in simulation.store.objects(kind))
 
 
 def _states(simulation: Simulation, timelines: list[PodTimeline]) -> dict[str, PodState]:
@@ -237,8 +231,9 @@ def _states(simulation: Simulation, timelines: list[PodTimeline]) -> dict[str, P
 
 
 def _pod(timeline: PodTimeline, state: PodState, measures: Measures) -> dict[str, Any]:
-    start_ns = measures.start_ns
-    scheduled_ns, started_ns, ended_ns = timeline.scheduled_ns, timeline.started_ns, timeline.ended_ns
+    def since_start(time_ns: int | None) -> int | float | None:
+        return None if time_ns is None else seconds(time_ns - measures.start_ns)
+
     return {
         "pod": timeline.pod,
         "uid": timeline.uid,
@@ -248,10 +243,10 @@ def _pod(timeline: PodTimeline, state: PodState, measures: Measures) -> dict[str
         "state": state,
         "node": timeline.node or None,
         "nominatedNode": timeline.nominated_node or None,
-        "createdAt": seconds(timeline.created_ns - start_ns),
-        "scheduledAt": None if scheduled_ns is None else seconds(scheduled_ns - start_ns),
-        "startedAt": None if started_ns is None else seconds(started_ns - start_ns),
-        "endedAt": None if ended_ns is None else seconds(ended_ns - start_ns),
+        "createdAt": since_start(timeline.created_ns),
+        "scheduledAt": since_start(timeline.scheduled_ns),
+        "startedAt": since_start(timeline.started_ns),
+        "endedAt": since_start(timeline.ended_ns),
         "disruption": timeline.disruption or None,
         "evictedBy": timeline.evicted_by or None,
     }
@@ -261,24 +256,20 @@ def _summary(simulation: Simulation, timelines: list[PodTimeline], states: Count
     failed_attempts = sum([event.count for event in simulation.history.events if event.reason == "FailedScheduling"])
     usage = simulation.meters.usage(simulation.now)
     disruptions = Counter([timeline.disruption for timeline in timelines if timeline.disruption])
+    evicted_by = Counter([timeline.evicted_by for timeline in timelines if timeline.evicted_by])
     return {
         "end": seconds(simulation.elapsed_ns),
-        "pods": {
-            "total": len(timelines),
-            **{state: states[state] for state in POD_STATES},
-        },
+        "pods": {"total": len(timelines), **{state: states[state] for state in POD_STATES}},
         "preempted": disruptions[PREEMPTED],
         "disruptions": dict(sorted(disruptions.items())),
-        "evictedBy": dict(
-            sorted(Counter([timeline.evicted_by for timeline in timelines if timeline.evicted_by]).items())
-        ),
+        "evictedBy": dict(sorted(evicted_by.items())),
         "bindings": sum([timeline.bound_in_run for timeline in timelines]),
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(timelines, simulation.settings.start_ns),
         "use": usage.shares(),
         "nodeHours": usage.node_hours,
         "short": [asdict(shortfall) for shortfall in shortfalls(simulation.store, simulation.history)],
-        "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
+        "drains": [_drain(report) for report in simulation.player.drains.reports()],
     }
 
 
@@ -300,16 +291,15 @@ def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]
 
 
 def held_pods(simulation: Simulation) -> dict[str, str]:
-    """Return why pods are held before any attempt, by key: gates, or their group.
-
-    Neither conditions nor Events show all of these.
-    """
-    found: dict[str, str] = {}
-    for component in simulation.components:
-        if isinstance(component.machine, Scheduler):
-            for queued in component.machine.queue:
-                if queued.place is QueuePlace.GATED:
-                    found[queued.record.key] = _held_reason(component.machine, queued)
+    """Return why pods are held before any attempt, by key: gates, or their group. Conditions do not show all."""
+    machines = (component.machine for component in simulation.components)
+    found = {
+        queued.record.key: _held_reason(scheduler, queued)
+        for scheduler in machines
+        if isinstance(scheduler, Scheduler)
+        for queued in scheduler.queue
+        if queued.place is QueuePlace.GATED
+    }
     return dict(sorted(found.items()))
 
 

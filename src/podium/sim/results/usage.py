@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Generic, Literal, TypeVar
 
 import msgspec
@@ -69,54 +68,44 @@ class Series(msgspec.Struct, Generic[Value]):
 Amounts = Mapping[str, int]
 """Amounts by resource: cpu in milli, others in units."""
 
-_DatedAmounts = tuple[Amounts, int]
-"""Amounts, and since when they count."""
-
 
 class AmountIntegral:
-    """Present amounts by resource, and their integral over time."""
+    """Present amounts by resource, and their integral over time. Times, in any unit, do not decrease."""
 
-    __slots__ = ("_removed", "amounts")
+    __slots__ = ("_now", "_sums", "amounts")
 
     def __init__(self) -> None:
         self.amounts: dict[str, int] = {}
-        # By resource, the sum of removed amounts times their durations.
-        self._removed: dict[str, int] = {}
+        # The integral up to the last change.
+        self._sums: dict[str, int] = {}
+        self._now = 0
 
-    def add(self, amounts: Amounts) -> None:
+    def add(self, amounts: Amounts, sign: int, now: int) -> None:
+        """Add (1) or remove (-1) amounts."""
+        if now != self._now:
+            self.over_time(now)
         total = self.amounts
         for name, amount in amounts.items():
-            if name in total:
-                total[name] += amount
-            else:
-                total[name], self._removed[name] = amount, 0
+            total[name] = total.get(name, 0) + sign * amount
 
-    def remove(self, amounts: Amounts, lasted: int) -> None:
-        """Remove amounts after a duration."""
-        total, gone = self.amounts, self._removed
-        for name, amount in amounts.items():
-            total[name] -= amount
-            gone[name] += amount * lasted
-
-    def over_time(self, present: Iterable[_DatedAmounts], now: int) -> dict[str, int]:
-        """Return the integral up to `now`; ``present`` amounts still count."""
-        sums = dict(self._removed)
-        for amounts, since in present:
-            for name, amount in amounts.items():
-                sums[name] += amount * (now - since)
-        return sums
+    def over_time(self, now: int) -> Amounts:
+        """Return the integral up to `now`."""
+        elapsed, self._now = now - self._now, now
+        for name, amount in self.amounts.items():
+            self._sums[name] = self._sums.get(name, 0) + amount * elapsed
+        return self._sums
 
 
 class Holdings:
     """The amounts that nodes offer and pods hold, with totals. Pods may exceed their node and be on unknown nodes.
 
-    `now` is in any unit; times do not decrease.
+    `held` counts the pods on known nodes. `now` is in any unit; times do not decrease.
     """
 
     def __init__(self) -> None:
-        self._allocatable: dict[str, _DatedAmounts] = {}
+        self._allocatable: dict[str, Amounts] = {}
         # By node and pod uid, the held amounts.
-        self._on: dict[str, dict[str, _DatedAmounts]] = {}
+        self._on: dict[str, dict[str, Amounts]] = {}
         self.allocatable = AmountIntegral()
         self.held = AmountIntegral()
 
@@ -127,59 +116,43 @@ class Holdings:
     def pods_on(self, name: str) -> Collection[str]:
         return self._on.get(name, ())
 
-    def offered_over_time(self, now: int) -> dict[str, int]:
-        """Return the integral of offered amounts up to `now`, by resource."""
-        return self.allocatable.over_time(self._allocatable.values(), now)
-
-    def held_over_time(self, now: int) -> dict[str, int]:
-        """Return the integral of amounts held on known nodes up to `now`, by resource."""
-        known = (pods.values() for name, pods in self._on.items() if name in self._allocatable)
-        return self.held.over_time(chain.from_iterable(known), now)
-
     def put_node(self, name: str, allocatable: Amounts, now: int = 0) -> None:
-        before = self._allocatable.get(name)
-        if before is not None:
-            self.allocatable.remove(before[0], now - before[1])
+        if name in self._allocatable:
+            self.allocatable.add(self._allocatable[name], -1, now)
         else:
-            pods = self._on.get(name, {})
-            for uid, (amounts, _) in pods.items():
-                pods[uid] = (amounts, now)
-                self.held.add(amounts)
-        self._allocatable[name] = (allocatable, now)
-        self.allocatable.add(allocatable)
+            self._count_pods(name, 1, now)
+        self._allocatable[name] = allocatable
+        self.allocatable.add(allocatable, 1, now)
 
     def remove_node(self, name: str, now: int = 0) -> None:
         """Remove a node from the totals; its pods stay registered on it."""
-        amounts, since = self._allocatable.pop(name)
-        self.allocatable.remove(amounts, now - since)
-        for amounts, since in self._on.get(name, {}).values():
-            self.held.remove(amounts, now - since)
+        self.allocatable.add(self._allocatable.pop(name), -1, now)
+        self._count_pods(name, -1, now)
+
+    def _count_pods(self, name: str, sign: int, now: int) -> None:
+        for amounts in self._on.get(name, {}).values():
+            self.held.add(amounts, sign, now)
 
     def put_pod(self, uid: str, node_name: str, amounts: Amounts, now: int = 0) -> None:
         """Add a pod to a node. Raises ValueError if it is there already."""
-        pods = self._on.get(node_name)
-        if pods is None:
-            pods = self._on[node_name] = {}
-        elif uid in pods:
+        pods = self._on.setdefault(node_name, {})
+        if uid in pods:
             raise ValueError(f"pod {uid} is booked already")
-        pods[uid] = (amounts, now)
+        pods[uid] = amounts
         if node_name in self._allocatable:
-            self.held.add(amounts)
+            self.held.add(amounts, 1, now)
 
     def remove_pod(self, uid: str, node_name: str, now: int = 0) -> None:
         pods = self._on[node_name]
-        amounts, since = pods.pop(uid)
+        amounts = pods.pop(uid)
         if not pods:
             del self._on[node_name]
         if node_name in self._allocatable:
-            self.held.remove(amounts, now - since)
+            self.held.add(amounts, -1, now)
 
 
 class RequestedUsage(Holdings):
-    """Integrates, for each resource, what nodes offer and what bound pods request.
-
-    A pod counts from its binding to its end or removal.
-    """
+    """Integrates, for each resource, what nodes offer and pods request from their binding to their end or removal."""
 
     def __init__(self, start_ns: int) -> None:
         super().__init__()
@@ -240,8 +213,7 @@ class RequestedUsage(Holdings):
         """Return the requested share of each offered resource: on average so far, and now."""
         elapsed_ns = self._until_ns - self._start_ns
         final, held = self.allocatable.amounts, self.held.amounts
-        offered = self.offered_over_time(elapsed_ns)
-        requested = self.held_over_time(elapsed_ns)
+        offered, requested = self.allocatable.over_time(elapsed_ns), self.held.over_time(elapsed_ns)
         if not any(offered.values()):
             offered, requested = final, held
         return {

@@ -49,60 +49,39 @@ class Fields:
 
     def text(self, name: str, default: Any = _REQUIRED) -> str:
         """Return the field's value, which must be non-empty text."""
-        if not self.has(name) and default is not _REQUIRED:
-            return str(default)
-        value = self.take(name)
-        if not isinstance(value, str) or not value:
-            raise self._wrong(name, f"{shown(value)} is not text")
-        return value
+        return str(self._valid(name, default, lambda value: isinstance(value, str) and value, "is not text"))
 
     def boolean(self, name: str, default: bool) -> bool:
         """Return the field's value, which must be true or false."""
-        value = self.take(name, default)
-        if not isinstance(value, bool):
-            raise self._wrong(name, f"{shown(value)} is neither true nor false")
-        return value
+        return bool(self._valid(name, default, lambda value: isinstance(value, bool), "is neither true nor false"))
 
     def choice(self, name: str, allowed: Sequence[Text], default: Text) -> Text:
         """Return the field's value, which must be one of the allowed ones."""
-        value = self.take(name, default)
-        found = next((known for known in allowed if known == value), None)
-        if found is None:
-            raise self._wrong(name, f"{shown(value)} is not {' or '.join(allowed)}")
-        return found
+        value = self._valid(name, default, lambda value: value in list(allowed), f"is not {' or '.join(allowed)}")
+        return next(known for known in allowed if known == value)
 
     def number(self, name: str, default: Any = _REQUIRED, *, least: int | None = None) -> int:
         """Return the field's value, which must be a whole number of at least `least`."""
-        if not self.has(name) and default is not _REQUIRED:
-            return int(default)
-        value = self.take(name)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong(name, f"{shown(value)} is not a whole number")
-        if least is not None and value < least:
+        is_given = self.has(name)
+        value = int(self._valid(name, default, lambda value: _is_a(int, value), "is not a whole number"))
+        if is_given and least is not None and value < least:
             raise self._wrong(name, f"{value} is less than {least}")
         return value
 
     def share(self, name: str, default: float) -> float:
         """Return the field's value, which must be a number from 0 to 1."""
-        value = self.take(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self._wrong(name, f"{shown(value)} is not a number from 0 to 1")
-        return float(value)
+
+        def is_share(value: Any) -> bool:
+            return _is_a(int | float, value) and 0 <= value <= 1
+
+        return float(self._valid(name, default, is_share, "is not a number from 0 to 1"))
 
     def duration_ns(self, name: str, default: Any = _REQUIRED) -> int:
         """Return the field's value in nanoseconds, which must be a duration of 0s or more."""
         if not self.has(name) and default is not _REQUIRED:
             return int(default)
-        value = self.take(name)
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._wrong(name, f'{shown(value)} is no duration; write it as in "90s"')
-        try:
-            duration = parse_duration(value)
-        except ValueError as error:
-            raise self._wrong(name, str(error)) from None
-        if duration < 0:
-            raise self._wrong(name, f"{shown(value)} is negative; write 0s or more")
-        return duration
+        value = self._valid(name, _REQUIRED, _is_written, 'is no duration; write it as in "90s"')
+        return self._at_least_0(name, parse_duration, value, f"{shown(value)} is negative; write 0s or more")
 
     def memory(self, name: str) -> str:
         """Return the field's value as text, which must be an amount of memory of 0 or more."""
@@ -113,16 +92,29 @@ class Fields:
         return self._amount(name, "cpu", "500m")
 
     def _amount(self, name: str, what: str, example: str) -> str:
+        value = self._valid(name, _REQUIRED, _is_written, f'is no amount of {what}; write it as in "{example}"')
+        negative = f'"{value}" is negative; an amount of {what} is 0 or more'
+        self._at_least_0(name, parse_quantity, str(value), negative)
+        return str(value)
+
+    def _valid(self, name: str, default: Any, is_valid: Callable[[Any], object], problem: str) -> Any:
+        """Return the field's value, or the default of a missing one; ``problem`` says what an invalid value is not."""
+        if not self.has(name) and default is not _REQUIRED:
+            return default
         value = self.take(name)
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._wrong(name, f'{shown(value)} is no amount of {what}; write it as in "{example}"')
+        if not is_valid(value):
+            raise self._wrong(name, f"{shown(value)} {problem}")
+        return value
+
+    def _at_least_0(self, name: str, parse: Callable[[Any], int], value: Any, negative: str) -> int:
+        """Return what is written as a value; ``negative`` is the problem with one below 0."""
         try:
-            amount = parse_quantity(str(value))
+            parsed = parse(value)
         except ValueError as error:
             raise self._wrong(name, str(error)) from None
-        if amount < 0:
-            raise self._wrong(name, f'"{value}" is negative; an amount of {what} is 0 or more')
-        return str(value)
+        if parsed < 0:
+            raise self._wrong(name, negative)
+        return parsed
 
     def key(self) -> str:
         """Return `namespace/name` from the fields of these names; the default namespace is `default`."""
@@ -167,6 +159,16 @@ class Fields:
 
     def _wrong(self, name: str, problem: str) -> InputError:
         return InputError(problem, path=field_path(self.path, name))
+
+
+def _is_a(type_: Any, value: Any) -> bool:
+    """Return whether a value is of a type of numbers; true and false are no numbers."""
+    return isinstance(value, type_) and not isinstance(value, bool)
+
+
+def _is_written(value: Any) -> bool:
+    """Return whether a value is text or a number, as durations and amounts are written."""
+    return _is_a(str | int | float, value)
 
 
 MOST_TIMES = 100_000

@@ -129,10 +129,7 @@ class Scenario:
 
 
 def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scenario]:
-    """Return the cluster's objects and the scenario, without Snapshots, Recordings and unknown kinds.
-
-    Raises InputError for a second or invalid scenario.
-    """
+    """Return the cluster's objects and the scenario. Raises InputError for a second or invalid scenario."""
     objects: list[Document] = []
     scenarios: list[Document] = []
     for document in documents:
@@ -143,11 +140,8 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
         ):
             scenarios.append(document)
     if len(scenarios) > 1:
-        first = scenarios[0]
-        problem = (
-            f"is a second scenario; the first is in {first.source or 'document'} {first.index}; play one at a time"
-        )
-        raise located(scenarios[1], "", problem)
+        place = f"{scenarios[0].source or 'document'} {scenarios[0].index}"
+        raise located(scenarios[1], "", f"is a second scenario; the first is in {place}; play one at a time")
     return objects, read_scenario(scenarios[0]) if scenarios else Scenario()
 
 

@@ -22,6 +22,7 @@ from podium.api.selectors import parse_label_selector
 from podium.api.times import format_duration
 from podium.api.warnings import InputWarning
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
 from podium.controllers.kubelets.node_annotations import TROUBLE, node_problems, read_trouble
 from podium.controllers.kubelets.pod_annotations import (
@@ -85,19 +86,11 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class EvictPod:
-    """Evict a pod, or the first pod of a workload, through the API's subresource.
-
-    `grace_seconds` None keeps the pod's period. `component` is the one whose cap counts. `avoid_node` puts the pod's
-    controller on its node's avoid list, for `avoid_for`. `for_replacement` is left there for the replacement.
-    """
+    """Evict a pod, or the first pod of a workload, through the API's subresource; `eviction` names no pod yet."""
 
     key: str
-    grace_seconds: int | None = None
-    component: str = SCENARIO
-    avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
     kind: str = "Pod"
-    for_replacement: ForReplacement = ForReplacement()  # noqa: RUF009 - an immutable value
+    eviction: Evict = Evict("", "", SCENARIO, SCENARIO)  # noqa: RUF009 - an immutable value
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +166,7 @@ class ScenarioStep:
 
 
 def read_steps(step: Fields, document: Document, until_ns: int | None = None) -> list[ScenarioStep]:
-    """Return the changes of one entry of a scenario's steps; repetitions end at ``until_ns``.
-
-    Raises InputError with the field's path.
-    """
+    """Return the changes of one entry of a scenario's steps, repeated until ``until_ns``. Raises InputError."""
     times = read_repeat(step, step.duration_ns("at"), until_ns)
     named = step.those_of(STEP_NAMES)
     if len(named) != 1:
@@ -278,11 +268,18 @@ def _selection(target: Fields) -> str | None:
     if target.has("name"):
         raise InputError("has a name and a selector; give one of them", path=target.path)
     selector = target.text("selector")
+    if problem := _selector_problem(selector):
+        raise InputError(problem, path=f"{target.path}.selector")
+    return selector
+
+
+def _selector_problem(selector: str) -> str:
+    """Return what is wrong with a label selector; "" if it is valid."""
     try:
         parse_label_selector(selector)
     except InputError as error:
-        raise InputError(error.problem, path=f"{target.path}.selector") from None
-    return selector
+        return error.problem
+    return ""
 
 
 def _on_nodes(make: Callable[[str, Fields], Edit | DrainNode | SetPower]) -> Callable[[Fields], Change]:
@@ -333,15 +330,9 @@ def _grace_seconds(target: Fields) -> int | None:
 
 def _evict(target: Fields) -> EvictPod:
     avoid_node, avoid_for = _avoiding(target)
-    return EvictPod(
-        target.key(),
-        _grace_seconds(target),
-        target.text("component", SCENARIO),
-        avoid_node,
-        avoid_for,
-        _pod_or_workload(target),
-        _for_replacement(target),
-    )
+    key, grace_seconds, component = target.key(), _grace_seconds(target), target.text("component", SCENARIO)
+    kind, left = _pod_or_workload(target), _for_replacement(target)
+    return EvictPod(key, kind, Evict("", "", SCENARIO, component, grace_seconds, avoid_node, avoid_for, left))
 
 
 def _usage(target: Fields) -> Change:
@@ -369,17 +360,9 @@ def _trouble(target: Fields) -> Change:
     try:
         read_trouble(trouble)
     except ValueError as error:
-        field = "pods" if _is_selector_wrong(selector) else kind
+        field = "pods" if _selector_problem(selector) else kind
         raise InputError(str(error), path=f"{target.path}.{field}") from None
     return annotation(node, TROUBLE, trouble, f"trouble: {trouble}")
-
-
-def _is_selector_wrong(selector: str) -> bool:
-    try:
-        parse_label_selector(selector)
-    except InputError:
-        return True
-    return False
 
 
 def _maintenance(step: Fields, name: str) -> Changes:
