@@ -278,7 +278,7 @@ class JudgedScheduler(Scheduler):
             if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus)
         }
         for uid in [queued.record.uid for queued in self.queue if queued.record.uid in self.preemptions]:
-            outstanding = self.preemptions.outstanding_of(uid)
+            outstanding = self.preemptions._by_preemptor[uid].outstanding if uid in self.preemptions else frozenset()
             assert outstanding, self.pod(uid).key
             assert outstanding <= requested, (self.pod(uid).key, outstanding - requested)
 

@@ -15,8 +15,7 @@ from podium.api.times import parse_time
 from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import earliest
-from podium.controllers.disruption.budget import TrackedBudget
-from podium.controllers.disruption.covered_pods import Scales, controller_uid
+from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import Reconciler

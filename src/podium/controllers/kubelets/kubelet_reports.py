@@ -232,20 +232,12 @@ def _identity(uid: str, name: str, restarts: int) -> str:
     return blake2b(f"{uid}/{name}/{restarts}".encode(), digest_size=32).hexdigest()
 
 
+# How containers exit; `LOST` is for those whose machine stopped.
 CRASHED: Raw = {"exitCode": 1, "reason": "Error"}
-"""The exit of failed containers."""
-
 OUT_OF_MEMORY_KILLED: Raw = {"exitCode": 137, "reason": OUT_OF_MEMORY}
-"""The exit of containers that exceeded their memory limit."""
-
 COMPLETED: Raw = {"exitCode": 0, "reason": "Completed"}
-"""The exit of successful containers."""
-
 KILLED: Raw = {"exitCode": 137, "reason": "Error"}
-"""The exit of killed containers."""
-
 LOST: Raw = {"exitCode": 255, "reason": "Unknown"}
-"""The exit of containers whose machine stopped."""
 
 
 class _Running(Narrow, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import parse_time
 from podium.cluster.pods import TEMPLATE_HASH, top_owner
 from podium.controllers.actions import DESCHEDULED, Action, Record
-from podium.controllers.disruption.covered_pods import controller_uid
+from podium.controllers.disruption.budget import controller_uid
 from podium.controllers.ledger.causes import (
     DISRUPTING,
     Attribution,

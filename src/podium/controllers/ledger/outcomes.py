@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.controllers.actions import Rationale
-from podium.controllers.disruption.covered_pods import controller_uid, is_healthy
+from podium.controllers.disruption.budget import controller_uid, is_healthy
 from podium.controllers.ledger.disruption import (
     Beneficiary,
     Disruption,

@@ -112,11 +112,9 @@ class Rescheduler:
             case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
                 return [*self._settings_map.changed(object_, raw)]
             case Changed(object=object_, raw=raw):
-                self._seen(self._picture.changed(object_, raw), object_, now)
-                self._look_closer(object_, raw)
+                self._changed(object_, raw, now)
             case Gone(object=object_):
-                self._seen(self._picture.gone(object_), object_, now)
-                self._forget(object_)
+                self._gone(object_, now)
             case Answered(action=Evict() as evict):
                 return self._evictions.answered(evict, observation, now)
             case Answered(action=PatchObject() as patch):
@@ -140,29 +138,30 @@ class Rescheduler:
 
     # Observations
 
-    def _seen(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> None:
+        makes_difference = self._picture.changed(object_, raw)
         if isinstance(object_, Node):
             self._moves.read_avoid_lists([object_.metadata.name])
-        if makes_difference or not self._looks.has_begun:
-            self._looks.soon(now, self.settings.interval_ns)
-
-    def _look_closer(self, object_: Kubernetes, raw: Raw) -> None:
-        """Record what concerns moves under way."""
-        if isinstance(object_, Node):
             self._soft_taints.changed(object_, raw)
             self._evictions.node_seen(object_.metadata.name)
-        elif isinstance(object_, Pod):
-            pod = self._picture.pod(object_.metadata.uid)
-            if pod is not None:
-                self._guide.seen(pod)
+        elif isinstance(object_, Pod) and (pod := self._picture.pod(object_.metadata.uid)) is not None:
+            self._guide.seen(pod)
+        self._look_soon(now, makes_difference)
 
-    def _forget(self, gone: Kubernetes) -> None:
+    def _gone(self, gone: Kubernetes, now: int) -> None:
+        makes_difference = self._picture.gone(gone)
         if isinstance(gone, Pod):
             self._evictions.refusals.forget(gone.metadata.uid)
         elif isinstance(gone, Node):
+            self._moves.read_avoid_lists([gone.metadata.name])
             self._soft_taints.gone(gone.metadata.name)
             self._emptying.forget(gone.metadata.name)
             self._evictions.node_seen(gone.metadata.name)
+        self._look_soon(now, makes_difference)
+
+    def _look_soon(self, now: int, makes_difference: bool) -> None:
+        if makes_difference or not self._looks.has_begun:
+            self._looks.soon(now, self.settings.interval_ns)
 
     def _use(self, settings: ReschedulerSettings) -> None:
         """Use these settings from now on. Raises InputError for policies that cannot be created."""

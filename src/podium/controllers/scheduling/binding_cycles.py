@@ -367,8 +367,8 @@ class BindingCycles:
             self.moves += 1
             self.gathered.pop(uid, None)
         self._waiting.remove(uid)
-        for deadlines in self._deadlines:
-            if deadlines.times:
+        if any(self.timed):
+            for deadlines in self._deadlines:
                 deadlines.set(uid, None)
 
 

@@ -85,11 +85,6 @@ class RunningPreemptions:
         """Return whether the scheduler waits for answers before it makes another attempt."""
         return self.synchronous and bool(self._by_preemptor)
 
-    def outstanding_of(self, uid: str) -> frozenset[str]:
-        """Return the victims (uids) whose mark, deletion or eviction a preemptor still waits for."""
-        preemption = self._by_preemptor.get(uid)
-        return frozenset(preemption.outstanding) if preemption is not None else frozenset()
-
     def start(
         self,
         preemptor: PodRecord,

@@ -40,8 +40,8 @@ from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
 from podium.controllers.scheduling.capacity_events import ASSIGNED_POD_DELETE, CapacityEvents
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
-from podium.controllers.scheduling.gangs.gang_state import GangState
 from podium.controllers.scheduling.gangs.gangs import Gangs
+from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import KnownFailures
 from podium.controllers.scheduling.object_event_handlers import ObjectEventHandlers
 from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
@@ -66,9 +66,6 @@ _HELD = unresolvable("waiting for the preemption for this pod to be finished").b
 
 RELEASE_FAILED = "ReleaseFailed"
 """The label of the event that wakes a pod after the deallocation of a claim for it has failed."""
-
-OnAnswer = Callable[[Any, Answered, int], list[Action]]
-"""A handler of the answers to one type of action."""
 
 
 class Scheduler:
@@ -144,7 +141,6 @@ class Scheduler:
         self._pods = PodEventHandlers(self.attempts, updater, self.gangs, ends_nominations=ends_nominations)
         node_check = None if has_hints else NodeCheck(cluster, self.runners)
         self._objects = ObjectEventHandlers(self.attempts, updater, self.gangs, node_check)
-        self._on_answers = self._handlers_of_answers()
         self._waiting = self.waiting_pods.uids
         self._has_gangs = self.gangs.is_on
         self._queued = self.queue.uids
@@ -171,10 +167,7 @@ class Scheduler:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
         # The most frequent types come first; `isinstance` is slow for a Struct of another type.
         if type(observation) is Answered:
-            take = self._on_answers.get(type(observation.action))
-            if take is None and not (self._waiting or self._has_gangs):
-                return NO_CHANGE
-            actions = NO_CHANGE if take is None else take(observation.action, observation, now)
+            actions = self._answered(observation, now)
         elif type(observation) is Changed:
             shown = observation.object
             actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
@@ -238,22 +231,28 @@ class Scheduler:
 
     # How actions ended
 
-    def _handlers_of_answers(self) -> dict[type[Action], OnAnswer]:
-        """Return the handler for each type of action; answers to other actions have no effect."""
-        return {
-            Bind: self._bind_answered,
-            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
-            **dict.fromkeys((ReportStatus, DeleteObject), self._victim_answered),
-            Evict: self._eviction_answered,
-            **dict.fromkeys((ReportUnschedulable, Nominate), self._report_answered),
-            PatchObject: self._patch_answered,
-        }
-
-    def _bind_answered(self, action: Bind, answered: Answered, now: int) -> list[Action]:
-        result = self.bindings.bind_answered(action, answered.problem, now)
-        if answered.problem is None and action.uid in self.bindings.unseen:
-            self.queue.done(action.uid)
-        return self.attempts.finish_binding_step(result, now)
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        """Handle the answer to an action; `NO_CHANGE` if it has no effect."""
+        match answered.action:
+            case Bind() as bind:
+                result = self.bindings.bind_answered(bind, answered.problem, now)
+                if answered.problem is None and bind.uid in self.bindings.unseen:
+                    self.queue.done(bind.uid)
+                return self.attempts.finish_binding_step(result, now)
+            case ReportUnschedulable() | Nominate():
+                self.reports.answered(answered, now)
+            case BindClaim() | ReserveClaim() | ReleaseClaim() as write:
+                return self._claim_answered(write, answered, now)
+            case Evict() as eviction if eviction.cause == GANG_RELEASE:
+                self.gangs.releases.answered(eviction, answered)
+            case ReportStatus() | DeleteObject() | Evict() as action:
+                return self._victim_answered(action, answered, now)
+            case PatchObject(kind=kind):
+                if kind == "PodGroup":
+                    self.gangs.reports.answered(answered, now)
+            case _:
+                return NO_CHANGE
+        return []
 
     def _victim_answered(
         self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
@@ -265,21 +264,6 @@ class Scheduler:
             else:
                 self._preemption_ended(preemption, now)
         return actions
-
-    def _eviction_answered(self, action: Evict, answered: Answered, now: int) -> list[Action]:
-        if action.cause == GANG_RELEASE:
-            self.gangs.releases.answered(action, answered)
-            return []
-        return self._victim_answered(action, answered, now)
-
-    def _report_answered(self, action: ReportUnschedulable | Nominate, answered: Answered, now: int) -> list[Action]:
-        self.reports.answered(answered, now)
-        return []
-
-    def _patch_answered(self, action: PatchObject, answered: Answered, now: int) -> list[Action]:
-        if action.kind == "PodGroup":
-            self.gangs.reports.answered(answered, now)
-        return []
 
     def _claim_answered(
         self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: Answered, now: int

@@ -23,7 +23,7 @@ from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_qua
 from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import Requirement, compile_label_selector
 from podium.api.times import format_duration, format_time
-from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.disruption.budget import is_healthy
 from podium.sim.results.usage import BudgetDisruptions
 from podium.store.admission.priorities import SYSTEM_CLASSES, class_hint, default_class
 from podium.store.admission.quotas import read_amount

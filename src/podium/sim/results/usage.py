@@ -16,7 +16,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.quantity import PODS
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.selectors import LabelSelector, compile_label_selector
-from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.ledger.consumption import Consumption
 from podium.store.watch_log import WatchEvent

@@ -17,7 +17,7 @@ from podium.api.times import format_time, parse_time
 from podium.api.workloads import ReplicaSet
 from podium.app.accounting.traces.sightings import ENDED_BY_KUBELET, Sighting, ToldEvent, sightings
 from podium.controllers.actions import Rationale
-from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.ledger.causes import DisruptionRequest, ObjectLookup, is_disrupted, is_wanted
 from podium.controllers.ledger.disruption import Disruption, FollowUp, since
 from podium.controllers.ledger.ledger import DisruptionLedger

@@ -10,9 +10,8 @@ from podium.controllers.actions import Action
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.binding_stages import BindingCycle
-from podium.controllers.scheduling.gangs.gang_state import GangState, is_short
 from podium.controllers.scheduling.gangs.group_attempts import GroupAttempts, GroupPreemptions
-from podium.controllers.scheduling.gangs.group_reports import GangReleases, GroupReports
+from podium.controllers.scheduling.gangs.group_reports import GangReleases, GangState, GroupReports, is_short
 from podium.controllers.scheduling.queue.queue import GROUP_CHANGED
 from podium.decide.gang_placement import UNSCHEDULABLE, WAITING
 from podium.framework.verdicts import Code, Status

@@ -13,8 +13,7 @@ from podium.api.pod_group import PodGroup
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Rationale, Record
 from podium.controllers.scheduling.attempts import SchedulingAttempts
-from podium.controllers.scheduling.gangs.gang_state import GangState, is_short
-from podium.controllers.scheduling.gangs.group_reports import GangReleases, GroupReports
+from podium.controllers.scheduling.gangs.group_reports import GangReleases, GangState, GroupReports, is_short
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.gang_placement import (
