@@ -20,7 +20,7 @@ from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, WatchDeliv
 from tests.sim.objects import budget, scenario
 from tests.sim.planned_faults import NoFaults
 from tests.sim.played import pods, told
-from tests.store.objects import SECOND, Raw, node, running
+from tests.store.objects import SECOND, Raw, disruption_policy, node, running
 
 HOUR = 60 * MINUTE
 
@@ -259,3 +259,22 @@ def test_a_policy_that_fails_again_and_again_is_told_once_and_once_more_after_it
     assert records() == []
     script.errors = ("policy Leave failed",)
     assert records() == ["policy Leave failed"]
+
+
+@pytest.mark.parametrize("has_budget", [False, True])
+def test_an_exhausted_cap_holds_pods_with_a_budget_alone(has_budget: bool) -> None:
+    machine, _ = told_once(Script())
+    policy = disruption_policy(caps=[{"max": "1/10m", "per": "Namespace"}])
+    used = {"caps": [{"namespace": "default", "fullTime": "1970-01-01T01:10:00Z"}]}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
+    times = {"creationTimestamp": "1970-01-01T00:00:00Z"}
+    metadata = {"uid": "web-2", "labels": {"app": "web"}, "ownerReferences": [owner], **times}
+    labelled = running("web-2", node=BAD, metadata=metadata)
+    for raw in ({**policy, "status": used}, labelled, *([budget("web", minAvailable=1)] if has_budget else [])):
+        object_ = decode(raw)
+        assert object_ is not None
+        machine.handle(Changed(object_, raw), 0)
+
+    reasons = [reason for reason, _ in machine.untouched(HOUR).reasons]
+
+    assert ("the cap on disruptions in default leaves none" in reasons) is has_budget
