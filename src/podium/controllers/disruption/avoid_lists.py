@@ -112,7 +112,15 @@ class AvoidListController(Reconciler[str]):
                 self._named.add(controller_uid, name)
         self._nodes[name] = node
         self._queue.add(name)
-        return [_pushed_out_event(name, uid, entry, self._limits.max_entries) for entry in lost]
+        events: list[Action] = []
+        for entry in lost:
+            message = (
+                f"the avoid list is full with {self._limits.max_entries} entries: {entry.controller.kind} "
+                f"{entry.controller.name} is no longer avoided here, listed since "
+                f"{entry.eviction_time or 'an unknown time'}"
+            )
+            events.append(Record("", uid, "Warning", PUSHED_OUT, message, workload=f"Node {name}"))
+        return events
 
     def _pushed_out(self, before: AvoidList, after: AvoidList, now: int) -> list[AvoidEntry]:
         """Return the entries that left a full list for another controller's entry before their time."""
@@ -237,14 +245,6 @@ def _list_of(node: Node) -> AvoidList:
 def _unseen_until_ns(entry: AvoidEntry | Replacement) -> int | None:
     """Return when an object of an entry that was never observed counts as gone; None without a time of the eviction."""
     return None if entry.eviction_ns is None else entry.eviction_ns + _UNSEEN_NS
-
-
-def _pushed_out_event(name: str, uid: str, entry: AvoidEntry, max_entries: int) -> Record:
-    message = (
-        f"the avoid list is full with {max_entries} entries: {entry.controller.kind} {entry.controller.name} "
-        f"is no longer avoided here, listed since {entry.eviction_time or 'an unknown time'}"
-    )
-    return Record("", uid, "Warning", PUSHED_OUT, message, workload=f"Node {name}")
 
 
 def _controllers(here: AvoidList) -> set[str]:

@@ -145,7 +145,9 @@ class DisruptionController(Reconciler[_Key]):
 
     def _target_changed(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod; return whether it is or was a disruption target."""
-        if not _is_target(pod):
+        condition = pod.status.condition(_TARGET)
+        is_target = condition is not None and condition.status == "True" and condition.reason != "TerminationByKubelet"
+        if not is_target or pod.is_terminating or pod.is_terminal:
             if not self._targets or _key(pod) not in self._targets:
                 return False
             self._forget(_key(pod))
@@ -227,13 +229,6 @@ def _used_up(before: PodDisruptionBudget, after: PodDisruptionBudget) -> list[Ac
     message = f"the rate of {rate.max} disruptions is used up{used}; evictions are refused until one comes back"
     about = f"PodDisruptionBudget {after.key}"
     return [Record("", after.metadata.uid, "Normal", RATE_USED_UP, message, workload=about)]
-
-
-def _is_target(pod: Pod) -> bool:
-    condition = pod.status.condition(_TARGET)
-    if condition is None or pod.is_terminating or pod.is_terminal:
-        return False
-    return condition.status == "True" and condition.reason != "TerminationByKubelet"
 
 
 def _since_ns(raw: Raw) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.avoid_list import AvoidEntry, avoid_list
-from podium.api.replacements import Replacement
 from podium.api.times import parse_time
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.controllers.actions import RESCHEDULER
@@ -117,8 +116,12 @@ class Moves:
             found = avoid_list(text)
             for entry in found.entries:
                 self._read_entry(name, entry)
-            for replacement in found.replacements:
-                self._read_replacement(name, replacement)
+            for left in found.replacements:
+                # Complete a move from before a restart with the data left for its replacement.
+                place = left.controller.uid, name
+                theirs = (move for move in self._moves if (move.owner_uid, move.source) == place and not move.pod_uid)
+                for move in [move for move in theirs if move.entry_time == left.eviction_time][:1]:
+                    move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
 
     def look(self, now: int, timeout_ns: int) -> None:
         """Update the progress of the moves, and forget those that no longer count."""
@@ -179,14 +182,6 @@ class Moves:
                 known[time] -= 1
             else:
                 self._take_in(node, entry, time)
-
-    def _read_replacement(self, node: str, left: Replacement) -> None:
-        """Complete a move from before a restart with the data left for its replacement."""
-        for move in self._moves:
-            is_of_it = (move.owner_uid, move.source) == (left.controller.uid, node)
-            if is_of_it and not move.pod_uid and move.entry_time == left.eviction_time:
-                move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
-                return
 
     def _take_in(self, node: str, entry: AvoidEntry, time: str) -> None:
         """Record a move that is not known with this time: it has just been started, or was started before a restart."""

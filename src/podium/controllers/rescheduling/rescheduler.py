@@ -15,7 +15,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.controllers.actions import RESCHEDULER, Action, Bind, Evict, Nominate, PatchObject, Record
 from podium.controllers.controller import PLACEMENT_KINDS
-from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest, soonest
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
 from podium.controllers.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.controllers.rescheduling.evictions import PlannedEvictions, SoftTaints
 from podium.controllers.rescheduling.moves import CoolDown, Move, Moves, Returns
@@ -257,6 +257,10 @@ class Rescheduler:
         return earliest(times)
 
 
+# The reasons for a look.
+_CHANGE, _WAKE, _PERIODIC = "change", "wake", "periodic"
+
+
 class PlanSchedule:
     """The schedule of looks: an interval after a change, when time alone may allow a move, and periodically.
 
@@ -265,44 +269,33 @@ class PlanSchedule:
     """
 
     def __init__(self) -> None:
-        self._look_ns: int | None = None
-        self._is_curious = False
-        self._wake_ns: int | None = None
-        self._idle_ns: int | None = None
+        self._times: Deadlines[str] = Deadlines()
+        self.deadline = self._times.deadline
 
     @property
     def has_begun(self) -> bool:
         """Return whether any object of the cluster has been observed."""
-        return self._idle_ns is not None
+        return _PERIODIC in self._times.times
 
     def soon(self, now: int, interval_ns: int) -> None:
         """Schedule a look an interval after a change, which covers all changes until then."""
-        if self._look_ns is None:
-            self._look_ns = now + interval_ns
-        self._is_curious = True
-        if self._idle_ns is None:
-            self._idle_ns = self._look_ns
+        look_ns = self._times.times.get(_CHANGE, now + interval_ns)
+        self._times.set(_CHANGE, look_ns)
+        if not self.has_begun:
+            self._times.set(_PERIODIC, look_ns, recurs=True)
 
     def anew(self) -> None:
         """Schedule a look as soon as possible because the settings have changed."""
-        if self._idle_ns is not None:
-            self._look_ns, self._is_curious = self._idle_ns, True
+        self._times.set(_CHANGE, self._times.times.get(_PERIODIC))
 
     def begin(self) -> None:
         """Begin a look; it covers all changes so far."""
-        self._look_ns, self._is_curious = None, False
+        self._times.set(_CHANGE, None)
 
     def end(self, now: int, interval_ns: int, wake_ns: int | None) -> None:
         """End a look. At ``wake_ns`` time alone may allow a move."""
-        self._idle_ns, self._wake_ns = now + interval_ns, wake_ns
-
-    def deadline(self) -> Deadline:
-        """Return when the next look is due."""
-        return soonest(
-            Deadline(self._look_ns, self._is_curious),
-            Deadline(self._wake_ns, self._wake_ns is not None),
-            Deadline(self._idle_ns, False),
-        )
+        self._times.set(_PERIODIC, now + interval_ns, recurs=True)
+        self._times.set(_WAKE, wake_ns)
 
 
 def next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int | None:

@@ -337,7 +337,10 @@ class SaidUse:
     def _on_row(self, cluster: Cluster, row: int, found: dict[str, PodSignals]) -> Use:
         """Return the use of everything on a node; the signals of its pods are added to ``found``."""
         pods = cluster.pods_on(row)
-        said = [self._said.get(pod.uid) or _requested(pod) for pod in pods]
+        said = []
+        for pod in pods:
+            cpu_milli, memory_bytes = (pod.pod_class.requests.get(resource, 0) for resource in (CPU, MEMORY))
+            said.append(self._said.get(pod.uid) or _Said(CPUWant(cpu_milli, cpu_milli), memory_bytes))
         got = shared_cpu([each.cpu for each in said], int(cluster.nodes.allocatable[CPU, row]))
         for pod, each, cpu_milli in zip(pods, said, got, strict=True):
             found[pod.uid] = replace(
@@ -347,12 +350,6 @@ class SaidUse:
                 cpu_pressure=cpu_pressure(each.cpu, cpu_milli),
             )
         return Use(sum(got), sum(each.memory_bytes for each in said))
-
-
-def _requested(pod: PodRecord) -> _Said:
-    requests = pod.pod_class.requests
-    cpu_milli = requests.get(CPU, 0)
-    return _Said(CPUWant(cpu_milli, cpu_milli), requests.get(MEMORY, 0))
 
 
 def _measured_node(nodes: Mapping[str, NodeSignals], name: str, used: Use) -> NodeSignals:
@@ -390,6 +387,5 @@ class MeasuredUse:
         for name in cluster.nodes.row_of:
             use = last.nodes.get(name)
             if use is not None:
-                of_node = nodes.get(name, NO_NODE_SIGNALS)
-                nodes[name] = replace(of_node, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
+                nodes[name] = _measured_node(nodes, name, use)
         return replace(signals, pods=pods, nodes=nodes)

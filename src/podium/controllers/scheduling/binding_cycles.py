@@ -23,7 +23,6 @@ from podium.controllers.scheduling.binding_stages import (
     StepResult,
     claim_action,
     error_status,
-    unbound_claims,
 )
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS, QueuedPod
 from podium.controllers.scheduling.reservations import Reservations
@@ -189,7 +188,9 @@ class BindingCycles:
         failures = []
         while (uid := self._claim_deadlines.take_due(now)) is not None:
             cycle = self._cycles[uid]
-            failures.append(self._fail(cycle, error_status(unbound_claims(cycle)))[1])
+            claims = ", ".join(sorted(action.claim for action in cycle.claims))
+            status = error_status(f"binding to {cycle.node_name}: not bound in time: {claims}")
+            failures.append(self._fail(cycle, status)[1])
         return failures
 
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:

@@ -112,12 +112,6 @@ def claim_action(claim: ClaimBinding | DeviceReservation, pod: PodRecord) -> Cla
     return ReserveClaim(claim.claim, claim.uid, pod.key, pod.uid, claim.allocation, claim.made, claim.mappings)
 
 
-def unbound_claims(cycle: BindingCycle) -> str:
-    """Return the error message for claims that were not bound in time."""
-    claims = sorted(action.claim for action in cycle.claims)
-    return f"binding to {cycle.node_name}: not bound in time: {', '.join(claims)}"
-
-
 def error_status(message: str) -> Status:
     """Return an error."""
     return Status(Code.ERROR, (message,))

@@ -179,9 +179,12 @@ class FutilePreemptions:
         wait_ns = min(_FIRST_WAIT_NS << min(history.futile - self._most, _DOUBLINGS), _LONGEST_WAIT_NS)
         history.until_ns = now + wait_ns
         ended, takers = taken[-1]
+        names = ", ".join(takers[:_MOST_NAMES])
+        if len(takers) > _MOST_NAMES:
+            names += f" and {len(takers) - _MOST_NAMES} more"
         message = (
             f"{history.futile} preemptions were futile: other pods took the room, last on node {ended.node_name} "
-            f"{_some(takers)}; no further preemption for {format_duration(wait_ns)}"
+            f"{names}; no further preemption for {format_duration(wait_ns)}"
         )
         return [Record(pod.key, pod.uid, "Warning", "PreemptionBackoff", message, ended.node_name)]
 
@@ -294,11 +297,6 @@ class FutilePreemptions:
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
     """Return the write of the annotation, None to remove it."""
     return PatchObject("Pod", pod.key, pod.uid, {"metadata": {"annotations": {ANNOTATION: text}}}, pod.scheduler_name)
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    return f"{shown} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else shown
 
 
 def _uids(pods: Iterable[PodRecord]) -> frozenset[str]:

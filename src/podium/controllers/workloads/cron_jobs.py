@@ -109,7 +109,8 @@ class CronJobs(WorkloadController[CronJob]):
         actions: list[Action] = []
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
         for end, most in limits.items():
-            ended = sorted((job for job in mine if _has_ended(job, end) and not job.is_deleted), key=_age)
+            ended = [job for job in mine if _has_ended(job, end) and not job.is_deleted]
+            ended.sort(key=lambda job: (job.object.status.start_time or "", job.object.metadata.name))
             actions += [self._delete_owned(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
@@ -151,10 +152,6 @@ def _scheduled_ns(job: _Job) -> int | None:
 
 def _has_ended(job: _Job, end: str) -> bool:
     return any(condition.type == end and condition.status == "True" for condition in job.object.status.conditions)
-
-
-def _age(job: _Job) -> tuple[str, str]:
-    return job.object.status.start_time or "", job.object.metadata.name
 
 
 def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:

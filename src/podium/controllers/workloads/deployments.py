@@ -113,8 +113,10 @@ class Deployments(WorkloadController[Deployment]):
             actions.append(self._create_named(workload, _new_set(workload, step.new, revision), now))
         for set_, replicas in zip(old, step.old, strict=True):
             actions += self._scale(workload, set_, replicas, now)
-        if not actions and new is not None and _is_complete(workload, new, old):
-            actions += self._forget_history(workload, old, now)
+        if not actions and new is not None and not any(set_.object.status.replicas for set_ in old):
+            status, wanted = new.object.status, workload.object.spec.replicas
+            if status.replicas == status.available_replicas == wanted:
+                actions += self._forget_history(workload, old, now)
         return actions
 
     def _scale(self, workload: _Workload, set_: _Set, replicas: int | None, now: int) -> list[Action]:
@@ -201,13 +203,6 @@ def _size(set_: _Set) -> Size:
 
 def _revision(set_: _Set) -> int:
     return parse_int64(set_.object.metadata.annotations.get(REVISION, "0")) or 0
-
-
-def _is_complete(workload: _Workload, new: _Set, old: list[_Set]) -> bool:
-    """Return whether all wanted pods are available and of the new template, and no others exist."""
-    status, wanted = new.object.status, workload.object.spec.replicas
-    has_old = any(set_.object.status.replicas for set_ in old)
-    return status.replicas == status.available_replicas == wanted and not has_old
 
 
 def _status(workload: _Workload, new: _Set | None, old: list[_Set], now: int) -> Raw:

@@ -208,23 +208,16 @@ def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
     """Return what a rule matches, in words; "" for nothing."""
     codes = rule.on_exit_codes
     if codes is not None:
-        for name, code in _exits(pod):
-            is_container = codes.container_name in (None, name)
-            if code and is_container and (code in codes.values) == (codes.operator == "In"):
+        ended = (each for field in ("containerStatuses", "initContainerStatuses") for each in _terminated(pod, field))
+        for name, state in ended:
+            code = state.get("exitCode")
+            is_failure = isinstance(code, int) and code and codes.container_name in (None, name)
+            if is_failure and (code in codes.values) == (codes.operator == "In"):
                 return f"container {name} of pod {pod.pod.key} has exited with code {code}"
         return ""
     meant = {(condition.type, condition.status) for condition in rule.on_pod_conditions}
     found = (condition.type for condition in pod.pod.status.conditions if (condition.type, condition.status) in meant)
     return next((f"pod {pod.pod.key} has condition {type_}" for type_ in found), "")
-
-
-def _exits(pod: OwnedPod) -> Iterator[tuple[str, int]]:
-    """Yield names and exit codes of the containers that have ended."""
-    for statuses in ("containerStatuses", "initContainerStatuses"):
-        for name, state in _terminated(pod, statuses):
-            code = state.get("exitCode")
-            if isinstance(code, int):
-                yield name, code
 
 
 def _terminated(pod: OwnedPod, field: str) -> Iterator[tuple[str, Raw]]:

@@ -115,7 +115,9 @@ class RevisionedController(WorkloadController[Revised]):
 
 def template_of(revision: ControllerRevision) -> Raw:
     """Return the wire form of a revision's pod template; empty if its data have none."""
-    template = _object(revision.data, "spec", "template")
+    template: Any = revision.data
+    for name in ("spec", "template"):
+        template = template.get(name) if isinstance(template, dict) else None
     try:
         msgspec.convert(template, PodTemplate)
     except msgspec.ValidationError:
@@ -130,13 +132,6 @@ def is_outdated(pod: Pod, present: str) -> bool:
 
 def _next_number(history: list[ControllerRevision]) -> int:
     return history[-1].revision + 1 if history else 1
-
-
-def _object(value: Any, *path: str) -> Raw:
-    """Return the object at the path, empty if there is none."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def template_hash(template: Raw, salt: str = "") -> str:
