@@ -13,12 +13,13 @@ from podium.api.errors import InputError, MalformedError, shown
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.names import subdomain_problem
+from podium.api.nested import object_at
 from podium.api.pod import Pod
 from podium.api.pod_group import OLDER_VERSION, from_older_form, in_older_words
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
-from podium.api.schemas.structure import Finding, findings
+from podium.api.schemas.structure import findings
 from podium.api.schemas.suggestion import likely
 from podium.api.validation.objects import JUDGED_ANNOTATIONS, find_problems, validate
 from podium.api.warnings import InputWarning, Reason, Validation
@@ -93,8 +94,7 @@ def kind_of(raw: Raw) -> Kind | None:
 
 def metadata_of(raw: Raw) -> Raw:
     """Return the object's metadata, empty if it has none."""
-    metadata = raw.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+    return object_at(raw, "metadata")
 
 
 def label_of(raw: Raw) -> str:
@@ -143,7 +143,9 @@ def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation 
             raise MalformedError(finding.message, path=finding.path)
     if validation == "ignore":
         return
-    yield from (_warning(finding, raw) for finding in found)
+    for finding in found:
+        reason: Reason = "unknown-field" if finding.is_unknown else "invalid"
+        yield InputWarning(finding.message, reason, object=label_of(raw), path=finding.path)
     told = {finding.path for finding in found}
     is_older = written["apiVersion"] == OLDER_VERSION
     for problem in find_problems(raw):
@@ -151,11 +153,6 @@ def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation 
         if path not in told:
             yield InputWarning(problem.message, "invalid", object=label_of(raw), path=path)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
-
-
-def _warning(finding: Finding, raw: Raw) -> InputWarning:
-    reason: Reason = "unknown-field" if finding.is_unknown else "invalid"
-    return InputWarning(finding.message, reason, object=label_of(raw), path=finding.path)
 
 
 def _unknown_kind(raw: Raw) -> Iterator[InputWarning]:
@@ -229,11 +226,7 @@ def _is_right(shared: SharedSpec, sort: bytes) -> bool:
         return False
     metadata = {"name": _ANY, "namespace": namespace, "labels": labels, "annotations": dict.fromkeys(names, "")}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": shared.raw}
-    if findings(raw) or find_problems(raw):
-        return False
     try:
-        pod = read(raw, Pod)
-        validate(pod, raw)
+        return not read_closely(raw, "warn").warnings
     except InputError:
         return False
-    return not any(slips(pod))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
+from podium.api.nested import object_at, value_at
 from podium.api.pod import PodSpec
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
@@ -155,18 +156,18 @@ _PLACE = re.compile(rf"\bspec\.({'|'.join(_OLDER_PLACES)})\b(?:\.\w+|\[\d+\])*")
 
 def to_older_form(raw: Raw) -> Raw:
     """Return a PodGroup of Kubernetes in the form of scheduler-plugins."""
-    spec = _object(raw.get("spec"))
-    annotations = dict(_object(_object(raw.get("metadata")).get("annotations")))
+    spec = object_at(raw, "spec")
+    annotations = dict(object_at(raw, "metadata", "annotations"))
     older: Raw = {}
-    gang = _object(_object(spec.get("schedulingPolicy")).get("gang"))
+    gang = object_at(spec, "schedulingPolicy", "gang")
     if "minCount" in gang:
         older["minMember"] = gang["minCount"]
     timeout = annotations.pop(TIMEOUT_ANNOTATION, "")
     if isinstance(timeout, str) and timeout.isascii() and timeout.isdigit():
         older["scheduleTimeoutSeconds"] = int(timeout)
-    topology = _object(spec.get("schedulingConstraints")).get("topology")
+    topology = value_at(spec, "schedulingConstraints", "topology")
     if isinstance(topology, list) and topology:
-        annotations[TOPOLOGY_ANNOTATION] = _object(topology[0]).get("key", "")
+        annotations[TOPOLOGY_ANNOTATION] = object_at(topology[0]).get("key", "")
     if spec.get("disruptionMode"):
         annotations[DISRUPTION_ANNOTATION] = spec["disruptionMode"]
     return _with(raw, OLDER_VERSION, older, annotations)
@@ -174,8 +175,8 @@ def to_older_form(raw: Raw) -> Raw:
 
 def from_older_form(raw: Raw, api_version: str) -> Raw:
     """Return a PodGroup of scheduler-plugins in the form of Kubernetes, in that version."""
-    spec = _object(raw.get("spec"))
-    annotations = dict(_object(_object(raw.get("metadata")).get("annotations")))
+    spec = object_at(raw, "spec")
+    annotations = dict(object_at(raw, "metadata", "annotations"))
     newer: Raw = {"schedulingPolicy": {"gang": {"minCount": spec.get("minMember", 1)}}}
     timeout = spec.get("scheduleTimeoutSeconds")
     if timeout is not None:
@@ -195,14 +196,9 @@ def in_older_words(text: str) -> str:
 
 
 def _with(raw: Raw, api_version: str, spec: Raw, annotations: Raw) -> Raw:
-    metadata = _object(raw.get("metadata"))
+    metadata = object_at(raw, "metadata")
     if annotations:
         metadata = {**metadata, "annotations": annotations}
     else:
         metadata = {name: value for name, value in metadata.items() if name != "annotations"}
     return {**raw, "apiVersion": api_version, "metadata": metadata, "spec": spec}
-
-
-def _object(value: Any) -> Raw:
-    """Return the value if it is an object; otherwise an empty one."""
-    return value if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.times import parse_time
 
 OUT_OF_MEMORY = "OOMKilled"
@@ -48,11 +49,11 @@ def pod_health(raw: Raw) -> PodHealth:
         return WELL
     restarts, kills, loops = 0, 0, False
     failure_ns: int | None = None
-    for container in (item for name in _LISTS for item in _items(status.get(name))):
+    for container in (item for name in _LISTS for item in objects_at(status, name)):
         count = _count(container.get("restartCount"))
-        state, ends = _fields(container.get("state")), _ends(container)
+        state, ends = object_at(container, "state"), _ends(container)
         restarts += count
-        loops |= _fields(state.get("waiting")).get("reason") == CRASH_LOOP
+        loops |= value_at(state, "waiting", "reason") == CRASH_LOOP
         if ends and ends[0].get("reason") == OUT_OF_MEMORY:
             kills += max(count, 1)
         times = [
@@ -66,16 +67,7 @@ def pod_health(raw: Raw) -> PodHealth:
 
 def _ends(container: Raw) -> list[Raw]:
     """Return the recorded terminations of a container: the current and the last one."""
-    states = (_fields(container.get(name)) for name in ("state", "lastState"))
-    return [end for state in states if (end := _fields(state.get("terminated")))]
-
-
-def _items(found: Any) -> list[Raw]:
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-
-
-def _fields(found: Any) -> Raw:
-    return found if isinstance(found, dict) else {}
+    return [end for name in ("state", "lastState") if (end := object_at(container, name, "terminated"))]
 
 
 def _count(found: Any) -> int:

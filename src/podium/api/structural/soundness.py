@@ -11,6 +11,7 @@ from typing import Any
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
+from podium.api.nested import object_at
 from podium.api.structural.structural import read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
@@ -145,11 +146,6 @@ def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
             yield required(f"{path}.x-kubernetes-validations[{index}].rule", "rule is not specified")
 
 
-def _object(value: Any) -> Raw:
-    """Return the value, {} if it is not an object."""
-    return value if isinstance(value, dict) else {}
-
-
 def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
     kind, keys = said.get("x-kubernetes-list-type"), said.get("x-kubernetes-list-map-keys")
     if kind is not None and kind not in _LIST_TYPES:
@@ -167,7 +163,7 @@ def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.x-kubernetes-list-map-keys", detail)
         return
-    items = _object(said.get("items"))
+    items = object_at(said, "items")
     inner = items.get("properties", {})
     for index, key in enumerate(keys):
         place = f"{path}.x-kubernetes-list-map-keys[{index}]"

@@ -12,6 +12,7 @@ import msgspec
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amounts
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
+from podium.api.nested import object_at
 from podium.api.pod import MIRROR_ANNOTATION, PodSpec
 from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
@@ -122,7 +123,7 @@ def _pod(pod: Place) -> None:
     check_pod_annotations(metadata, spec)
     sort = PodContext(_ANY, is_new=not metadata.text("uid"))
     if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
-        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=_labels(metadata)))
+        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=object_at(metadata.value, "labels")))
 
 
 def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
@@ -223,11 +224,6 @@ def _is_right(encoded: bytes, name: str, is_new: bool, is_template: bool, volume
 def _claims(names: Iterable[str]) -> Volumes:
     """Return volumes of these names for claims."""
     return {name: {"persistentVolumeClaim": {}} for name in names}
-
-
-def _labels(metadata: Place) -> Mapping[str, str]:
-    labels = metadata.value.get("labels")
-    return labels if isinstance(labels, dict) else {}
 
 
 @check
