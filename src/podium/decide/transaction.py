@@ -5,7 +5,8 @@ Nothing is copied. No other code runs between the changes and their end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -47,6 +48,15 @@ class RollbackLog:
         """Undo the changes since the savepoint."""
         while len(self._undo) > savepoint:
             self._undo.pop()()
+
+    @contextmanager
+    def temporarily(self) -> Iterator[None]:
+        """Undo what is changed in the block at its end."""
+        savepoint = self.savepoint()
+        try:
+            yield
+        finally:
+            self.roll_back(savepoint)
 
     def on_roll_back(self, undo: Callable[[], object]) -> None:
         """Call ``undo`` in its turn, to undo another change that was made just now."""

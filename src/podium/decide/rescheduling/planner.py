@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.guards import BudgetRoom, Guards, NodeDuty, PastMove, PlanInputs
@@ -21,6 +20,7 @@ from podium.decide.rescheduling.replacement_placement import (
     AVOIDING,
     MovedClaims,
     as_replacement,
+    avoids,
     keep_expected,
     let_go,
 )
@@ -364,7 +364,9 @@ class KeepingOff:
     def _look_at(self, policy: str, avoidance: Avoidance) -> None:
         pod = avoidance.pod
         row = self._picture.cluster.nodes.row_of.get(pod.node_name)
-        if row is None or self._is_listed(pod, row) or not self._is_heeded(pod):
+        runner = self._picture.runners.get(pod.scheduler_name)
+        # Only schedulers that are known to respect avoid lists count.
+        if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or self._is_listed(pod, row):
             return
         leaving = [Leaving.of(pod, has_budget=True)]
         why = self._why_ended(pod, row) or self._limits.why(leaving)
@@ -377,18 +379,10 @@ class KeepingOff:
 
     def _is_listed(self, pod: PodRecord, row: int) -> bool:
         """Return whether the pod's controller is on a node's avoid list, by an eviction of this plan or before."""
-        if any((move.pod.owner_uid, move.source) == (pod.owner_uid, pod.node_name) for move in self._moves()):
+        moves = (move for planned in self.planned for move in planned.moves)
+        if any((move.pod.owner_uid, move.source) == (pod.owner_uid, pod.node_name) for move in moves):
             return True
-        text = self._picture.cluster.nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS, "")
-        return any(entry.controller.uid == pod.owner_uid for entry in avoid_entries(text)) if text else False
-
-    def _moves(self) -> list[PlannedMove]:
-        return [move for planned in self.planned for move in planned.moves]
-
-    def _is_heeded(self, pod: PodRecord) -> bool:
-        """Return whether the pod's scheduler is known to respect avoid lists."""
-        runner = self._picture.runners.get(pod.scheduler_name)
-        return runner is not None and runner.profile.weights.get(AVOIDING, 0) > 0
+        return avoids(self._picture.cluster.nodes.node(row), pod)
 
 
 HOUR_NS = 3_600 * 10**9

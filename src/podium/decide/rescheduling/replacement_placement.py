@@ -7,16 +7,13 @@ the rescheduler determines that the pod can reschedule somewhere").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
-from podium.api.meta import OwnerReference
 from podium.api.node import Node, Taint
 from podium.api.resource_claims import ConsumerReference, ResourceClaim, ResourceClaimStatus
 from podium.cluster.arrays import Bools, Int64s
@@ -86,9 +83,10 @@ class ReplacementPlacer:
     def leave(self, row: int) -> None:
         """Evict a pod from a node: taint the node if that is how its replacement is kept away."""
         node = self._picture.cluster.nodes.node(row)
-        if self._steering is Steering.SOFT_TAINT and self._guidance is Guidance.EVICT and not _has_soft_taint(node):
-            spec = changed(node.spec, taints=(*node.spec.taints, SOFT_TAINT))
-            self._transaction.change_node(changed(node, spec=spec))
+        is_tainted = any(taint.key == SOFT_TAINT.key for taint in node.spec.taints)
+        if self._steering is Steering.SOFT_TAINT and self._guidance is Guidance.EVICT and not is_tainted:
+            spec = replace(node.spec, taints=(*node.spec.taints, SOFT_TAINT))
+            self._transaction.change_node(replace(node, spec=spec))
 
     def find(
         self, pod: PodRecord, leaver: Leaver, leaving: Collection[Leaver], hinted: int | None = None
@@ -162,7 +160,7 @@ class ReplacementPlacer:
         if self._steering is not Steering.AVOID_LIST or pod.controller is None or not weight:
             return totals
         nodes = self._picture.cluster.nodes
-        further = [row for row in avoided if not _avoids(nodes.node(row), pod.controller)]
+        further = [row for row in avoided if not avoids(nodes.node(row), pod)]
         steered: Int64s = totals - weight * MAX_NODE_SCORE * np.isin(rows, np.array(further, dtype=np.int64))
         return steered
 
@@ -194,14 +192,10 @@ def _refusal(placement: Placement) -> str:
     return "" if placement.pre_filter.status.is_success else f": {placement.pre_filter.status.message}"
 
 
-def _has_soft_taint(node: Node) -> bool:
-    return any(taint.key == SOFT_TAINT.key for taint in node.spec.taints)
-
-
-def _avoids(node: Node, controller: OwnerReference) -> bool:
-    """Return whether a node's avoid list already names a controller."""
-    text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
-    if not text:
+def avoids(node: Node, pod: PodRecord) -> bool:
+    """Return whether a node's avoid list already names a pod's controller."""
+    text, controller = node.metadata.annotations.get(PREFER_AVOID_PODS, ""), pod.controller
+    if not text or controller is None:
         return False
     if controller.uid:
         return any(entry.controller.uid == controller.uid for entry in avoid_entries(text))
@@ -272,31 +266,19 @@ class PendingPodSeats:
         """
         rows = np.array(sorted(left), dtype=np.int64)
         seats: list[tuple[PodRecord, int]] = []
-        savepoint = self._transaction.savepoint()
-        for pod in self._pods:
-            if pod.uid in self._transaction.cluster.placed:
-                # This replacement is expected on another node (`keep_expected`).
-                continue
-            row = self._seats.get(pod.uid)
-            if row is None and pod.priority >= priority:
-                fitting = self._transaction.fitting(pod, rows)
-                row = int(fitting[0]) if len(fitting) else None
-            if row is not None:
-                self._transaction.place(pod, row)
-                seats.append((pod, row))
-        self._transaction.roll_back(savepoint)
+        with self._transaction.temporarily():
+            for pod in self._pods:
+                if pod.uid in self._transaction.cluster.placed:
+                    # This replacement is expected on another node (`keep_expected`).
+                    continue
+                row = self._seats.get(pod.uid)
+                if row is None and pod.priority >= priority:
+                    fitting = self._transaction.fitting(pod, rows)
+                    row = int(fitting[0]) if len(fitting) else None
+                if row is not None:
+                    self._transaction.place(pod, row)
+                    seats.append((pod, row))
         return tuple(seats)
-
-    @contextmanager
-    def seated(self, seats: Seats) -> Iterator[None]:
-        """Place pods on their seats temporarily, so that their arrival is not counted as a gain of a move."""
-        savepoint = self._transaction.savepoint()
-        for pod, row in seats:
-            self._transaction.place(pod, row)
-        try:
-            yield
-        finally:
-            self._transaction.roll_back(savepoint)
 
     def keep(self, seats: Seats) -> None:
         """Keep the seats for the rest of the plan."""
@@ -334,16 +316,10 @@ class ReplacementArrival:
     row: int
 
 
-@contextmanager
-def still_there(transaction: ClusterTransaction, leaving: Iterable[Leaver]) -> Iterator[None]:
-    """Restore pods that are terminating but not gone yet, for the duration of the context."""
-    savepoint = transaction.savepoint()
+def bring_back(transaction: ClusterTransaction, leaving: Iterable[Leaver]) -> None:
+    """Restore pods that are terminating but not gone yet."""
     for leaver in leaving:
         transaction.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)
-    try:
-        yield
-    finally:
-        transaction.roll_back(savepoint)
 
 
 MADE_ANEW = "/replacement"

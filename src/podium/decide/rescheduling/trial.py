@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
-from msgspec.structs import replace
 
 from podium.cluster.arrays import Int64s
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.replacement_placement import (
     Leaver,
     MovedClaims,
@@ -21,7 +20,7 @@ from podium.decide.rescheduling.replacement_placement import (
     ReplacementRows,
     Seats,
     as_replacement,
-    still_there,
+    bring_back,
 )
 from podium.decide.rescheduling.round_robin import ROUNDING, Objectives, PartOf, PlannedMove
 from podium.decide.transaction import ClusterTransaction
@@ -33,13 +32,16 @@ from podium.framework.rescheduling.settings import Judgement, ReschedulerSetting
 class TrialResult:
     """The result of a trial: the moves and the sum of the objectives after them, or ``why`` there are none.
 
-    ``part_of`` is the whole, if only a part of it is made.
+    ``part_of`` is the whole, if only a part of it is made. ``arrivals`` are the replacements, and ``seats`` those of
+    pending pods meanwhile.
     """
 
     moves: tuple[PlannedMove, ...] = ()
     total: float = 0.0
     why: str = ""
     part_of: PartOf | None = None
+    arrivals: tuple[ReplacementArrival, ...] = ()
+    seats: Seats = ()
 
 
 class ProposalTrials:
@@ -63,9 +65,9 @@ class ProposalTrials:
         self._likeness = Likeness(picture)
         # Pods that were evicted earlier and are still present.
         self.going: Sequence[Leaver] = ()
-        # The pods that leave by the plan so far, and the accepted proposals.
+        # The pods that leave by the plan so far, and the accepted proposals, each with the savepoint before it.
         self._leaving: list[Leaver] = []
-        self._accepted: list[_Accepted] = []
+        self._accepted: list[tuple[int, TrialResult]] = []
 
     def attempt(self, proposal: Proposal, before: float, part: tuple[Relocation, ...] = ()) -> TrialResult:
         """Try a proposal when the sum of the objectives is ``before``; nothing has changed if the result has a ``why``.
@@ -75,18 +77,19 @@ class ProposalTrials:
         savepoint = self._transaction.savepoint()
         try:
             found = self._attempt(proposal.relocations, before)
-            if part and not found.found.why:
+            if part and not found.why:
                 self._transaction.roll_back(savepoint)
-                whole = PartOf(len(proposal.relocations), before - found.found.total)
-                found = self._attempt(part, before, whole)
+                found = self._attempt(part, before, PartOf(len(proposal.relocations), before - found.total))
         except BaseException:
             self._transaction.roll_back(savepoint)
             raise
-        if found.found.why:
+        if found.why:
             self._transaction.roll_back(savepoint)
         else:
-            self._accept(savepoint, found)
-        return found.found
+            self._waiting.keep(found.seats)
+            self._leaving += [arrival.leaver for arrival in found.arrivals]
+            self._accepted.append((savepoint, found))
+        return found
 
     def close(self, row: int) -> None:
         """Mark a node as being emptied: no pod is placed there from now on."""
@@ -98,13 +101,13 @@ class ProposalTrials:
         ``before`` is the sum of the objectives before all of them. The other proposals are rolled back.
         """
         reason = ""
-        while sum(len(accepted.arrivals) for accepted in self._accepted) > 1:
+        while sum(len(accepted.arrivals) for _, accepted in self._accepted) > 1:
             why, position = self._rehearsed(before)
             if not why:
                 break
             reason = why
             # Later proposals, which build on the one that fails, are rolled back with it.
-            self._transaction.roll_back(self._accepted[position].savepoint)
+            self._transaction.roll_back(self._accepted[position][0])
             del self._accepted[position:]
         return len(self._accepted), reason
 
@@ -113,41 +116,69 @@ class ProposalTrials:
 
         "" if they hold.
         """
+        accepted = [result for _, result in self._accepted]
         # Of pods that move together, the one that finds its place last is evicted first.
-        everybody = [arrival for accepted in self._accepted for arrival in reversed(accepted.arrivals)]
+        everybody = [arrival for result in accepted for arrival in reversed(result.arrivals)]
         # Parts gain nothing, except the last one.
-        counted = sum(len(accepted.arrivals) for accepted in self._accepted if not accepted.is_part)
-        savepoint = self._transaction.savepoint()
+        counted = sum(len(result.arrivals) for result in accepted if result.part_of is None)
         try:
-            Rehearsal(self._transaction, self._picture, self._landings, everybody, self.going).play()
-            gain = before - self._objectives.total()
+            with self._transaction.temporarily():
+                self._play(everybody)
+                gain = before - self._objectives.total()
         except RehearsalError as error:
             of = next(
                 position
-                for position, accepted in enumerate(self._accepted)
-                if any(arrival.leaver is error.leaver for arrival in accepted.arrivals)
+                for position, result in enumerate(accepted)
+                if any(arrival.leaver is error.leaver for arrival in result.arrivals)
             )
-            return f"{error.leaver.pod.key}: {error.why}", of or len(self._accepted) // 2
-        finally:
-            self._transaction.roll_back(savepoint)
+            return f"{error.leaver.pod.key}: {error.why}", of or len(accepted) // 2
         if gain >= self._settings.threshold * counted - ROUNDING:
-            return "", len(self._accepted)
-        return "together with the moves before it, it would gain too little", len(self._accepted) // 2
+            return "", len(accepted)
+        return "together with the moves before it, it would gain too little", len(accepted) // 2
 
-    def _accept(self, savepoint: int, tried: _Tried) -> None:
-        """Accept a tried proposal."""
-        self._waiting.keep(tried.seats)
-        self._leaving += [arrival.leaver for arrival in tried.arrivals]
-        self._accepted.append(_Accepted(savepoint, tried.arrivals, tried.found.part_of is not None))
+    def _play(self, arrivals: Sequence[ReplacementArrival]) -> None:
+        """Play moves, which ``transaction`` holds as planned, at the same time. Raises RehearsalError.
 
-    def _attempt(self, relocations: Sequence[Relocation], before: float, whole: PartOf | None = None) -> _Tried:
-        leaving = [Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
+        Pods that were evicted earlier are still present. If a scheduler may choose among several rows that include the
+        planned one, the planned one is taken. A replacement that fits nowhere at first waits until all evicted pods are
+        gone, as do replacements that are created no sooner.
+        """
+        queue = sorted(arrivals, key=lambda arrival: -arrival.pod.priority)
+        leaving = [arrival.leaver for arrival in arrivals]
+        for arrival in queue:
+            self._transaction.take_off(arrival.pod.uid)
+        there = [*self.going, *leaving]
+        bring_back(self._transaction, there)
+        late = [arrival for arrival in queue if arrival.leaver.ends_first]
+        late += self._place((arrival for arrival in queue if not arrival.leaver.ends_first), leaving)
+        for leaver in there:
+            self._transaction.take_off(leaver.pod.uid)
+        for arrival in self._place(late, leaving):
+            raise RehearsalError(arrival.leaver, "no other node takes it once all who are to move are on their way")
+
+    def _place(self, arrivals: Iterable[ReplacementArrival], leaving: Sequence[Leaver]) -> list[ReplacementArrival]:
+        """Place replacements one after another; return those that fit nowhere."""
+        waiting = []
+        for arrival in arrivals:
+            landing = self._landings.find(arrival.pod, arrival.leaver, leaving, arrival.row)
+            if not landing.fits:
+                waiting.append(arrival)
+            elif landing.why:
+                raise RehearsalError(arrival.leaver, f"{landing.why}, once all who are to move are on their way")
+            else:
+                row = arrival.row if arrival.row in landing.rows else self._likeness.first(landing.rows)
+                self._transaction.place(arrival.pod, row)
+        return waiting
+
+    def _attempt(self, relocations: Sequence[Relocation], before: float, whole: PartOf | None = None) -> TrialResult:
+        placed = self._picture.cluster.placed
+        leaving = [Leaver(relocation, placed[relocation.pod.uid].row) for relocation in relocations]
         for leaver in leaving:
             self._landings.leave(leaver.row)
             self._transaction.take_off(leaver.pod.uid)
         if self._settings.judgement is Judgement.BLIND:
             blind = tuple(PlannedMove(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
-            return _Tried(self._judged(blind, before, self._objectives.total(), None))
+            return self._judged(TrialResult(blind, self._objectives.total()), before)
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
         # The highest acceptable sum, if a single move decides it.
         needed = self._settings.threshold if whole is None else 0.0
@@ -158,14 +189,14 @@ class ProposalTrials:
             self._claims.make(leaver.pod, replacement)
             choice = self._choice(replacement, leaver, leaving, seats, most)
             if isinstance(choice, str):
-                return _Tried(TrialResult(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}"))
+                return TrialResult(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}")
             self._transaction.place(replacement, choice.row)
             arrived.append(ReplacementArrival(leaver, replacement, choice.row))
             target = self._picture.node_name(choice.row)
             moves.append(PlannedMove(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
             total = choice.total
         after = self._objectives.total() if total is None else total
-        return _Tried(self._judged(tuple(moves), before, after, whole), tuple(arrived), seats)
+        return self._judged(TrialResult(tuple(moves), after, "", whole, tuple(arrived), seats), before)
 
     def _choice(
         self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats, most: float | None
@@ -175,7 +206,10 @@ class ProposalTrials:
         Returns why it should not be created instead, if so. The search stops once the sum exceeds ``most``.
         """
         everybody = [*self._leaving, *leaving]
-        with self._waiting.seated(seats):
+        with self._transaction.temporarily():
+            # Seated for now, so that the arrival of pending pods is not counted as a gain of a move.
+            for pod, row in seats:
+                self._transaction.place(pod, row)
             landing = self._landings.find(replacement, leaver, everybody)
         if landing.why:
             return landing.why
@@ -184,7 +218,8 @@ class ProposalTrials:
             return choice
         hinted = choice.row if self._landings.is_sent(replacement) else None
         present = [other for other in leaving if other is not leaver or not other.ends_first]
-        with still_there(self._transaction, (*self.going, *present)):
+        with self._transaction.temporarily():
+            bring_back(self._transaction, (*self.going, *present))
             either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
         if either.why:
             return either.why
@@ -194,12 +229,11 @@ class ProposalTrials:
         """Return the row with the lowest gain where a replacement may land, or the first one above ``most``."""
         if most is not None and len(landing.rows) > 1:
             # Most proposals are rejected, and one node is enough for that.
-            first = _Choice(self._likeness.first(landing.rows), landing.is_sure, None)
-            first = self._measured(replacement, first)
+            first = self._measured(replacement, _Choice(self._likeness.first(landing.rows), landing.is_sure))
             if _is_above(first, most):
                 return first
         rows, are_all = self._likeness.unlike(landing.rows)
-        choices = [_Choice(row, are_all and landing.is_sure, None) for row in rows]
+        choices = [_Choice(row, are_all and landing.is_sure) for row in rows]
         if len(rows) == 1 and most is None:
             return choices[0]
         worst = self._measured(replacement, choices[0])
@@ -211,51 +245,26 @@ class ProposalTrials:
 
     def _measured(self, replacement: PodRecord, choice: _Choice) -> _Choice:
         """Return a choice with the sum of the objectives that results from it."""
-        savepoint = self._transaction.savepoint()
-        self._transaction.place(replacement, choice.row)
-        total = self._objectives.total()
-        self._transaction.roll_back(savepoint)
-        return dataclasses.replace(choice, total=total)
+        with self._transaction.temporarily():
+            self._transaction.place(replacement, choice.row)
+            return dataclasses.replace(choice, total=self._objectives.total())
 
-    def _judged(self, moves: tuple[PlannedMove, ...], before: float, after: float, whole: PartOf | None) -> TrialResult:
-        """Return the moves if the sum falls by the threshold for each of them.
+    def _judged(self, tried: TrialResult, before: float) -> TrialResult:
+        """Return the result if the sum falls by the threshold for each of the moves, otherwise why it is none.
 
         For a part of a whole it is enough that the sum does not rise.
         """
-        gain, threshold = before - after, self._settings.threshold
-        if whole is not None:
-            if gain >= -ROUNDING:
-                return TrialResult(moves, after, part_of=whole)
+        gain, threshold, moves = before - tried.total, self._settings.threshold, tried.moves
+        if gain >= (0.0 if tried.part_of is not None else threshold * len(moves)) - ROUNDING:
+            return tried
+        if tried.part_of is not None:
             return TrialResult(why=f"a part of its moves alone would make it worse by {-gain:.3g}")
-        if gain >= threshold * len(moves) - ROUNDING:
-            return TrialResult(moves, after)
         where = "" if len(moves) > 1 or moves[0].target is None else f" on {moves[0].target}"
         each = "" if len(moves) == 1 else " for each of them"
         found = f"would make it better by {gain:.3g}"
         if gain <= ROUNDING:
             found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
         return TrialResult(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
-
-    def _row_of(self, pod: PodRecord) -> int:
-        return self._picture.cluster.placed[pod.uid].row
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tried:
-    """The result of a trial: the replacements, and the seats of pending pods meanwhile."""
-
-    found: TrialResult
-    arrivals: tuple[ReplacementArrival, ...] = ()
-    seats: Seats = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Accepted:
-    """An accepted proposal, and the savepoint of ``transaction`` before it."""
-
-    savepoint: int
-    arrivals: tuple[ReplacementArrival, ...]
-    is_part: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +273,7 @@ class _Choice:
 
     row: int
     is_sure: bool
-    total: float | None
+    total: float | None = None
 
 
 def _is_above(choice: _Choice, most: float | None) -> bool:
@@ -369,61 +378,3 @@ class RehearsalError(Exception):
         super().__init__(why)
         self.leaver = leaver
         self.why = why
-
-
-class Rehearsal:
-    """Plays the moves of ``arrivals``, which ``transaction`` holds as planned, and leaves their result there.
-
-    Pods that were evicted earlier, ``going``, are still present.
-
-    If a scheduler may choose among several rows that include the planned one, the planned one is taken. A replacement
-    that fits nowhere at first waits until all evicted pods are gone, as do replacements that are created no sooner.
-    """
-
-    def __init__(
-        self,
-        transaction: ClusterTransaction,
-        picture: Picture,
-        landings: ReplacementPlacer,
-        arrivals: Sequence[ReplacementArrival],
-        going: Sequence[Leaver],
-    ) -> None:
-        self._transaction = transaction
-        self._picture = picture
-        self._landings = landings
-        self._queue = sorted(arrivals, key=lambda arrival: -arrival.pod.priority)
-        self._leaving = [arrival.leaver for arrival in arrivals]
-        self._there = [*going, *self._leaving]
-
-    def play(self) -> None:
-        """Play the moves. Raises RehearsalError."""
-        transaction = self._transaction
-        for arrival in self._queue:
-            transaction.take_off(arrival.pod.uid)
-        for leaver in self._there:
-            transaction.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)
-        late = [arrival for arrival in self._queue if arrival.leaver.ends_first]
-        late += self._place(arrival for arrival in self._queue if not arrival.leaver.ends_first)
-        for leaver in self._there:
-            transaction.take_off(leaver.pod.uid)
-        for arrival in self._place(late):
-            raise RehearsalError(arrival.leaver, "no other node takes it once all who are to move are on their way")
-
-    def _place(self, arrivals: Iterable[ReplacementArrival]) -> list[ReplacementArrival]:
-        """Place replacements one after another; return those that fit nowhere."""
-        waiting = []
-        for arrival in arrivals:
-            landing = self._landings.find(arrival.pod, arrival.leaver, self._leaving, arrival.row)
-            if not landing.fits:
-                waiting.append(arrival)
-            elif landing.why:
-                raise RehearsalError(arrival.leaver, f"{landing.why}, once all who are to move are on their way")
-            else:
-                self._transaction.place(arrival.pod, self._row(arrival, landing))
-        return waiting
-
-    def _row(self, arrival: ReplacementArrival, landing: ReplacementRows) -> int:
-        if arrival.row in landing.rows:
-            return arrival.row
-        hashes = self._picture.cluster.nodes.name_hash[landing.rows]
-        return int(landing.rows[hashes.argmin()])

@@ -8,7 +8,8 @@ Source: kubernetes-sigs/descheduler, pkg/api/v1alpha2/types.go, README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -53,13 +54,6 @@ class _Profile(Strict, frozen=True, kw_only=True):
     name: str = ""
     plugin_config: tuple[_PluginConfig, ...] = ()
     plugins: dict[str, _PluginSet] = msgspec.field(default_factory=dict)
-
-    def args(self, plugin: str) -> tuple[Mapping[str, Any], str]:
-        """Return a plugin's arguments, and their path within the profile."""
-        for number, config in enumerate(self.plugin_config):
-            if config.name == plugin:
-                return config.args, f".pluginConfig[{number}].args"
-        return {}, ".pluginConfig"
 
 
 class _Policy(Strict, frozen=True, kw_only=True):
@@ -121,14 +115,25 @@ def _profile(conversion: Conversion, profile: _Profile, path: str) -> EvictorSco
         if name not in COUNTERPARTS:
             conversion.note(name, f"has no counterpart: {WITHOUT.get(name, 'it is not known here')}")
             continue
-        args, place = profile.args(name)
-        try:
-            COUNTERPARTS[name](conversion, name, args)
-        except InputError as error:
-            raise InputError(error.problem, path=f"{path}{place}{error.path}") from None
-    args, place = profile.args(EVICTOR)
+        type_, convert = COUNTERPARTS[name]
+        with _arguments_of(profile, name, path) as raw:
+            args = read_known(conversion, name, raw, type_)
+            conversion.namespaces.append(args.namespaces)
+            if isinstance(args, _Filtered):
+                conversion.selectors.append(args.label_selector)
+            convert(conversion, name, args)
+    with _arguments_of(profile, EVICTOR, path) as raw:
+        return EvictorScope(conversion, raw)
+
+
+@contextmanager
+def _arguments_of(profile: _Profile, plugin: str, path: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a plugin's arguments; an InputError in the block gets their place in the policy."""
+    numbers = (number for number, config in enumerate(profile.plugin_config) if config.name == plugin)
+    number = next(numbers, None)
+    place = ".pluginConfig" if number is None else f".pluginConfig[{number}].args"
     try:
-        return EvictorScope(conversion, args)
+        yield {} if number is None else profile.plugin_config[number].args
     except InputError as error:
         raise InputError(error.problem, path=f"{path}{place}{error.path}") from None
 
@@ -278,30 +283,24 @@ class EvictorScope:
 
     def __init__(self, conversion: Conversion, args: Mapping[str, Any]) -> None:
         read = read_known(conversion, EVICTOR, args, _Evictor)
-        protections = read.pod_protections
+        protections, note = read.pod_protections, conversion.note
         disabled, extra = set(protections.default_disabled), set(protections.extra_enabled)
-        self._conversion = conversion
         self.node_selector = read.node_selector
-        self.allowed: set[str] = set()
-        self.spared: set[str] = set()
         self.minimum_age = read.min_pod_age
         self.minimum_replicas = read.min_replicas
         self.priority_below = _threshold(read.priority_threshold)
         self.label_selector = read.label_selector
-        if read.evict_local_storage_pods or "PodsWithLocalStorage" in disabled:
-            self.allowed.add("LocalStorage")
-        if read.evict_system_critical_pods or "SystemCriticalPods" in disabled:
-            self.allowed.add("SystemCriticalPods")
-        if read.ignore_pvc_pods or "PodsWithPVC" in extra:
-            self.spared.add("PodsWithVolumeClaims")
-        if "PodsWithResourceClaims" in extra:
-            self.spared.add("PodsWithDeviceClaims")
-        if read.ignore_pods_without_pdb or "PodsWithoutPDB" in extra:
-            conversion.unprotected_stay = True
-        self._note(read, disabled, extra)
-
-    def _note(self, read: _Evictor, disabled: set[str], extra: set[str]) -> None:
-        note = self._conversion.note
+        allowed = {
+            "LocalStorage": read.evict_local_storage_pods or "PodsWithLocalStorage" in disabled,
+            "SystemCriticalPods": read.evict_system_critical_pods or "SystemCriticalPods" in disabled,
+        }
+        spared = {
+            "PodsWithVolumeClaims": read.ignore_pvc_pods or "PodsWithPVC" in extra,
+            "PodsWithDeviceClaims": "PodsWithResourceClaims" in extra,
+        }
+        self.allowed = {name for name, is_allowed in allowed.items() if is_allowed}
+        self.spared = {name for name, is_spared in spared.items() if is_spared}
+        conversion.unprotected_stay |= read.ignore_pods_without_pdb or "PodsWithoutPDB" in extra
         if read.evict_daemon_set_pods or "DaemonSetPods" in disabled:
             note(EVICTOR, f"moving pods of DaemonSets {_NEVER}", "evictDaemonSetPods")
         if read.evict_failed_bare_pods or "FailedBarePods" in disabled:
@@ -310,15 +309,13 @@ class EvictorScope:
             note(EVICTOR, "a pod is moved only where its replacement fits somewhere", "nodeFit")
         if read.no_eviction_policy == "Preferred":
             note(EVICTOR, "pods that prefer no eviction are never moved", "noEvictionPolicy")
-        if read.pod_protections.config:
+        if protections.config:
             note(EVICTOR, "the protection holds for all claims, of whatever class", "podProtections.config")
-        known = {"PodsWithPVC", "PodsWithResourceClaims", "PodsWithoutPDB"}
-        for name in sorted(extra - known):
-            if name == "PodsWithPDBBlockingSingleReplicaOwner":
-                note(EVICTOR, "what disruption budgets do not allow is never done", name)
-            else:
+        for name in sorted(extra - {"PodsWithPVC", "PodsWithResourceClaims", "PodsWithoutPDB"}):
+            if name != "PodsWithPDBBlockingSingleReplicaOwner":
                 problem = f"{shown(name)} is a protection that is not known here; without it pods might be moved"
                 raise InputError(problem, path=".podProtections.extraEnabled")
+            note(EVICTOR, "what disruption budgets do not allow is never done", name)
 
 
 def _threshold(threshold: _PriorityThreshold) -> int | None:
@@ -394,15 +391,17 @@ _Thresholds = dict[str, float]
 _ANYWHERE = "a pod is moved only where that is better for it or for others, and where it has somewhere to go"
 
 
-class _Filtered(Strict, frozen=True, kw_only=True):
-    """The fields that most plugins share: which pods they consider."""
+class _Arguments(Strict, frozen=True, kw_only=True):
+    """The field that all plugins share: the namespaces that they look at."""
 
     namespaces: Namespaces | None = None
+
+
+class _Filtered(_Arguments, frozen=True, kw_only=True):
     label_selector: WrittenSelector | None = None
 
 
-class _RemoveDuplicates(Strict, frozen=True, kw_only=True):
-    namespaces: Namespaces | None = None
+class _RemoveDuplicates(_Arguments, frozen=True, kw_only=True):
     exclude_owner_kinds: tuple[str, ...] = ()
 
 
@@ -418,12 +417,12 @@ class _EvictionLimits(Strict, frozen=True, kw_only=True):
     total: _Count | None = None
 
 
-class _Utilization(Strict, frozen=True, kw_only=True):
+class _Utilization(_Arguments, frozen=True, kw_only=True):
     """The fields that both node utilization plugins share."""
 
     thresholds: _Thresholds = msgspec.field(default_factory=dict)
     metrics_utilization: _MetricsUtilization | None = None
-    evictable_namespaces: Namespaces | None = None
+    namespaces: Namespaces | None = msgspec.field(default=None, name="evictableNamespaces")
     eviction_limits: _EvictionLimits = _EvictionLimits()
 
 
@@ -458,19 +457,11 @@ class _PodLifeTime(_Filtered, frozen=True, kw_only=True):
     max_pod_life_time_seconds: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
 
 
-def _filtered(conversion: Conversion, args: _Filtered) -> None:
-    conversion.namespaces.append(args.namespaces)
-    conversion.selectors.append(args.label_selector)
-
-
-def _duplicates(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _RemoveDuplicates)
-    conversion.namespaces.append(args.namespaces)
+def _duplicates(conversion: Conversion, plugin: str, args: _RemoveDuplicates) -> None:
     conversion.add("SpreadDuplicates", {"excludeOwnerKinds": list(args.exclude_owner_kinds)})
 
 
-def _low(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _LowNodeUtilization)
+def _low(conversion: Conversion, plugin: str, args: _LowNodeUtilization) -> None:
     made: dict[str, Any] = {
         "useDeviationThresholds": args.use_deviation_thresholds,
         "numberOfNodes": args.number_of_nodes,
@@ -483,8 +474,7 @@ def _low(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
     conversion.add("MoveToUnderusedNodes", made)
 
 
-def _high(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _Utilization)
+def _high(conversion: Conversion, plugin: str, args: _Utilization) -> None:
     least = min(args.thresholds.values(), default=50.0)
     if len(set(args.thresholds.values())) > 1:
         conversion.note(plugin, f"the lowest of them, {least:g} %, counts for all resources", "thresholds")
@@ -496,7 +486,6 @@ def _high(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
 
 def _utilization(conversion: Conversion, args: _Utilization) -> None:
     _check_percentages(args.thresholds, ".thresholds")
-    conversion.namespaces.append(args.evictable_namespaces)
     limits = args.eviction_limits
     conversion.limits.append(MoveLimitSettings(total=limits.total, node=limits.node, namespace=limits.namespace))
 
@@ -517,31 +506,24 @@ def _uses_metrics(conversion: Conversion, plugin: str, args: _Utilization) -> bo
     return metrics.metrics_server or metrics.source == "KubernetesMetrics"
 
 
-def _anti_affinity(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    _filtered(conversion, read_known(conversion, plugin, raw, _Filtered))
+def _anti_affinity(conversion: Conversion, plugin: str, args: _Filtered) -> None:
     conversion.add("RepairViolations")
 
 
-def _node_affinity(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _NodeAffinity)
-    _filtered(conversion, args)
+def _node_affinity(conversion: Conversion, plugin: str, args: _NodeAffinity) -> None:
     if "requiredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
         conversion.add("RepairViolations")
     if "preferredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
         _prefer(conversion, "nodeAffinity")
 
 
-def _node_taints(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _NodeTaints)
-    _filtered(conversion, args)
+def _node_taints(conversion: Conversion, plugin: str, args: _NodeTaints) -> None:
     conversion.add("RepairViolations")
     if args.include_prefer_no_schedule:
         _prefer(conversion, "taints")
 
 
-def _topology_spread(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _TopologySpread)
-    _filtered(conversion, args)
+def _topology_spread(conversion: Conversion, plugin: str, args: _TopologySpread) -> None:
     if "DoNotSchedule" in args.constraints:
         conversion.add("RepairViolations")
     if args.include_soft_constraints or "ScheduleAnyway" in args.constraints:
@@ -560,38 +542,32 @@ def _prefer(conversion: Conversion, kind: str) -> None:
     }
 
 
-def _restarts(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _TooManyRestarts)
-    _filtered(conversion, args)
+def _restarts(conversion: Conversion, plugin: str, args: _TooManyRestarts) -> None:
     conversion.add(
         "LeavePoorService", {"minRestarts": args.pod_restart_threshold} if args.pod_restart_threshold else {}
     )
     conversion.note(plugin, "a pod is moved only where others of its owner do well: those that fail everywhere stay")
 
 
-def _life_time(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
-    args = read_known(conversion, plugin, raw, _PodLifeTime)
-    _filtered(conversion, args)
+def _life_time(conversion: Conversion, plugin: str, args: _PodLifeTime) -> None:
     if args.max_pod_life_time_seconds is None:
         conversion.note(plugin, "without maxPodLifeTimeSeconds no pod is too old")
         return
     conversion.add("ReplaceOldPods", {"maxAge": f"{args.max_pod_life_time_seconds}s"})
 
 
-Convert = Callable[[Conversion, str, Mapping[str, Any]], None]
-
-COUNTERPARTS: Mapping[str, Convert] = {
-    "HighNodeUtilization": _high,
-    "LowNodeUtilization": _low,
-    "PodLifeTime": _life_time,
-    "RemoveDuplicates": _duplicates,
-    "RemovePodsHavingTooManyRestarts": _restarts,
-    "RemovePodsViolatingInterPodAntiAffinity": _anti_affinity,
-    "RemovePodsViolatingNodeAffinity": _node_affinity,
-    "RemovePodsViolatingNodeTaints": _node_taints,
-    "RemovePodsViolatingTopologySpreadConstraint": _topology_spread,
+COUNTERPARTS: Mapping[str, tuple[type[_Arguments], Callable[[Conversion, str, Any], None]]] = {
+    "HighNodeUtilization": (_Utilization, _high),
+    "LowNodeUtilization": (_LowNodeUtilization, _low),
+    "PodLifeTime": (_PodLifeTime, _life_time),
+    "RemoveDuplicates": (_RemoveDuplicates, _duplicates),
+    "RemovePodsHavingTooManyRestarts": (_TooManyRestarts, _restarts),
+    "RemovePodsViolatingInterPodAntiAffinity": (_Filtered, _anti_affinity),
+    "RemovePodsViolatingNodeAffinity": (_NodeAffinity, _node_affinity),
+    "RemovePodsViolatingNodeTaints": (_NodeTaints, _node_taints),
+    "RemovePodsViolatingTopologySpreadConstraint": (_TopologySpread, _topology_spread),
 }
-"""The conversion of each plugin that moves pods; arguments without a counterpart are noted."""
+"""The arguments of each plugin that moves pods, and their conversion; those without a counterpart are noted."""
 
 REPAIRS = {
     "RemovePodsViolatingInterPodAntiAffinity": "inter-pod anti-affinity",
