@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.cluster.arrays import stable_hash
 from podium.cluster.nodes import NameOrder
-from podium.framework.cache.rankings import ClassRanking, nth
+from podium.framework.cache.rankings import ClassRanking
 from tests.fuzzing import Effort, efforts
 
 COUNT = 12
@@ -29,8 +29,10 @@ def assert_holds(ranking: ClassRanking, table: Table) -> None:
         assert cell.top.total == best
         for total in set(totals.values()):
             there = sorted((ORDER.rank_of[row] for row, one in totals.items() if one == total))
-            assert [nth([cell.shelves[total]], place) for place in range(len(there))] == [ORDER.rows[r] for r in there]
-        assert cell.shelves.keys() == set(totals.values())
+            assert [ranking.nth([cell.buckets[total]], place) for place in range(len(there))] == [
+                ORDER.rows[r] for r in there
+            ]
+        assert cell.buckets.keys() == set(totals.values())
 
 
 @efforts(50)

@@ -369,8 +369,7 @@ class ImageTable:
 class NameOrder:
     """All nodes in the order of their names' hashes: ``rows[rank]`` and ``rank_of[row]``.
 
-    Valid until a node is added or removed. Ranks are divided into at most 64 blocks (``rank >> shift``), so that a
-    sorted list of ranks can be updated one block at a time.
+    Valid until a node is added or removed.
     """
 
     def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
@@ -380,9 +379,6 @@ class NameOrder:
         self.ranks: Int64s = ranks
         self.rows = in_order.data
         self.rank_of = ranks.data
-        bits = len(in_order).bit_length()
-        self.shift = max(bits - 6, min(bits // 2 + 1, 6))
-        self.blocks = (len(in_order) >> self.shift) + 1
 
 
 def _ascending(hashes: UInt64s) -> Int64s:

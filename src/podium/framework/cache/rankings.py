@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,21 +30,52 @@ if TYPE_CHECKING:
 Key = tuple[int, ...]
 
 
-class ClassOnRow:
+_BLOCK_BITS = 12
+
+
+class ScoreBucket:
+    """Nodes of one total in a cell: their ranks in a `NameOrder`, ascending, in blocks, so that few move at a time."""
+
+    __slots__ = ("blocks", "cell", "size", "total")
+
+    def __init__(self, cell: Key, total: int, ranks: Int64s, most: int) -> None:
+        """``most`` is the number of all ranks."""
+        self.cell = cell
+        self.total = total
+        self.size = len(ranks)
+        ends = np.searchsorted(ranks, np.arange((most >> _BLOCK_BITS) + 2) << _BLOCK_BITS).tolist()
+        self.blocks = [array("q", ranks[start:end].tobytes()) for start, end in pairwise(ends)]
+
+    def add(self, rank: int) -> None:
+        """Add a node that is not in it."""
+        insort(self.blocks[rank >> _BLOCK_BITS], rank)
+        self.size += 1
+
+    def remove(self, rank: int) -> None:
+        """Remove a node. Raises LookupError if it is not in it."""
+        block = self.blocks[rank >> _BLOCK_BITS]
+        at = bisect_left(block, rank)
+        if block[at] != rank:
+            raise KeyError(rank)
+        del block[at]
+        self.size -= 1
+
+
+class RankedCell:
     """The feasible nodes that plugins of scope CLUSTER do not distinguish, by total. ``top`` holds the best of them."""
 
-    __slots__ = ("shelves", "size", "top")
+    __slots__ = ("buckets", "size", "top")
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelves = {shelf.total: shelf}
-        self.top = shelf
+    def __init__(self, bucket: ScoreBucket) -> None:
+        self.buckets = {bucket.total: bucket}
+        self.top = bucket
         self.size = 0
 
-    def drop(self, shelf: Shelf) -> None:
-        """Remove an empty shelf that is not the last one."""
-        del self.shelves[shelf.total]
-        if self.top is shelf:
-            self.top = self.shelves[max(self.shelves)]
+    def drop(self, bucket: ScoreBucket) -> None:
+        """Remove an empty bucket that is not the last one."""
+        del self.buckets[bucket.total]
+        if self.top is bucket:
+            self.top = self.buckets[max(self.buckets)]
 
 
 class ClassRanking:
@@ -53,8 +84,22 @@ class ClassRanking:
     def __init__(self, order: NameOrder, count: int) -> None:
         self._order = order
         self._rank_of = order.rank_of
-        self._shelf_of: npt.NDArray[Any] = np.full(count, None, dtype=object)
-        self.cells: dict[Key, ClassOnRow] = {}
+        self._bucket_of: npt.NDArray[Any] = np.full(count, None, dtype=object)
+        self.cells: dict[Key, RankedCell] = {}
+
+    def nth(self, buckets: Sequence[ScoreBucket], place: int) -> int:
+        """Return the row of the node at an index, counted from 0, in the node order of some buckets together.
+
+        Raises IndexError if there are fewer nodes.
+        """
+        for blocks in zip(*[bucket.blocks for bucket in buckets], strict=True):
+            count = sum(map(len, blocks))
+            if place < count:
+                ranks = blocks[0] if len(blocks) == 1 else np.partition(np.concatenate(blocks), place)
+                rank: int = ranks[place]
+                return self._order.rows[rank]
+            place -= count
+        raise IndexError("there are fewer nodes in the buckets")
 
     def fill(self, rows: Int64s, totals: Int64s, columns: Sequence[Int64s]) -> None:
         """Insert many rows into an empty ranking. All arrays are ``[n]``."""
@@ -67,54 +112,54 @@ class ClassRanking:
         bounds = np.flatnonzero(differs) + 1
         for start, end in pairwise([0, *bounds.tolist(), len(rows)] if len(rows) else ()):
             *key, total = [column.item(start) for column in table]
-            self._shelf_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
+            self._bucket_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
 
     def put(self, row: int, key: Key, total: int) -> None:
         """Put a row into a cell with a total."""
-        shelf: Shelf | None = self._shelf_of[row]
+        bucket: ScoreBucket | None = self._bucket_of[row]
         rank = self._rank_of[row]
-        if shelf is not None:
-            if shelf.total == total and shelf.cell == key:
+        if bucket is not None:
+            if bucket.total == total and bucket.cell == key:
                 return
-            self._take(shelf, rank)
+            self._take(bucket, rank)
         cell = self.cells.get(key)
-        found = None if cell is None else cell.shelves.get(total)
+        found = None if cell is None else cell.buckets.get(total)
         if cell is None or found is None:
             found = self._open(key, total, np.array([rank]))
         else:
             found.add(rank)
             cell.size += 1
-        self._shelf_of[row] = found
+        self._bucket_of[row] = found
 
     def remove(self, row: int) -> None:
         """Remove a row from its cell, if it is in one."""
-        shelf: Shelf | None = self._shelf_of[row]
-        if shelf is not None:
-            self._shelf_of[row] = None
-            self._take(shelf, self._rank_of[row])
+        bucket: ScoreBucket | None = self._bucket_of[row]
+        if bucket is not None:
+            self._bucket_of[row] = None
+            self._take(bucket, self._rank_of[row])
 
-    def _take(self, shelf: Shelf, rank: int) -> None:
-        """Remove a row, by its rank, from its shelf."""
-        shelf.remove(rank)
-        cell = self.cells[shelf.cell]
+    def _take(self, bucket: ScoreBucket, rank: int) -> None:
+        """Remove a row, by its rank, from its bucket."""
+        bucket.remove(rank)
+        cell = self.cells[bucket.cell]
         cell.size -= 1
         if not cell.size:
-            del self.cells[shelf.cell]
-        elif not shelf.size:
-            cell.drop(shelf)
+            del self.cells[bucket.cell]
+        elif not bucket.size:
+            cell.drop(bucket)
 
-    def _open(self, key: Key, total: int, ranks: Int64s) -> Shelf:
-        """Create a shelf with some nodes."""
-        shelf = Shelf(self._order, key, total, ranks)
+    def _open(self, key: Key, total: int, ranks: Int64s) -> ScoreBucket:
+        """Create a bucket with some nodes."""
+        bucket = ScoreBucket(key, total, ranks, len(self._order.rows))
         cell = self.cells.get(key)
         if cell is None:
-            cell = self.cells[key] = ClassOnRow(shelf)
+            cell = self.cells[key] = RankedCell(bucket)
         else:
-            cell.shelves[total] = shelf
+            cell.buckets[total] = bucket
             if total > cell.top.total:
-                cell.top = shelf
-        cell.size += shelf.size
-        return shelf
+                cell.top = bucket
+        cell.size += bucket.size
+        return bucket
 
 
 class Totals:
@@ -386,18 +431,18 @@ def _best_row(judge: RowJudge, ranking: ClassRanking | Totals, pod: PodRecord, l
         return ranking.best(lot)
     if len(ranking.cells) == 1 and not judge.filters:
         (cell,) = ranking.cells.values()
-        return cell.top.nth(lot % cell.top.size)
+        return ranking.nth([cell.top], lot % cell.top.size)
     cells, rows = _fitting(judge, ranking, pod)
     if not cells:
         return None
-    shelves = [cells[0].top] if len(cells) == 1 else _best(judge, cells, rows, pod)
-    return nth(shelves, lot % sum([shelf.size for shelf in shelves]))
+    buckets = [cells[0].top] if len(cells) == 1 else _best(judge, cells, rows, pod)
+    return ranking.nth(buckets, lot % sum([bucket.size for bucket in buckets]))
 
 
-def _fitting(judge: RowJudge, ranking: ClassRanking, pod: PodRecord) -> tuple[list[ClassOnRow], list[int]]:
+def _fitting(judge: RowJudge, ranking: ClassRanking, pod: PodRecord) -> tuple[list[RankedCell], list[int]]:
     """Return the cells that no filter rejects, and a row of each."""
     cells = list(ranking.cells.values())
-    rows = [cell.top.first() for cell in cells]
+    rows = [ranking.nth([cell.top], 0) for cell in cells]
     for cell_filter in judge.filters:
         if cells:
             fits = cell_filter.fits(pod, rows)
@@ -406,121 +451,11 @@ def _fitting(judge: RowJudge, ranking: ClassRanking, pod: PodRecord) -> tuple[li
     return cells, rows
 
 
-def _best(judge: RowJudge, cells: list[ClassOnRow], rows: list[int], pod: PodRecord) -> list[Shelf]:
-    """Return the shelves with the highest total overall, given cells and a row of each."""
+def _best(judge: RowJudge, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:
+    """Return the buckets with the highest total overall, given cells and a row of each."""
     sizes = [cell.size for cell in cells]
     totals = [cell.top.total for cell in cells]
     for one, weight in judge.scores:
         totals = [total + weight * score for total, score in zip(totals, one.score(pod, rows, sizes), strict=True)]
     highest = max(totals)
     return [cell.top for cell, total in zip(cells, totals, strict=True) if total == highest]
-
-
-_RUN_BITS = 3
-_RUN = 1 << _RUN_BITS
-
-
-class Shelf:
-    """Nodes of one total, by their ranks in a `NameOrder`; ``total`` and ``cell`` are its position in a ranking.
-
-    ``ranks`` ascend. Until the first draw it is an unordered heap. Afterwards its ranks are in sorted blocks. Counts
-    are kept for each block and for runs of blocks, so that a search by position skips runs first.
-    """
-
-    __slots__ = ("_blocks", "_counts", "_order", "_pile", "_runs", "_untouched", "cell", "size", "total")
-
-    def __init__(self, order: NameOrder, cell: tuple[int, ...], total: int, ranks: Int64s) -> None:
-        self._order = order
-        # The ranks are in one of these: as given, in a heap, or in blocks.
-        self._untouched: Int64s | None = ranks
-        self._pile: set[int] | None = None
-        # Arrays rather than lists, since adjacent numbers are found in half the time.
-        self._blocks: list[array[int]] = []
-        self._counts: list[int] = []
-        self._runs: list[int] = []
-        self.cell = cell
-        self.total = total
-        self.size = len(ranks)
-
-    def add(self, rank: int) -> None:
-        """Add a node that is not on the shelf."""
-        self.size += 1
-        blocks = self._blocks
-        if not blocks:
-            self._on_pile().add(rank)
-            return
-        number = rank >> self._order.shift
-        insort(blocks[number], rank)
-        self._counts[number] += 1
-        self._runs[number >> _RUN_BITS] += 1
-
-    def remove(self, rank: int) -> None:
-        """Remove a node. Raises LookupError if it is not on the shelf."""
-        blocks = self._blocks
-        if blocks:
-            number = rank >> self._order.shift
-            block = blocks[number]
-            at = bisect_left(block, rank)
-            if block[at] != rank:
-                raise KeyError(rank)
-            del block[at]
-            self._counts[number] -= 1
-            self._runs[number >> _RUN_BITS] -= 1
-        else:
-            self._on_pile().remove(rank)
-        self.size -= 1
-
-    def blocks(self) -> tuple[list[array[int]], list[int]]:
-        """Return the ranks in sorted blocks, and the size of each."""
-        if not self._blocks:
-            ranks = self._untouched
-            if ranks is None:
-                ranks = np.array(sorted(self._pile or ()), dtype=np.int64)
-            ends = np.searchsorted(ranks, np.arange(self._order.blocks + 1) << self._order.shift).tolist()
-            self._blocks = [array("q", ranks[start:end].tobytes()) for start, end in pairwise(ends)]
-            self._counts = [len(block) for block in self._blocks]
-            self._runs = [sum(self._counts[start : start + _RUN]) for start in range(0, len(self._counts), _RUN)]
-            self._untouched = self._pile = None
-        return self._blocks, self._counts
-
-    def nth(self, place: int) -> int:
-        """Return the row of the node at an index, counted from 0, in node order."""
-        blocks = self._blocks or self.blocks()[0]
-        number = 0
-        for count in self._runs:
-            if place < count:
-                break
-            place -= count
-            number += _RUN
-        for block in blocks[number : number + _RUN]:
-            if place < len(block):
-                return self._order.rows[block[place]]
-            place -= len(block)
-        raise IndexError("there are fewer nodes on the shelf")
-
-    def _on_pile(self) -> set[int]:
-        """Return the ranks, unordered, while they are not in blocks."""
-        if self._pile is None:
-            self._pile = set() if self._untouched is None else set(self._untouched.tolist())
-            self._untouched = None
-        return self._pile
-
-    def first(self) -> int:
-        """Return the row of the first node; the shelf must not be empty."""
-        for block in self.blocks()[0]:
-            if block:
-                return self._order.rows[block[0]]
-        raise IndexError("there is no node on the shelf")
-
-
-def nth(shelves: Sequence[Shelf], place: int) -> int:
-    """Return the row of the node at an index, counted from 0, in the node order of several shelves of one ranking."""
-    if len(shelves) == 1:
-        return shelves[0].nth(place)
-    laid_out = [shelf.blocks() for shelf in shelves]
-    for number, lengths in enumerate(zip(*(counts for _, counts in laid_out), strict=True)):
-        count = sum(lengths)
-        if place < count:
-            return shelves[0]._order.rows[sorted(chain(*[blocks[number].tolist() for blocks, _ in laid_out]))[place]]
-        place -= count
-    raise IndexError("there are fewer nodes on the shelves")

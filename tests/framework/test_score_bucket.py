@@ -8,21 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.nodes import NameOrder
-from podium.framework.cache.rankings import Shelf, nth
+from podium.framework.cache.rankings import ClassRanking, ScoreBucket
 from tests.fuzzing import Effort, efforts
 
-COUNT = 40
+# Two blocks.
+COUNT = 5_000
 HASHES = np.random.default_rng(0).integers(0, 2**63, COUNT).astype(np.uint64)
 ORDER = NameOrder(np.arange(COUNT, dtype=np.int64), HASHES)
-RANKS = st.integers(0, COUNT - 1)
+RANKS = st.integers(0, COUNT - 1) | st.integers(4_090, 4_100)
+RANKING = ClassRanking(ORDER, COUNT)
 
 
-def shelf(*ranks: int) -> Shelf:
-    return Shelf(ORDER, (), 0, np.array(sorted(ranks), dtype=np.int64))
+def bucket(*ranks: int) -> ScoreBucket:
+    return ScoreBucket((), 0, np.array(sorted(ranks), dtype=np.int64), COUNT)
 
 
-def rows(shelves: list[Shelf]) -> list[int]:
-    return [nth(shelves, place) for place in range(sum(one.size for one in shelves))]
+def rows(buckets: list[ScoreBucket]) -> list[int]:
+    return [RANKING.nth(buckets, place) for place in range(sum(one.size for one in buckets))]
 
 
 def test_the_order_is_that_of_the_names_hashes_and_leaves_free_rows_out() -> None:
@@ -51,51 +53,37 @@ def test_nodes_are_in_the_order_of_their_hashes_whichever_bits_these_differ_in(l
         assert list(order.rows) == sorted(range(100), key=lambda row: (int(given_hashes[row]), row))
 
 
-@pytest.mark.parametrize("nodes", [1, 63, 500, 10_000, 200_000])
-def test_nodes_lie_in_few_blocks(nodes: int) -> None:
-    order = NameOrder(np.arange(nodes), np.arange(nodes, dtype=np.uint64))
-
-    assert (nodes - 1) >> order.shift < order.blocks <= 64
-
-
 @efforts(50)
 def test_any_place_is_found_after_any_changes(effort: Effort) -> None:
     @effort
     @given(st.lists(st.tuples(st.integers(0, 2), RANKS), max_size=60), st.integers(0, 60))
     def check(changes: list[tuple[int, int]], drawn_after: int) -> None:
-        shelves, plain = [shelf(), shelf(), shelf()], [set[int](), set[int](), set[int]()]
+        buckets, plain = [bucket(), bucket(), bucket()], [set[int](), set[int](), set[int]()]
         for number, (which, rank) in enumerate(changes):
             if number == drawn_after and plain[0]:
-                nth(shelves[:1], 0)
+                RANKING.nth(buckets[:1], 0)
             if rank in plain[which]:
-                shelves[which].remove(rank)
+                buckets[which].remove(rank)
                 plain[which].discard(rank)
             elif not any(rank in ranks for ranks in plain):
-                shelves[which].add(rank)
+                buckets[which].add(rank)
                 plain[which].add(rank)
-        assert [one.size for one in shelves] == [len(ranks) for ranks in plain]
+        assert [one.size for one in buckets] == [len(ranks) for ranks in plain]
         for some in ([0], [1], [0, 1], [0, 1, 2]):
             expected = sorted(rank for which in some for rank in plain[which])
-            assert rows([shelves[which] for which in some]) == [ORDER.rows[rank] for rank in expected]
+            assert rows([buckets[which] for which in some]) == [ORDER.rows[rank] for rank in expected]
 
     check()
 
 
-def test_the_first_node_is_that_of_the_first_place() -> None:
-    assert shelf(7, 3, 9).first() == ORDER.rows[3]
-
-
 def test_a_place_that_nobody_has_raises() -> None:
-    for shelves in ([shelf(1)], [shelf(1), shelf(2)]):
+    for buckets in ([bucket(1)], [bucket(1), bucket(2)]):
         with pytest.raises(IndexError, match="fewer nodes"):
-            nth(shelves, 2)
+            RANKING.nth(buckets, 2)
 
 
-@pytest.mark.parametrize("is_drawn", [False, True])
-def test_taking_off_a_node_that_is_not_there_raises(is_drawn: bool) -> None:
-    one = shelf(1, 5)
-    if is_drawn:
-        one.first()
+def test_taking_off_a_node_that_is_not_there_raises() -> None:
+    one = bucket(1, 5)
 
     with pytest.raises(LookupError):
         one.remove(3)
