@@ -242,10 +242,7 @@ class Runner:
         return FilterParts(state.skipping(self._wide_filters), state.skipping(local), tuple(counted))
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
-        """Return the filters for one row at a time, for ``rows`` calls.
-
-        Returns None if a filter that applies lacks this form, or if there are so many rows that arrays are faster.
-        """
+        """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         return self.kept.row_filters(state, pod, rows)
 
     def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
@@ -300,10 +297,6 @@ class Runner:
             if other.uid != own_uid and nominations.counts_for(other, pod)
         ]
         return [position for position, _ in found], [other for _, other in found]
-
-    def filter_rows_of(self, state: CycleState, pod: PodRecord, rows: Int64s, scope: Scope) -> Outcome:
-        """Return the verdict of the filters of one scope on some rows, ignoring nominated pods."""
-        return self.filter_view(state, pod, View(self.cluster, rows), scope)
 
     def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
         """Run the filters of one scope (None: all) that apply, ignoring nominated pods."""

@@ -214,7 +214,8 @@ class Scoring:
             total = np.zeros(len(view), dtype=np.int64)
             broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:
-                raw = self._raw_anywhere(rater, state, pod, view)
+                anywhere = rater.anywhere
+                raw = anywhere.score_any_rows(state, pod, view) if anywhere else self.raw(rater, state, pod, view)
                 total += raw * rater.weight
                 if rater.checked or rater.anywhere is not None:
                     broken |= (raw < 0) | (raw > MAX_NODE_SCORE)
@@ -222,12 +223,6 @@ class Scoring:
             return total
 
         return compute
-
-    def _raw_anywhere(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """Return a plugin's scores for rows that may be infeasible."""
-        if rater.anywhere is None:
-            return self.raw(rater, state, pod, view)
-        return rater.anywhere.score_any_rows(state, pod, view)
 
     def raw(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Return a plugin's scores before normalization."""

@@ -247,7 +247,7 @@ class RowJudge:
 
     def _rated(self, state: CycleState, pod: PodRecord, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Return the rows that are feasible regardless of nominated pods, and their scores of scope ROW."""
-        outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
+        outcome = self._runner.filter_view(state, pod, View(self._runner.cluster, rows), Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._of_nodes[rows] >= 0)]
         return fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting)
 

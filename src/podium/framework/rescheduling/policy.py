@@ -25,13 +25,12 @@ from podium.framework.runner import Runner
 from podium.framework.settings.registry import (
     Profile,
     Registry,
-    find_class,
     maker_of,
     methods_of,
     require_name,
     takes_part,
 )
-from podium.framework.verdicts import PluginError, is_failure
+from podium.framework.verdicts import PluginError
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,26 +238,22 @@ class Picture:
 
 PolicyFactory = Callable[[PluginContext], Policy]
 
-ENTRY_POINT_GROUP = "podium.policies"
 
+class PolicyRegistry(Registry):
+    """Finds the factory of a policy by its name in the configuration."""
 
-class PolicyRegistry:
-    """Finds the factory of a policy by its name in the configuration.
+    noun = "policy"
+    group = "podium.policies"
 
-    ``in_tree`` is searched first. A name like ``package.module:Class`` is a class in an importable module; any other
-    name is looked up among the entry points of the group ``podium.policies``. The constructor of such a class takes a
-    `PluginContext` or nothing; a class without a ``name`` gets the configured one as an attribute.
-    """
+    def _require_whole(self, made: Any) -> None:
+        require_name(made)
 
-    def __init__(self, in_tree: Mapping[str, PolicyFactory]) -> None:
-        self._in_tree = dict(in_tree)
-
-    def resolve(self, name: str) -> PolicyFactory:
-        """Return the factory of a policy. Raises PluginError for an unknown name and for code that cannot be used."""
-        known = self._in_tree.get(name)
-        if known is not None:
-            return known
-        return _factory(find_class(name, "policy", ENTRY_POINT_GROUP, self._in_tree))
+    def _factory(self, made: type[Any]) -> PolicyFactory:
+        """Return a function that makes an instance of a policy class."""
+        lacks = [method for method in methods_of(Policy) if not callable(getattr(made, method, None))]
+        if lacks:
+            raise PluginError(f"class {made.__name__} is no policy: it has no method {' and no method '.join(lacks)}")
+        return maker_of(made, Policy)
 
 
 def make_policies(
@@ -269,46 +264,20 @@ def make_policies(
     Raises InputError with the policy and its field if the policy is not found, fails to construct, refuses its
     arguments, lacks a member of the contract, or has the name of another one.
     """
-    made: list[tuple[Policy, float]] = []
-    names: set[str] = set()
+    made: dict[str, tuple[Policy, float]] = {}
     for written in settings:
-        policy = _made(written, registry, PluginContext(written.args, cluster, seed=seed))
-        if policy.name in names:
-            raise _error(written, f"two policies are called {shown(policy.name)}; leave one out")
-        names.add(policy.name)
-        made.append((policy, written.weight))
-    return tuple(made)
-
-
-def _made(written: PolicySettings, registry: PolicyRegistry, context: PluginContext) -> Policy:
-    try:
-        policy = registry.resolve(written.name)(context)
-        require_name(policy)
-    except InputError as error:
-        raise InputError(error.problem, object=_label(written), path=f".args{error.path}") from error
-    except PodiumError as error:
-        raise _error(written, str(error)) from error
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        raise _error(written, f"it failed while it was made: {type(error).__name__}: {error}") from error
-    return policy
-
-
-def _factory(made: type[Any]) -> PolicyFactory:
-    """Return a function that makes an instance of a policy class."""
-    lacks = [method for method in methods_of(Policy) if not callable(getattr(made, method, None))]
-    if lacks:
-        raise PluginError(f"class {made.__name__} is no policy: it has no method {' and no method '.join(lacks)}")
-    return maker_of(made, Policy)
-
-
-def _error(written: PolicySettings, problem: str) -> InputError:
-    return InputError(problem, object=_label(written), path=".name")
-
-
-def _label(written: PolicySettings) -> str:
-    return f"policy {written.name}"
+        label = f"policy {written.name}"
+        try:
+            policy: Policy = registry.make(written.name, PluginContext(written.args, cluster, seed=seed))
+        except InputError as error:
+            raise InputError(error.problem, object=label, path=f".args{error.path}") from error
+        except PodiumError as error:
+            raise InputError(str(error), object=label, path=".name") from error.__cause__ or error
+        if policy.name in made:
+            problem = f"two policies are called {shown(policy.name)}; leave one out"
+            raise InputError(problem, object=label, path=".name")
+        made[policy.name] = policy, written.weight
+    return tuple(made.values())
 
 
 KUBELET_FILTERS = (
@@ -332,8 +301,8 @@ def kubelet_runner(cluster: Cluster, registry: Registry) -> Runner:
     plugins = [registry.resolve(name)(PluginContext({}, cluster)) for name in KUBELET_FILTERS]
     profile = Profile(
         scheduler_name="",
-        pre_filter=[plugin for plugin in plugins if takes_part(plugin, "preFilter")],  # type: ignore[misc]
-        filter=[plugin for plugin in plugins if takes_part(plugin, "filter")],  # type: ignore[misc]
+        pre_filter=[plugin for plugin in plugins if takes_part(plugin, "preFilter")],
+        filter=[plugin for plugin in plugins if takes_part(plugin, "filter")],
     )
     return Runner(profile, cluster)
 

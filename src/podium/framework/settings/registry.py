@@ -94,22 +94,9 @@ class Profile:
 
     def plugins(self) -> list[points.Plugin]:
         """Return every plugin once, in order of its first extension point."""
-        listed: list[Any] = [] if self.queue_sort is None else [self.queue_sort]
-        for some in (
-            self.pre_enqueue,
-            self.pre_filter,
-            self.filter,
-            self.post_filter,
-            self.pre_score,
-            self.score,
-            self.reserve,
-            self.permit,
-            self.pre_bind,
-            self.bind,
-            self.post_bind,
-        ):
-            listed.extend(some)
-        return list({plugin.name: plugin for plugin in listed}.values())
+        points_of: list[Any] = [(self.queue_sort,) if self.queue_sort else ()]
+        points_of += [getattr(self, FIELDS[point]) for point in EXTENSION_POINTS if point != "queueSort"]
+        return list({plugin.name: plugin for some in points_of for plugin in some}.values())
 
 
 Factory = Callable[[PluginContext], Plugin]
@@ -121,42 +108,64 @@ PROTOCOLS = (*(protocol for protocols in EXTENSION_POINTS.values() for protocol 
 
 
 class Registry:
-    """Finds the factory of a plugin by its name in the configuration.
+    """Finds the factory of a plugin, or of another kind of object (``noun``), by its name in the configuration.
 
     ``in_tree`` comes first, then the ``classes`` that a program passed in. A name like ``package.module:Class`` is a
-    class in an importable module; any other name is looked up among the entry points of the group ``podium.plugins``.
-    The constructor of such a class takes a `PluginContext` or nothing; a class without a ``name`` gets its own as an
-    attribute.
+    class in an importable module; any other name is looked up among the entry points of the ``group``. The constructor
+    of such a class takes a `PluginContext` or nothing; a class without a ``name`` gets its own as an attribute.
     """
 
-    def __init__(self, in_tree: Mapping[str, Factory], classes: Iterable[tuple[str, type[Any]]] = ()) -> None:
+    noun = "plugin"
+    group = ENTRY_POINT_GROUP
+
+    def __init__(
+        self, in_tree: Mapping[str, Callable[[PluginContext], Any]], classes: Iterable[tuple[str, type[Any]]] = ()
+    ) -> None:
         self._in_tree = dict(in_tree)
         self._classes = dict(classes)
 
     def __contains__(self, name: str) -> bool:
         return name in self._in_tree
 
-    def resolve(self, name: str) -> Factory:
-        """Return the factory of a plugin. Raises PluginError for an unknown name and for code that cannot be used."""
+    def resolve(self, name: str) -> Callable[[PluginContext], Any]:
+        """Return the factory for a name. Raises PluginError for an unknown name and for code that cannot be used."""
         known = self._in_tree.get(name)
         if known is not None:
             return known
-        handed_over = self._classes.get(name)
-        if handed_over is not None:
-            return _factory(handed_over)
-        return _factory(find_class(name, "plugin", ENTRY_POINT_GROUP, (*self._in_tree, *self._classes)))
+        made = self._classes.get(name)
+        return self._factory(
+            find_class(name, self.noun, self.group, (*self._in_tree, *self._classes)) if made is None else made
+        )
 
     def with_classes(self, classes: Iterable[tuple[str, type[Any]]]) -> Registry:
         """Return this registry with these classes added."""
         return Registry(self._in_tree, (*self._classes.items(), *classes))
 
+    def make(self, name: str, context: PluginContext, subject: str = "it") -> Any:
+        """Return a new object by its name; ``subject`` stands for it in messages about failures.
 
-def _factory(made: type[Any]) -> Factory:
-    """Return a function that makes an instance of a plugin class."""
-    methods = [method for protocol in PROTOCOLS for method in methods_of(protocol)]
-    if not any(hasattr(made, method) for method in methods):
-        raise PluginError(f"class {made.__name__} is no plugin: it has none of the methods {', '.join(methods)}")
-    return maker_of(made, Plugin)
+        Raises InputError for refused arguments, PluginError for anything else.
+        """
+        try:
+            made = self.resolve(name)(context)
+            self._require_whole(made)
+        except PodiumError:
+            raise
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise PluginError(f"{subject} failed while it was made: {type(error).__name__}: {error}") from error
+        return made
+
+    def _require_whole(self, made: Any) -> None:
+        require_whole(made)
+
+    def _factory(self, made: type[Any]) -> Callable[[PluginContext], Any]:
+        """Return a function that makes an instance of a class."""
+        methods = [method for protocol in PROTOCOLS for method in methods_of(protocol)]
+        if not any(hasattr(made, method) for method in methods):
+            raise PluginError(f"class {made.__name__} is no plugin: it has none of the methods {', '.join(methods)}")
+        return maker_of(made, Plugin)
 
 
 def require_whole(plugin: Plugin) -> None:
@@ -406,19 +415,14 @@ class _ProfileBuilder:
 
     def _made(self, name: str) -> Plugin:
         try:
-            plugin = self._registry.resolve(name)(replace(self._context, args=self._args.get(name, {})))
-            require_whole(plugin)
+            context = replace(self._context, args=self._args.get(name, {}))
+            plugin: Plugin = self._registry.make(name, context, f"plugin {shown(name)}")
         except InputError as error:
             place = f"[{list(self._args).index(name)}].args" if name in self._args else ""
             path = f"{self._path}.pluginConfig{place}{error.path}"
             raise InputError(error.problem, object=error.object, path=path) from error
         except PodiumError as error:
-            raise self._enabling_error(name, str(error)) from error
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            problem = f"plugin {shown(name)} failed while it was made: {type(error).__name__}: {error}"
-            raise self._enabling_error(name, problem) from error
+            raise self._enabling_error(name, str(error)) from error.__cause__ or error
         return plugin
 
     def _order_at(self, point: str) -> list[str]:

@@ -215,7 +215,7 @@ class RoomReader:
             pre_filtered = runner.pre_filter(state, pod)
             if not pre_filtered.status.is_success:
                 return None
-            outcome = runner.filter_rows_of(state, pod, nodes.all_rows(), Scope.NODE)
+            outcome = runner.filter_view(state, pod, View(self._picture.cluster), Scope.NODE)
         except PluginError:
             return None
         eligible = np.isin(nodes.all_rows(), outcome.feasible) & nodes.present[: nodes.count]
