@@ -21,7 +21,7 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.fields import gates_of_fields
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
 from podium.app.console.command import SUBCOMMANDS, podium
-from podium.framework.rescheduling.written import Written
+from podium.framework.rescheduling.settings import Written
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 

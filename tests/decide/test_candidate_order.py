@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podium.cluster.arrays import stable_hash
-from podium.decide.preempting.trial_table import RowTrial
+from podium.decide.preempting.reprieve import RowTrial
 from podium.decide.preempting.trials import CandidateOrder, Key
 from tests.fuzzing import long_runs
 

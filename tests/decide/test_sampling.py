@@ -18,7 +18,7 @@ from podium.cluster.view import View
 from podium.decide import sampling
 from podium.decide.placement import place
 from podium.decide.preempting.criteria import UPSTREAM
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.reprieve import TrialTable
 from podium.decide.sampling import limited_candidates, nodes_to_find
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope

@@ -19,8 +19,16 @@ from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_I
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 from podium.framework.rescheduling.descheduler import COUNTERPARTS, WITHOUT
-from podium.framework.rescheduling.settings import SETTINGS_OF, Aggressiveness, ReschedulerSettings, ReschedulingScope
-from podium.framework.rescheduling.written import DEFAULT_POLICIES, Allowance, Sparing, Written
+from podium.framework.rescheduling.settings import (
+    DEFAULT_POLICIES,
+    SETTINGS_OF,
+    Aggressiveness,
+    Allowance,
+    ReschedulerSettings,
+    ReschedulingScope,
+    Sparing,
+    Written,
+)
 from podium.framework.settings.configuration import default_configuration, load_configuration
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.docs.blocks import ROOT

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from podium.decide.preempting.eligibility import WholeGroups
-from podium.decide.preempting.gang.gang import Gang, GangCandidate, GangPlan
+from podium.decide.preempting.gang.gang import Gang, GangCandidate, GangPlan, GangTransaction, placements_hold
 from podium.decide.preempting.gang.gang_search import plan_gang
-from podium.decide.preempting.gang.gang_transaction import GangTransaction, placements_hold
 from podium.decide.preempting.gang.units import Unit
 from podium.framework.pre_filters import GroupHandle
 

@@ -19,8 +19,8 @@ from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.trial_table import TrialTable
-from podium.decide.preempting.victims import VictimFilter, both_allow, budgeted
+from podium.decide.preempting.eligibility import VictimFilter, both_allow, budgeted
+from podium.decide.preempting.reprieve import TrialTable
 from podium.framework.verdicts import Status, unschedulable
 
 _SECOND = 10**9

@@ -19,8 +19,14 @@ from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.post_filter import answer_of, checked_form, checked_victims, require_place
-from podium.decide.preempting.gang.gang import EVERYWHERE, Gang, gang_domains, gang_priority
-from podium.decide.preempting.gang.gang_transaction import AssumedMembers, GangTransaction
+from podium.decide.preempting.gang.gang import (
+    EVERYWHERE,
+    AssumedMembers,
+    Gang,
+    GangTransaction,
+    gang_domains,
+    gang_priority,
+)
 from podium.framework.plugin import is_own
 from podium.framework.pre_filters import GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
 from podium.framework.runner import Runner

@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s, UInt64s
 from podium.cluster.nodes import NodeColumns
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.reprieve import TrialTable
 from podium.framework.verdicts import Outcome, Status
 
 MINIMUM_NODES = 100

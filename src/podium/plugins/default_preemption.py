@@ -23,21 +23,21 @@ from podium.decide.preempting.eligibility import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
     NOT_ELIGIBLE_YET,
+    VictimFilter,
     VictimProtection,
     below_their_groups,
     ineligible_reason,
     is_hopeful,
     running_members,
+    victim_pool,
     waits_for_victims,
 )
 from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
-from podium.decide.preempting.gang.gang import Gang, GangPlan, gang_priority
-from podium.decide.preempting.gang.gang_transaction import members_bound_first
+from podium.decide.preempting.gang.gang import Gang, GangPlan, gang_priority, members_bound_first
 from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.decide.preempting.reprieve import Preemptor
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import VictimFilter, victim_pool
 from podium.framework.handle import CycleState, Handle
 from podium.framework.plugin import ActionType, EventResource, EventToRegister, PluginContext, PostFilterResult
 from podium.framework.pre_filters import GroupDemand, GroupHandle, GroupPostFilterResult

@@ -17,6 +17,7 @@ from podium.framework.rescheduling.configuration import (
     read_settings,
 )
 from podium.framework.rescheduling.settings import (
+    DEFAULT_POLICIES,
     SETTINGS_OF,
     Aggressiveness,
     Guidance,
@@ -27,7 +28,6 @@ from podium.framework.rescheduling.settings import (
     ReschedulingScope,
     Steering,
 )
-from podium.framework.rescheduling.written import DEFAULT_POLICIES
 
 _SECOND = 10**9
 _HEAD = "apiVersion: podium.dev/v1alpha1\nkind: ReschedulerConfiguration\n"

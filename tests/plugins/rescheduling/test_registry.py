@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
-from podium.framework.rescheduling.settings import PolicySettings
-from podium.framework.rescheduling.written import DEFAULT_POLICIES
+from podium.framework.rescheduling.settings import DEFAULT_POLICIES, PolicySettings
 from podium.plugins.rescheduling.registry import IN_TREE
 
 # What has no sensible value of its own.

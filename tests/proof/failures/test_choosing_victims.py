@@ -16,12 +16,11 @@ from podium.cluster.budgets import Budgets
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting import trial_table, trials
+from podium.decide.preempting import reprieve, trials
+from podium.decide.preempting.eligibility import beyond_budgets
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.decide.preempting.reprieve import Preemptor
-from podium.decide.preempting.trial_table import TrialTable, victims_by_row
+from podium.decide.preempting.reprieve import Preemptor, TrialTable, victims_by_row
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import beyond_budgets
 from podium.framework.handle import CycleState
 from podium.framework.verdicts import SUCCESS, Status, unschedulable
 from tests.builders import budget, cluster_of, explain, node, plain_runner, pod, term
@@ -111,7 +110,7 @@ def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
 
     def nobody_is_in_the_way(right: Right, *args: Any, **kwargs: Any) -> TrialTable:
         table: TrialTable = right(*args, **kwargs)
-        table.refused[table.refused == trial_table.NO_VICTIM_NEEDED] = 0
+        table.refused[table.refused == reprieve.NO_VICTIM_NEEDED] = 0
         return table
 
     def story() -> None:

@@ -20,8 +20,7 @@ from podium.decide.gang_placement import (
     place_group,
     unlike,
 )
-from podium.decide.preempting.gang.gang import GangCandidate, GangPlan
-from podium.decide.preempting.gang.gang_transaction import AssumedMembers
+from podium.decide.preempting.gang.gang import AssumedMembers, GangCandidate, GangPlan
 from podium.decide.preempting.preemption_plan import SearchEffort
 from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner

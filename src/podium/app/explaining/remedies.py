@@ -20,8 +20,9 @@ from podium.decide.preempting.eligibility import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
     NOT_ELIGIBLE_YET,
+    HeldBack,
 )
-from podium.decide.preempting.preemption_plan import HeldBack, PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 
 MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority of pods that are not the system's (pkg/apis/scheduling/types.go)."""

@@ -23,8 +23,7 @@ from podium.controllers.actions import PatchObject, Record
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 from podium.decide.placement import fits_without
-from podium.decide.preempting.gang.gang import Gang
-from podium.decide.preempting.gang.gang_transaction import GangTransaction, placements_hold
+from podium.decide.preempting.gang.gang import Gang, GangTransaction, placements_hold
 from podium.decide.preempting.wide.victim_domains import blocking_pods_elsewhere
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner

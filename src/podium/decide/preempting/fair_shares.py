@@ -20,7 +20,7 @@ controllers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -28,12 +28,12 @@ import numpy.typing as npt
 
 from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, offsets, runs
 from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import RefCountedNumbers
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, choose_victims
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
+from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, TrialTable, choose_victims
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import VictimFilter, beyond_budgets
 
 Floats = npt.NDArray[np.float64]
 OwnersBy = Literal["Controller", "Workload", "Service", "Label"]
@@ -49,7 +49,8 @@ class FairShares:
         self._owners = owners or Owners(cluster)
         self._position = -1
         self._owners_as_of = self._owners.generation
-        self._accounts = _Accounts(self._owners.owner_of)
+        # A number for each priority and owner that has some pods.
+        self._accounts: RefCountedNumbers[tuple[int, str]] = RefCountedNumbers((0, ""), ())
         # By resource, then by account.
         self._requested: Int64s = np.zeros((0, 64), dtype=np.int64)
         # The account of the pod in each slot; none for pods that terminate.
@@ -68,8 +69,8 @@ class FairShares:
         requested = self._requested.copy()
         for record in leaving:
             if not record.terminating and record.row != NO_ROW:
-                requested[:, self._accounts.find(record)] -= self._requests(record)
-        own, wanted = self._accounts.find(pod), self._requests(pod)
+                requested[:, self._account(record)] -= self._requests(record)
+        own, wanted = self._account(pod), self._requests(pod)
         has = requested[:, own] if own != _NO_ACCOUNT else np.zeros(len(requested), dtype=np.int64)
         if pod.nominated_node_name in self._cluster.nodes.row_of:
             has = has - wanted
@@ -104,6 +105,13 @@ class FairShares:
         parts = np.divide(requested, total, out=np.zeros(requested.shape), where=total > 0)
         return np.stack([parts.max(axis=0), parts.sum(axis=0)])
 
+    def _key(self, pod: PodRecord) -> tuple[int, str]:
+        return pod.priority, self._owners.owner_of(pod)
+
+    def _account(self, pod: PodRecord) -> int:
+        """Return the account of a pod's owner, `_NO_ACCOUNT` for none."""
+        return self._accounts.number_of.get(self._key(pod), _NO_ACCOUNT)
+
     def _requests(self, pod: PodRecord) -> Int64s:
         """Return ``[resources]``: what a pod requests."""
         requests = np.zeros(len(self._requested), dtype=np.int64)
@@ -128,15 +136,15 @@ class FairShares:
     def _count(self, row: int) -> None:
         for account, requests in self._on_row.pop(row, ()):
             self._add(account, requests, -1)
-            self._accounts.close(account)
+            self._accounts.give_back(account)
         counted: list[tuple[int, Mapping[int, int]]] = []
         for pod in self._cluster.pods_on(row):
             self._account_in[pod.slot] = _NO_ACCOUNT
             if not pod.terminating:
-                self._account_in[pod.slot] = account = self._accounts.open(pod)
+                self._account_in[pod.slot] = account = self._accounts.take(self._key(pod))
                 counted.append((account, pod.pod_class.requests))
         nominated = self._cluster.nominations.on_row(row)
-        counted += [(self._accounts.open(pod), pod.pod_class.requests) for pod in nominated]
+        counted += [(self._accounts.take(self._key(pod)), pod.pod_class.requests) for pod in nominated]
         for account, requests in counted:
             self._add(account, requests, 1)
         if counted:
@@ -183,38 +191,6 @@ class Owners:
             return f"{pod.namespace}/Service/{services[0]}" if services else pod.workload
         value = pod.labels.get(self._label) if self._by == "Label" else None
         return pod.workload if value is None else f"={value}"
-
-
-class _Accounts:
-    """A number for each owner and priority that has some pods; free numbers are used again."""
-
-    def __init__(self, owner_of: Callable[[PodRecord], str]) -> None:
-        self._owner_of = owner_of
-        self._number_of: dict[tuple[int, str], int] = {}
-        self._pods: dict[int, int] = {}
-        self._key_of: dict[int, tuple[int, str]] = {}
-        self._free: list[int] = []
-
-    def find(self, pod: PodRecord) -> int:
-        """Return the account of a pod's owner, `_NO_ACCOUNT` for none."""
-        return self._number_of.get((pod.priority, self._owner_of(pod)), _NO_ACCOUNT)
-
-    def open(self, pod: PodRecord) -> int:
-        """Return the account of a pod's owner, and count one more pod in it."""
-        key = (pod.priority, self._owner_of(pod))
-        number = self._number_of.get(key)
-        if number is None:
-            number = self._number_of[key] = self._free.pop() if self._free else len(self._number_of)
-            self._key_of[number] = key
-        self._pods[number] = self._pods.get(number, 0) + 1
-        return number
-
-    def close(self, number: int) -> None:
-        """Remove one pod from an account."""
-        self._pods[number] -= 1
-        if not self._pods[number]:
-            del self._pods[number], self._number_of[self._key_of.pop(number)]
-            self._free.append(number)
 
 
 def _at_least(shares: Floats, share: Floats) -> Bools:

@@ -31,19 +31,16 @@ from podium.decide.preempting.criteria import (
     VictimSets,
     cost_of,
 )
-from podium.decide.preempting.eligibility import alone_within_budgets, held_back, within_budgets
+from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
 from podium.decide.preempting.preemption_plan import (
     CandidateChoice,
-    HeldBack,
     LazyMapping,
     PreemptionCandidate,
     PreemptionPlan,
     SearchEffort,
 )
-from podium.decide.preempting.reprieve import Preemptor
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.reprieve import Preemptor, TrialTable
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
-from podium.decide.preempting.victims import VictimFilter
 from podium.decide.sampling import limited_candidates
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 from podium.framework.handle import Handle

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from podium.api.times import format_time
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CapDelay
 from podium.decide.preempting.criteria import CostColumn
+from podium.decide.preempting.eligibility import HeldBack
 from podium.framework.verdicts import Status
 
 Value = TypeVar("Value")
@@ -69,28 +69,6 @@ class CandidateChoice(msgspec.Struct, frozen=True):
     candidates: int = 0
     equals: tuple[str, ...] = ()
     criterion: str = ""
-
-
-class HeldBack(msgspec.Struct, frozen=True):
-    """The budgets (keys) that alone prevent preemption, and what preemption would do without them.
-
-    ``node_name`` is "" for a gang. ``next_ns`` is when the next token of one of their rates comes back, None if none is
-    missing.
-    """
-
-    budgets: tuple[str, ...]
-    node_name: str
-    victims: tuple[PodRecord, ...]
-    next_ns: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        found = {"budgets": list(self.budgets), "node": self.node_name, "victims": [each.key for each in self.victims]}
-        return found if self.next_ns is None else {**found, "nextToken": format_time(self.next_ns)}
-
-    def __str__(self) -> str:
-        noun, verb = ("budget", "allows") if len(self.budgets) == 1 else ("budgets", "allow")
-        return f"{noun} {', '.join(self.budgets)} {verb} too few disruptions"
 
 
 class PreemptionPlan(msgspec.Struct, frozen=True):

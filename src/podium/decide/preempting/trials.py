@@ -22,9 +22,18 @@ from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimFacts, VictimSets, cost_of
-from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, choose_victims, choose_victims_on
-from podium.decide.preempting.trial_table import NO_VICTIM_NEEDED, WITHOUT_VICTIMS, RowTrial, TrialTable, explained
-from podium.decide.preempting.victims import VictimFilter, beyond_budgets
+from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
+from podium.decide.preempting.reprieve import (
+    NO_VICTIM_NEEDED,
+    WITHOUT_VICTIMS,
+    PotentialVictims,
+    Preemptor,
+    RowTrial,
+    TrialTable,
+    choose_victims,
+    choose_victims_on,
+    explained,
+)
 from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as, row_by_row
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState

@@ -40,8 +40,8 @@ MOST_CONTENTS = 20_000
 """The most node contents (combinations of pods) that a program distinguishes."""
 
 
-class TooManyContentsError(Exception):
-    """The nodes could hold more combinations of pods than a program can distinguish."""
+class ExactPlanError(PodiumError):
+    """The optimal placement cannot be computed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Formulation:
         rules: Sequence[FilterRule],
         limits: Sequence[MoveLimit],
     ) -> None:
-        """Build the program. Raises TooManyContentsError."""
+        """Build the program. Raises ExactPlanError for too many contents of nodes."""
         self.program = LinearProgram()
         self._movables = movables
         self._groups = alike(movables, [form for form, _ in forms], rules, [limit.pods for limit in limits])
@@ -202,7 +202,8 @@ class Formulation:
         for counts in _countings(contents, most):
             self._contents += 1
             if self._contents > MOST_CONTENTS:
-                raise TooManyContentsError
+                problem = f"the nodes can hold more different pods than can be told apart: {MOST_CONTENTS} in all"
+                raise ExactPlanError(problem)
             choice = program.choice(weight * contents.cost(counts))
             choices[choice] = 1.0
             for kind, count in enumerate(counts):
@@ -394,15 +395,8 @@ def _allowed(picture: Picture, pod: PodRecord, rules: Collection[str]) -> frozen
     return frozenset(rows[present & picture.targets[rows]].tolist())
 
 
-RulesByPlugin = Mapping[str, FilterRules]
-
-
 TOLERANCE = 1e-6
 """Values that differ by less count as equal."""
-
-
-class ExactPlanError(PodiumError):
-    """The optimal placement cannot be computed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +411,7 @@ class ExactQuestion:
 
     threshold: float
     limits: Sequence[MoveLimit] = ()
-    rules: RulesByPlugin = field(default_factory=dict)
+    rules: Mapping[str, FilterRules] = field(default_factory=dict)
     most_pairs: int = 10_000
     most_rounds: int = 20
 
@@ -548,12 +542,7 @@ class _Search:
             if form.left_out:
                 self._left_out[policy.name] = form.left_out
         rules = [rule for name, say in question.rules.items() for rule in say(movables, judged_by(movables, name))]
-        try:
-            return Formulation(movables, question.threshold, forms, rules, question.limits)
-        except TooManyContentsError:
-            raise ExactPlanError(
-                f"the nodes can hold more different pods than can be told apart: {MOST_CONTENTS} in all"
-            ) from None
+        return Formulation(movables, question.threshold, forms, rules, question.limits)
 
     def _check(self, name: str, form: LinearForm) -> None:
         """Check that a form equals the policy's objective for the present placement.

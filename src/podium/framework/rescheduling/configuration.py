@@ -14,8 +14,7 @@ from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, load_files, load_text
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
 from podium.framework.rescheduling.descheduler import is_descheduler_policy, read_descheduler_policy
-from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.rescheduling.written import Written, settings_of
+from podium.framework.rescheduling.settings import ReschedulerSettings, Written, settings_of
 from podium.framework.settings.arguments import read_strictly
 
 API_VERSION = "podium.dev/v1alpha1"

@@ -27,8 +27,12 @@ from podium.framework.rescheduling.settings import (
     PolicySettings,
     ReschedulerSettings,
     ReschedulingScope,
+    Span,
+    WrittenSelector,
+    label_selector,
+    names_of,
+    span_ns,
 )
-from podium.framework.rescheduling.written import Span, WrittenSelector, label_selector, names_of, span_ns
 from podium.framework.settings.arguments import Strict, read_strictly
 
 API_VERSION = "descheduler/v1alpha2"

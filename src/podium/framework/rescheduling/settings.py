@@ -1,13 +1,21 @@
-"""The settings of a rescheduler. Times are in nanoseconds."""
+"""The settings of a rescheduler, and the fields of a ReschedulerConfiguration as written. Times are in nanoseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
-from podium.api.selectors import Selector
+import msgspec
+from msgspec import Meta
+
+from podium.api.errors import InputError, shown
+from podium.api.meta import Int32
+from podium.api.names import label_name_problem
+from podium.api.selectors import Requirement, Selector, requirement_problem
+from podium.api.times import parse_duration
+from podium.framework.settings.arguments import Strict
 
 _SECOND = 10**9
 _MINUTE = 60 * _SECOND
@@ -169,3 +177,259 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
     ),
 }
 """The numbers of each level, without policies. Cautious is the default."""
+
+
+Span = str | int | float
+"""A duration as written; a bare number counts seconds."""
+
+Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
+Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
+
+
+class WrittenRequirement(Strict, frozen=True, kw_only=True):
+    """A condition on a label."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class WrittenSelector(Strict, frozen=True, kw_only=True):
+    """A label selector (meta/v1 LabelSelector) in which an unknown field is an error."""
+
+    match_labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each instance
+    match_expressions: tuple[WrittenRequirement, ...] = ()
+
+
+class WrittenNamespaces(Strict, frozen=True, kw_only=True):
+    """Namespaces by name; without ``exclude``, kube-system is excluded unless it is included by name."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] | None = None
+
+
+class WrittenScope(Strict, frozen=True, kw_only=True):
+    """See `ReschedulingScope`; None is the default."""
+
+    namespaces: WrittenNamespaces = WrittenNamespaces()
+    pod_selector: WrittenSelector | None = None
+    node_selector: WrittenSelector | None = None
+    allow: tuple[Allowance, ...] = ()
+    spare: tuple[Sparing, ...] = ()
+    priority_below: Int32 | None = None
+    minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    minimum_age: Span | None = None
+    undisturbed_for: Span | None = None
+    max_lost_work: Span | None = None
+
+
+def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> ReschedulingScope:
+    """Return the scope that the fields at a path stand for. Raises InputError for an invalid field."""
+    included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
+    return replace(
+        usual,
+        included=included,
+        excluded=excluded,
+        pods=label_selector(written.pod_selector, f"{path}.podSelector"),
+        nodes=label_selector(written.node_selector, f"{path}.nodeSelector"),
+        allows_system_critical="SystemCriticalPods" in written.allow,
+        allows_bare_pods="PodsWithoutController" in written.allow,
+        allows_local_storage="LocalStorage" in written.allow,
+        allows_work_in_progress="WorkInProgress" in written.allow,
+        spares_volume_claims="PodsWithVolumeClaims" in written.spare,
+        spares_device_claims="PodsWithDeviceClaims" in written.spare,
+        priority_below=written.priority_below,
+        minimum_replicas=written.minimum_replicas,
+        max_lost_work_ns=span_ns(written.max_lost_work, usual.max_lost_work_ns, f"{path}.maxLostWork", least=0),
+        undisturbed_ns=span_ns(written.undisturbed_for, usual.undisturbed_ns, f"{path}.undisturbedFor", least=0),
+        minimum_age_ns=span_ns(written.minimum_age, usual.minimum_age_ns, f"{path}.minimumAge", least=0),
+    )
+
+
+def span_ns(written: Span | None, usual: int, path: str, *, least: int = 1) -> int:
+    """Return a duration in nanoseconds, at least ``least``; None stands for the default. Raises InputError."""
+    if written is None:
+        return usual
+    try:
+        duration_ns = parse_duration(written)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if duration_ns < least:
+        raise InputError(f"{shown(written)} is too short; write {'more than 0s' if least else '0s or more'}", path=path)
+    return duration_ns
+
+
+def _namespaces(written: WrittenNamespaces, usual: frozenset[str], path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the included and the excluded namespaces; none is both."""
+    included = names_of(written.include, f"{path}.include")
+    if written.exclude is None:
+        return included, usual - included
+    excluded = names_of(written.exclude, f"{path}.exclude")
+    both = sorted(included & excluded)
+    if both:
+        raise InputError(f"{shown(both[0])} is also included; leave it out of one of the two", path=f"{path}.exclude")
+    return included, excluded
+
+
+def names_of(names: tuple[str, ...], path: str) -> frozenset[str]:
+    """Return the namespaces in a list at a path. Raises InputError for an invalid name."""
+    for position, name in enumerate(names):
+        problem = label_name_problem(name)
+        if problem is not None:
+            raise InputError(problem, path=f"{path}[{position}]")
+    return frozenset(names)
+
+
+def label_selector(written: WrittenSelector | None, path: str) -> Selector | None:
+    """Return the selector at a path, None if there is none. Raises InputError for an invalid condition."""
+    if written is None:
+        return None
+    requirements: list[Requirement] = []
+    for key, value in written.match_labels.items():
+        problem = requirement_problem(key, "In", (value,))
+        if problem is not None:
+            raise InputError(problem[1], path=f"{path}.matchLabels")
+        requirements.append(Requirement(key, "In", (value,)))
+    for position, condition in enumerate(written.match_expressions):
+        problem = requirement_problem(condition.key, condition.operator, condition.values)
+        if problem is not None:
+            raise InputError(problem[1], path=f"{path}.matchExpressions[{position}].{problem[0]}")
+        requirements.append(Requirement(condition.key, condition.operator, condition.values))
+    return Selector(tuple(requirements))
+
+
+DEFAULT_POLICIES = (
+    "RepairViolations",
+    "PrepareForMaintenance",
+    "LeavePoorService",
+    "MoveToUnderusedNodes",
+    "SatisfyPreferences",
+)
+"""The policies that are enabled if a configuration lists none, in order.
+
+They are those of the design's first version, and those that act only on announcements or for pods that fare badly.
+Policies that move pods for the benefit of others, or for their age, must be enabled explicitly."""
+
+UNLIMITED = "Unlimited"
+
+_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_Positive = Annotated[float, Meta(gt=0, le=1_000_000)]
+_MOST_POLICIES = 100
+
+T = TypeVar("T")
+
+
+class WrittenPolicy(Strict, frozen=True, kw_only=True):
+    """A policy, enabled unless it says otherwise; it reads its arguments itself."""
+
+    name: str
+    enabled: bool = True
+    weight: _Positive = 1.0
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class WrittenLimits(Strict, frozen=True, kw_only=True):
+    """Numbers of pods, or Unlimited; None is the aggressiveness level's number."""
+
+    total: _Count | str | None = None
+    node: _Count | str | None = None
+    namespace: _Count | str | None = None
+    owner: _Count | str | None = None
+
+
+class WrittenLimitSets(Strict, frozen=True, kw_only=True):
+    """The limits of moves under way, of those in an hour, and of those under way without a budget."""
+
+    in_flight: WrittenLimits = WrittenLimits()
+    hourly: WrittenLimits = WrittenLimits()
+    without_budget: WrittenLimits = WrittenLimits()
+
+
+class WrittenBudgets(Strict, frozen=True, kw_only=True):
+    """The share of each budget's allowance that is left to others."""
+
+    reserve: _Count | None = None
+    reserve_share: Annotated[float, Meta(ge=0, le=1)] | None = None
+
+
+class Written(Strict, frozen=True, kw_only=True):
+    """All settings; None is the aggressiveness level's value."""
+
+    aggressiveness: Literal["Cautious", "Moderate", "Bold"] = "Cautious"
+    paused: bool = False
+    policies: tuple[WrittenPolicy, ...] | None = None
+    interval: Span | None = None
+    threshold: _Positive | None = None
+    limits: WrittenLimitSets = WrittenLimitSets()
+    budgets: WrittenBudgets = WrittenBudgets()
+    scope: WrittenScope = WrittenScope()
+    guidance: Literal["Evict", "Hint", "Bind"] = "Evict"
+    judgement: Literal["Placement", "Blind"] = "Placement"
+    steering: Literal["AvoidList", "SoftTaint", "ScoresAlone"] = "AvoidList"
+    goes_first: bool = False
+    move_timeout: Span | None = None
+    cool_down: Span | None = None
+    max_trials: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+def settings_of(written: Written) -> ReschedulerSettings:
+    """Return the settings that the fields stand for. Raises InputError with the path of an invalid field."""
+    usual = SETTINGS_OF[Aggressiveness(written.aggressiveness)]
+    limits, budgets = written.limits, written.budgets
+    return ReschedulerSettings(
+        policies=_policies(written.policies),
+        interval_ns=span_ns(written.interval, usual.interval_ns, ".interval"),
+        threshold=_given(written.threshold, usual.threshold),
+        in_flight=_limits(limits.in_flight, usual.in_flight, ".limits.inFlight"),
+        hourly=_limits(limits.hourly, usual.hourly, ".limits.hourly"),
+        without_budget=_limits(limits.without_budget, usual.without_budget, ".limits.withoutBudget"),
+        budget_reserve=_given(budgets.reserve, usual.budget_reserve),
+        budget_reserve_share=_given(budgets.reserve_share, usual.budget_reserve_share),
+        scope=scope_of(written.scope, usual.scope, ".scope"),
+        guidance=Guidance(written.guidance),
+        judgement=Judgement(written.judgement),
+        steering=Steering(written.steering),
+        goes_first=written.goes_first,
+        move_timeout_ns=span_ns(written.move_timeout, usual.move_timeout_ns, ".moveTimeout"),
+        cool_down_ns=span_ns(written.cool_down, usual.cool_down_ns, ".coolDown"),
+        max_trials=_given(written.max_trials, usual.max_trials),
+        is_paused=written.paused,
+    )
+
+
+def _given(value: T | None, usual: T) -> T:
+    return usual if value is None else value
+
+
+def _limits(written: WrittenLimits, usual: MoveLimitSettings, path: str) -> MoveLimitSettings:
+    return MoveLimitSettings(
+        total=_limit(written.total, usual.total, f"{path}.total"),
+        node=_limit(written.node, usual.node, f"{path}.node"),
+        namespace=_limit(written.namespace, usual.namespace, f"{path}.namespace"),
+        owner=_limit(written.owner, usual.owner, f"{path}.owner"),
+    )
+
+
+def _limit(value: int | str | None, usual: int | None, path: str) -> int | None:
+    if isinstance(value, str):
+        if value != UNLIMITED:
+            raise InputError(f"{shown(value)} is neither a whole number nor {UNLIMITED}", path=path)
+        return None
+    return usual if value is None else value
+
+
+def _policies(written: tuple[WrittenPolicy, ...] | None) -> tuple[PolicySettings, ...]:
+    """Return the enabled policies, in order; each name occurs once."""
+    if written is None:
+        return tuple(PolicySettings(name) for name in DEFAULT_POLICIES)
+    if len(written) > _MOST_POLICIES:
+        raise InputError(f"has {len(written)} policies; at most {_MOST_POLICIES} are possible", path=".policies")
+    names: set[str] = set()
+    for position, policy in enumerate(written):
+        path = f".policies[{position}].name"
+        if not policy.name:
+            raise InputError("is empty; the name of a policy is needed", path=path)
+        if policy.name in names:
+            raise InputError(f"{shown(policy.name)} is listed twice; remove one", path=path)
+        names.add(policy.name)
+    return tuple(PolicySettings(policy.name, policy.weight, policy.args) for policy in written if policy.enabled)

@@ -21,7 +21,7 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.policy import Avoidance, Picture, Proposal, Relocation
-from podium.framework.rescheduling.written import Span, span_ns
+from podium.framework.rescheduling.settings import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import RowChanges
 

@@ -27,7 +27,7 @@ from podium.framework.rescheduling.policy import (
     Proposal,
     Relocation,
 )
-from podium.framework.rescheduling.written import Span, span_ns
+from podium.framework.rescheduling.settings import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 from podium.plugins.rescheduling.demands import DemandPolicy, Demands

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,11 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.criteria import SetCosts
-from podium.decide.preempting.gang.gang import Gang
-from podium.decide.preempting.gang.gang_transaction import AffinityPartners, GangTransaction, MemberRow
+from podium.decide.preempting.eligibility import VictimFilter
+from podium.decide.preempting.gang.gang import AffinityPartners, Gang, GangTransaction, MemberRow
 from podium.decide.preempting.gang.units import VictimUnits, union
-from podium.decide.preempting.reprieve import Preemptor
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.reprieve import Preemptor, TrialTable
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import VictimFilter
 from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
 from podium.framework.handle import CycleState
 
@@ -38,14 +37,14 @@ _PARTS = 720
 class MemberOption(NamedTuple):
     """A row for a member with the victims there; equally cheap ones are ordered by the hash of the node's name.
 
-    No two options on one row have the same ``version``.
+    No two options on one row have the same ``version``. The ``victims`` of version 0 are looked up when it is taken.
     """
 
     key: tuple[int, ...]
     name_hash: int
     row: int
     version: int
-    victims: tuple[PodRecord, ...]
+    victims: tuple[PodRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +63,6 @@ class VictimSearch:
     may_disrupt: VictimFilter | None
     wide: WideSettings
     spared: frozenset[str] = frozenset()
-
-    def asker(self, member: PodRecord) -> PodRecord:
-        """Return a member as it asks for victims: with the gang's priority, and nominated to no node."""
-        return asker_for(member, self.gang.priority)
 
     def with_dependents(self, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
         """Return units with their present dependents, as far as they are on nodes; None if one of these may not go."""
@@ -106,28 +101,28 @@ class OptionTable:
     def __init__(self, search: VictimSearch, pod: PodRecord) -> None:
         self._search = search
         self._pod = pod
+        self._asker = asker_for(pod, search.gang.priority)
         transaction, cluster = search.transaction, search.transaction.cluster
         self._needs_set_costs = search.units.go_along or search.costs.stated is not None
         self.are_sums = search.costs.are_sums
         self.name_hash = cluster.nodes.name_hash
         self._records = list(cluster.pods.records)
         _, self.free = transaction.fitting(pod)
-        state, left = transaction.pre_filtered(search.asker(pod))
+        state, left = transaction.pre_filtered(self._asker)
         rows = cluster.nodes.all_rows() if left is None else left
         self._table = self._tried(state, np.setdiff1d(rows, self.free, assume_unique=True)).frozen()
-        self._at = self._table.candidates
-        self.rows: Int64s = self._table.rows[self._at]
-        self.keys: Int64s = self._table.criteria[:, self._at]
+        candidates = self._table.candidates
+        self.rows: Int64s = self._table.rows[candidates]
+        self.keys: Int64s = self._table.criteria[:, candidates]
         if self._needs_set_costs:
             # Count the dependents as well, and drop options with one that may not go.
-            sets = [self.victims(place) for place in range(len(self.rows))]
-            some = np.array([place for place, victims in enumerate(sets) if victims], dtype=np.int64)
-            keys, _ = search.costs.of_pods([sets[place] for place in some.tolist()])
-            self.rows, self._at, self.keys = self.rows[some], self._at[some], keys
+            sets = {row: victims for row in self.rows.tolist() if (victims := self.victims_on(row))}
+            self.rows = np.array(list(sets), dtype=np.int64)
+            self.keys, _ = search.costs.of_pods(list(sets.values()))
 
-    def victims(self, place: int) -> tuple[PodRecord, ...]:
-        """Return the victims of the option at a place in ``rows``, with their dependents."""
-        found = [self._records[slot] for slot in self._table.victims(self._at.item(place))]
+    def victims_on(self, row: int) -> tuple[PodRecord, ...]:
+        """Return the victims of the option on one of ``rows``, with their dependents."""
+        found = [self._records[slot] for slot in self._table.victims_on[row]]
         return self._with_their_units([record for record in found if record is not None])
 
     def room_for(self, places: Int64s, most: int) -> Int64s:
@@ -138,9 +133,9 @@ class OptionTable:
             return np.full(len(places), most, dtype=np.int64)
         rows = self.rows[places]
         left: Int64s = nodes.allocatable[wanted][:, rows] - nodes.requested[wanted][:, rows]
-        for index, place in enumerate(places.tolist()):
-            for victim in self.victims(place):
-                if victim.row == rows[index]:
+        for index, row in enumerate(rows.tolist()):
+            for victim in self.victims_on(row):
+                if victim.row == row:
                     left[:, index] += [victim.pod_class.requests.get(resource, 0) for resource in wanted]
         amounts = np.array([requests[resource] for resource in wanted], dtype=np.int64)
         return np.asarray(np.clip((left // amounts[:, None]).min(axis=0), 1, most))
@@ -156,7 +151,7 @@ class OptionTable:
         only, transaction = np.array([row], dtype=np.int64), self._search.transaction
         if len(transaction.fitting(self._pod, only)[1]):
             return (), ()
-        state, left = transaction.pre_filtered(self._search.asker(self._pod))
+        state, left = transaction.pre_filtered(self._asker)
         if left is not None and row not in left:
             return None
         table = self._tried(state, only)
@@ -172,7 +167,7 @@ class OptionTable:
         """Return the trials of a pod with the gang's priority on some rows, ascending."""
         search = self._search
         search.transaction.count(len(rows))
-        preemptor = Preemptor(search.transaction.handle, state, search.asker(self._pod))
+        preemptor = Preemptor(search.transaction.handle, state, self._asker)
         return search.trials.on(preemptor, rows, search.may_disrupt, search.costs.stated)
 
     def _with_their_units(self, victims: list[PodRecord]) -> tuple[PodRecord, ...]:
@@ -205,32 +200,31 @@ class OptionTables:
 
 
 class MemberOptions:
-    """A priority queue of the options of an `OptionTable` on the rows ``allowed``, updated as pods come and go.
+    """A priority queue of the options of an `OptionTable` in a mode, updated as pods come and go.
 
-    ``floors`` is ``[criteria]``: a plan's victims cost at least that much, for criteria that are the largest of the
-    victims' numbers. With ``makes_room`` the cost of an option is shared by up to ``most`` members.
+    If the mode makes room, the cost of an option is shared by up to ``most`` members.
     """
 
-    def __init__(self, table: OptionTable, allowed: Bools, floors: Int64s, *, makes_room: bool, most: int) -> None:
+    def __init__(self, table: OptionTable, mode: DescentMode, most: int) -> None:
         self._table = table
-        self._hashes = table.name_hash
-        self._floors = floors
-        self._scale = np.where(table.are_sums, _PARTS, 1) if makes_room else np.ones(len(floors), dtype=np.int64)
-        self._allowed = allowed
+        self._mode = mode
+        # A plan's victims cost at least the mode's floors.
+        self._scale = np.where(table.are_sums, _PARTS, 1) if mode.makes_room else np.ones_like(mode.floors)
         self._version: dict[int, int] = {}
-        self._heap: list[MemberOption] = []
         self._useless: list[MemberOption] = []
-        for row in table.free[allowed[table.free]].tolist():
-            heappush(self._heap, MemberOption((), self._hashes.item(row), row, 0, ()))
-        self._places, self._keys = self._ordered(np.flatnonzero(allowed[table.rows]), most if makes_room else 0)
-        self._next = 0
+        free = table.free[mode.allowed[table.free]]
+        first = sorted(MemberOption((), table.name_hash.item(row), row, 0) for row in free.tolist())
+        # A sorted list is a heap.
+        self._heap = [*first, *self._costly(most)]
 
     def pop(self) -> MemberOption | None:
         """Remove and return the cheapest option."""
-        while True:
-            option = self._head()
-            if option is None or self._version.get(option.row, 0) == option.version:
-                return option
+        while self._heap:
+            option = heappop(self._heap)
+            if self._version.get(option.row, 0) == option.version:
+                is_complete = option.version or option.victims or not option.key
+                return option if is_complete else option._replace(victims=self._table.victims_on(option.row))
+        return None
 
     def put_aside(self, option: MemberOption) -> None:
         """Put an option aside that is of no use until something changes."""
@@ -243,40 +237,25 @@ class MemberOptions:
         self._useless.clear()
         for row in rows:
             self._version[row] = version = self._version.get(row, 0) + 1
-            found = self._table.now_on(row) if self._allowed[row] else None
+            found = self._table.now_on(row) if self._mode.allowed[row] else None
             if found is not None:
                 cost, victims = found
-                key = tuple((np.maximum(cost, self._floors) * self._scale).tolist()) if cost else ()
-                heappush(self._heap, MemberOption(key, self._hashes.item(row), row, version, victims))
+                key = tuple((np.maximum(cost, self._mode.floors) * self._scale).tolist()) if cost else ()
+                heappush(self._heap, MemberOption(key, self._table.name_hash.item(row), row, version, victims))
 
-    def _ordered(self, places: Int64s, most: int) -> tuple[Int64s, Int64s]:
-        """Return the places in order, and their keys; with ``most`` shared by up to so many members."""
+    def _costly(self, most: int) -> Iterator[MemberOption]:
+        """Return the options with victims, in order."""
         table = self._table
-        keys = np.maximum(table.keys[:, places], self._floors[:, None]) * self._scale[:, None]
-        hashes = self._hashes[table.rows[places]]
+        places = np.flatnonzero(self._mode.allowed[table.rows])
+        keys = np.maximum(table.keys[:, places], self._mode.floors[:, None]) * self._scale[:, None]
+        hashes = table.name_hash[table.rows[places]]
         order = np.lexsort((hashes, *keys[::-1]))
-        if most:
-            some = order[:_MOST_WEIGHED]
-            room = table.room_for(places[some], most)
-            shared = keys[:, some]
-            shared[table.are_sums] //= room
-            order = some[np.lexsort((hashes[some], *shared[::-1]))]
-            keys[:, some] = shared
-        return places[order], keys[:, order]
-
-    def _head(self) -> MemberOption | None:
-        rows = self._table.rows
-        while self._next < len(self._places) and self._version.get(int(rows[self._places[self._next]])):
-            self._next += 1
-        if self._next == len(self._places):
-            return heappop(self._heap) if self._heap else None
-        place = int(self._places[self._next])
-        row = int(rows[place])
-        key = tuple(self._keys[:, self._next].tolist())
-        if self._heap and self._heap[0][:3] < (key, self._hashes.item(row), row):
-            return heappop(self._heap)
-        self._next += 1
-        return MemberOption(key, self._hashes.item(row), row, 0, self._table.victims(place))
+        if self._mode.makes_room and most:
+            order = order[:_MOST_WEIGHED]
+            keys[np.ix_(table.are_sums, order)] //= table.room_for(places[order], most)
+            order = order[np.lexsort((hashes[order], *keys[::-1, order]))]
+        options = (map(tuple, keys[:, order].T.tolist()), hashes[order].tolist(), table.rows[places[order]].tolist())
+        return map(MemberOption, *options, repeat(0))
 
 
 class Descent:
@@ -363,12 +342,12 @@ class Descent:
         mode = self._mode
         most = self._search.gang.needed - len(self.placements)
         self.makes_room |= most > 1 and table.makes_room(mode.allowed)
-        return MemberOptions(table, mode.allowed, mode.floors, makes_room=mode.makes_room, most=most)
+        return MemberOptions(table, mode, most)
 
     def _place_widely(self, member: PodRecord) -> bool:
         """Place a member with victims on any nodes."""
         transaction, search = self._transaction, self._search
-        asker = search.asker(member)
+        asker = asker_for(member, search.gang.priority)
         state, left = transaction.pre_filtered(asker)
         allowed = self._mode.allowed
         rows = np.flatnonzero(allowed) if left is None else left[allowed[left]]

@@ -22,18 +22,16 @@ from podium.decide.preempting.eligibility import alone_within_budgets, excluding
 from podium.decide.preempting.gang.descent import Descent, DescentMode, OptionTables, VictimSearch, asker_for
 from podium.decide.preempting.gang.gang import (
     EVERYWHERE,
+    LEAST_STEPS,
+    AffinityPartners,
     Gang,
     GangCandidate,
     GangDomain,
     GangPlan,
-    gang_domains,
-    gang_ineligible_reason,
-)
-from podium.decide.preempting.gang.gang_transaction import (
-    LEAST_STEPS,
-    AffinityPartners,
     GangTransaction,
     MemberRow,
+    gang_domains,
+    gang_ineligible_reason,
     placements_hold,
 )
 from podium.decide.preempting.gang.packing import ExhaustiveVictimSearch, GangPacking, MemberShapes, first_packing

@@ -12,10 +12,9 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.criteria import SetCosts
-from podium.decide.preempting.gang.gang import Gang, GangDomain
-from podium.decide.preempting.gang.gang_transaction import AffinityPartners, GangTransaction, MemberRow
+from podium.decide.preempting.gang.gang import AffinityPartners, Gang, GangDomain, GangTransaction, MemberRow
 from podium.decide.preempting.gang.units import Rank, Unit, VictimUnits, union
-from podium.decide.preempting.trial_table import at_most, cheapest_first
+from podium.decide.preempting.reprieve import at_most, cheapest_first
 from podium.framework.handle import CycleState
 
 # Sets of more units are not tried.

@@ -15,23 +15,20 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import PreemptionRanking
 from podium.decide.preempting.criteria import AFFINITY, AFFINITY_KEPT, CostColumn, SetCosts
-from podium.decide.preempting.eligibility import WholeGroups
-from podium.decide.preempting.gang.gang import GangDomain
-from podium.decide.preempting.gang.gang_transaction import AffinityPartners, GangTransaction, MemberRow, placements_hold
+from podium.decide.preempting.eligibility import (
+    NOT_IN_POOL,
+    VictimFilter,
+    WholeGroups,
+    beyond_budgets,
+    both_allow,
+    victim_pool,
+)
+from podium.decide.preempting.gang.gang import AffinityPartners, GangDomain, GangTransaction, MemberRow, placements_hold
 from podium.decide.preempting.reprieve import irreducible
-from podium.decide.preempting.victims import NOT_IN_POOL, VictimFilter, beyond_budgets, both_allow, victim_pool
 from podium.decide.preempting.wide.dependents import Dependents
 
 Unit = tuple[PodRecord, ...]
 """Pods that are victims together, the most important first: one pod, or a whole group."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WholeGroup:
-    """A group that is evicted as a whole: its pods, and whether they may be victims."""
-
-    pods: Unit
-    may_go: bool
 
 
 class VictimUnits:
@@ -50,10 +47,15 @@ class VictimUnits:
         self._cluster = cluster
         self._pool = pool = victim_pool(cluster, ranking, asker, may_disrupt)
         wholes = WholeGroups(cluster)
-        self._wholes = self._whole_groups(wholes, asker.priority)
-        self._whole_of = {pod.uid: whole for whole in self._wholes for pod in whole.pods}
-        has_wholes = any(len(whole.pods) > 1 or not whole.may_go for whole in self._wholes)
         dependents = Dependents(cluster, pool, by_affinity=with_dependents, wholes=wholes, priority=asker.priority)
+        # By uid, the group with which a pod goes; () if the group may not go.
+        self._whole_of: dict[str, Unit] = {}
+        for key in wholes.keys:
+            mates = dependents.mates_in(key)
+            whole = () if NOT_IN_POOL in mates else tuple(cluster.pods.record(pool.slots.item(mate)) for mate in mates)
+            uids = (cluster.pods.record(slot).uid for slot in wholes.slots_of(key).tolist())
+            self._whole_of.update(dict.fromkeys(uids, whole))
+        has_wholes = any(len(whole) != 1 for whole in self._whole_of.values())
         depended_on = np.flatnonzero(dependents.are_of(np.arange(len(pool)), by_affinity=True)).tolist()
         # Whether pods may depend on those of other units, and whether any pods are evicted together at all.
         self.has_dependents = bool(depended_on)
@@ -75,29 +77,19 @@ class VictimUnits:
 
     def few(self, most: int) -> list[Unit] | None:
         """Return all units; None if there are more than ``most``."""
-        if len(self) - sum(len(whole.pods) for whole in self._wholes) > most:
+        if len(self) - len(self._whole_of) > most:
             return None
         units = self.all()
         return units if len(units) <= most else None
 
     def of(self, pods: Iterable[PodRecord]) -> list[Unit]:
         """Return the units of some pods that may be victims, in that order; a group once."""
-        units: list[Unit] = []
-        seen: set[str] = set()
-        for pod in pods:
-            whole = self._whole_of.get(pod.uid)
-            if whole is not None and not whole.may_go:
-                continue
-            unit = (pod,) if whole is None else whole.pods
-            if unit[0].uid not in seen:
-                seen.add(unit[0].uid)
-                units.append(unit)
-        return units
+        units = (self._whole_of.get(pod.uid, (pod,)) for pod in pods)
+        return list({unit[0].uid: unit for unit in units if unit}.values())
 
     def may_go(self, pod: PodRecord) -> bool:
         """Return whether a pod that may be a victim alone may be one with its group and dependents."""
-        whole = self._whole_of.get(pod.uid)
-        return pod.uid not in self._needed and (whole is None or whole.may_go)
+        return pod.uid not in self._needed and self._whole_of.get(pod.uid) != ()
 
     def filter(self, further: VictimFilter | None) -> VictimFilter | None:
         """Extend a filter: pods are no victims if their group or dependents may not go."""
@@ -122,10 +114,9 @@ class VictimUnits:
     def dependences(self, victims: Iterable[PodRecord]) -> dict[str, str]:
         """Return, by uid, the other victim (its key) that a victim requires nearby."""
         found: dict[str, str] = {}
-        places = {self._place_of[pod.uid] for pod in victims} if self.has_dependents else set()
-        for place in sorted(places & self._dependents.depend()) if places else ():
-            closed = self._dependents.of(sorted(places - {place}))
-            reason = None if closed is None else closed.get(place)
+        places = [self._place_of[pod.uid] for pod in victims] if self.has_dependents else []
+        for place in sorted(self._dependents.depend().intersection(places)):
+            reason = self._dependents.reason(place, places)
             if reason is not None and reason.keys:
                 found[self._pods[place].uid] = self._pods[reason.of].key
         return found
@@ -149,17 +140,6 @@ class VictimUnits:
         index_of = self._pool.index_of
         by_place = {int(index_of[pod.slot]): pod for pod in pods}
         return [by_place[place] for place in sorted(by_place)]
-
-    def _whole_groups(self, groups: WholeGroups, priority: int) -> list[WholeGroup]:
-        found = []
-        for key in groups.keys:
-            slots = groups.slots_of(key)
-            places = np.sort(self._pool.index_of[slots])
-            may_go = groups.is_below(key, priority) and not bool((places == NOT_IN_POOL).any())
-            if may_go:
-                slots = self._pool.slots[places]
-            found.append(WholeGroup(tuple(map(self._cluster.pods.record, slots.tolist())), may_go))
-        return found
 
 
 def union(units: Iterable[Unit]) -> list[PodRecord]:

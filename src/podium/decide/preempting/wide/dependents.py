@@ -12,7 +12,7 @@ versa"); pkg/scheduler/framework/plugins/interpodaffinity/filtering.go (satisfyP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,7 @@ from podium.cluster.arrays import Bools, Int64s, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.selector_index import AFFINITY
-from podium.decide.preempting.eligibility import WholeGroups
-from podium.decide.preempting.victims import NOT_IN_POOL, VictimPool
+from podium.decide.preempting.eligibility import NOT_IN_POOL, VictimPool, WholeGroups
 from podium.decide.preempting.wide.victim_domains import MemberSets
 
 
@@ -78,7 +77,7 @@ class Dependents:
             for key in group.keys:
                 self._count(group, key)
         for key in self._wholes.keys if self._wholes is not None else ():
-            self._mates_in(key)
+            self.mates_in(key)
         return self
 
     def __bool__(self) -> bool:
@@ -123,13 +122,28 @@ class Dependents:
                     waiting.append(index)
         return gone
 
+    def mates_in(self, key: str) -> list[int]:
+        """Return the pods of a whole group, with `NOT_IN_POOL` among them if not all of them may be victims."""
+        found = self._mates.get(key)
+        if found is None and self._wholes is not None:
+            is_below = self._wholes.is_below(key, self._priority)
+            found = np.sort(self._pool.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOT_IN_POOL]
+            self._mates[key] = found
+        return found or []
+
+    def reason(self, member: int, members: Iterable[int]) -> DependenceReason | None:
+        """Return why a pod of the pool goes if the others of some pods do; None if it need not."""
+        others = sorted(other for other in members if other != member)
+        closed = self.of(others) if others else None
+        return None if closed is None else closed.get(member)
+
     def _dependents_of(
         self, member: int, left: dict[tuple[SelectedByTerms, str, int], int]
     ) -> Iterator[tuple[int, DependenceReason]]:
         """Yield the pods that leave with a pod, and why; ``left`` counts the pods that left before, by domain."""
         class_id, row = int(self._class_ids[member]), int(self._pool.rows[member])
         key = "" if self._wholes is None else self._wholes.key_of_class(class_id)
-        for mate in self._mates_in(key) if key else ():
+        for mate in self.mates_in(key) if key else ():
             yield mate, DependenceReason(member)
         for group in self._of_class.get(class_id, ()):
             for key in group.keys:
@@ -144,15 +158,6 @@ class Dependents:
 
     def _groups(self) -> list[_DependentClasses]:
         return list(dict.fromkeys(group for groups in self._of_class.values() for group in groups))
-
-    def _mates_in(self, key: str) -> list[int]:
-        """Return the pods of a whole group, with `NOT_IN_POOL` among them if not all of them may be victims."""
-        found = self._mates.get(key)
-        if found is None and self._wholes is not None:
-            is_below = self._wholes.is_below(key, self._priority)
-            found = np.sort(self._pool.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOT_IN_POOL]
-            self._mates[key] = found
-        return found or []
 
     def _count(self, group: _DependentClasses, key: str) -> Int64s:
         """Return ``[codes]``: the number of pods in each domain on which the classes may depend."""

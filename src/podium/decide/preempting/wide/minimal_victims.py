@@ -9,8 +9,7 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s, Lists, distinct, offsets
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.reprieve import giving_back, reprieve
-from podium.decide.preempting.trial_table import NOT_TRIED, at_most, cheapest_first
+from podium.decide.preempting.reprieve import NOT_TRIED, at_most, cheapest_first, giving_back, reprieve
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.victim_domains import NO_SETS, MemberSets, SetEvaluator, VictimPairs
 

@@ -12,9 +12,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting.criteria import AFFINITY_KEPT, CRITERIA, SetCosts, VictimCost, VictimFacts, VictimSets
-from podium.decide.preempting.reprieve import Preemptor
-from podium.decide.preempting.trial_table import NEEDS_PROTECTED
-from podium.decide.preempting.victims import VictimPool, beyond_budgets
+from podium.decide.preempting.eligibility import VictimPool, beyond_budgets
+from podium.decide.preempting.reprieve import NEEDS_PROTECTED, Preemptor
 from podium.framework.handle import ANYWHERE, Effect, Reach, Reaches
 from podium.framework.verdicts import Decoders
 

@@ -21,20 +21,19 @@ from podium.cluster.arrays import Bools, Int64s, Lists, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.preempting.criteria import SetCosts
-from podium.decide.preempting.eligibility import WholeGroups
+from podium.decide.preempting.eligibility import VictimFilter, VictimPool, WholeGroups, victim_pool
 from podium.decide.preempting.preemption_plan import SearchEffort
-from podium.decide.preempting.reprieve import Preemptor
-from podium.decide.preempting.trial_table import (
+from podium.decide.preempting.reprieve import (
     BEYOND_BUDGETS,
     NO_VICTIM_NEEDED,
     NOT_TRIED,
     WITHOUT_VICTIMS,
+    Preemptor,
     TrialTable,
     at_most,
     victims_by_row,
 )
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import VictimFilter, VictimPool, victim_pool
 from podium.decide.preempting.wide.dependents import Dependents, have_dependents
 from podium.decide.preempting.wide.minimal_victims import ForcedVictims, VictimMinimizer, best_sets, cost_least_alone
 from podium.decide.preempting.wide.victim_domains import MemberSets, SetEvaluator, VictimDomains, may_have_to_leave
@@ -330,17 +329,21 @@ class WideTrials:
         A dependence on another victim is reported if no filter that looks beyond the row needs the victim gone.
         """
         cluster, found, (handle, state, pod) = self._cluster, dict[str, str](), preemptor
-        dependents: tuple[Dependents, VictimPool] | None = None
-        if self.settings.with_dependents or self.settings.whole_groups:
-            pool = victim_pool(cluster, self._trials.ranking, pod, None)
-            dependents = self._dependents(pool, pod), pool
         reaches = handle.reaches(state, pod)
         for victim in victims:
             why = [reach.reason for reach in reaches.found if may_have_to_leave(cluster, reach, row, victim)]
             if why:
                 found[victim.uid] = ", ".join(dict.fromkeys(why))
-            elif dependents is not None and (dependence := _dependence(cluster, row, victim, victims, *dependents)):
-                found[victim.uid] = dependence
+        if not (self.settings.with_dependents or self.settings.whole_groups):
+            return found
+        pool = victim_pool(cluster, self._trials.ranking, pod, None)
+        dependents, places = self._dependents(pool, pod), pool.index_of[[victim.slot for victim in victims]].tolist()
+        for victim, place in zip(victims, places, strict=True):
+            reason = None if victim.uid in found else dependents.reason(place, places)
+            if reason is not None and reason.keys:
+                found[victim.uid] = f"requires to be near {cluster.pods.record(pool.slots.item(reason.of)).key}"
+            elif reason is not None and victim.row != row:
+                found[victim.uid] = f"goes with its group, {victim.pod_class.pod_group}"
         return found
 
     def on(
@@ -362,22 +365,3 @@ class WideTrials:
         return Dependents(
             self._cluster, pool, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
         )
-
-
-def _dependence(
-    cluster: Cluster,
-    row: int,
-    victim: PodRecord,
-    victims: Sequence[PodRecord],
-    dependents: Dependents,
-    pool: VictimPool,
-) -> str:
-    """Return the other victim on which a victim depends, or that its group goes; "" for neither."""
-    others = [int(pool.index_of[other.slot]) for other in victims if other.uid != victim.uid]
-    closed = dependents.of(sorted(others)) if others else None
-    reason = None if closed is None else closed.get(int(pool.index_of[victim.slot]))
-    if reason is None:
-        return ""
-    if reason.keys:
-        return f"requires to be near {cluster.pods.record(pool.slots.item(reason.of)).key}"
-    return "" if victim.row == row else f"goes with its group, {victim.pod_class.pod_group}"
