@@ -15,10 +15,8 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from podium.framework.plugin import (
-    NO_FIT,
     ClassFilterPlugin,
     ClassScorePlugin,
-    JoiningPlugin,
     PluginContext,
     RangeNormalizePlugin,
     RowFilterPlugin,
@@ -58,59 +56,29 @@ def check_rows(cluster: Cluster, record: PodRecord) -> None:
             scores = plugin.score_rows(state, record, view)
             score = plugin.row_score(record.pod_class)
             assert [score(record, row) for row in rows] == scores[rows].tolist(), plugin.name
-    check_joined_rows(cluster, record, rows)
-
-
-def check_joined_rows(cluster: Cluster, record: PodRecord, rows: list[int]) -> None:
-    """What a plugin says together with others is what each says by itself."""
-    for name in ("LeastAllocated", "MostAllocated"):
-        args = {"scoringStrategy": {"type": name, "resources": RESOURCES[:2]}}
-        fit = IN_TREE["NodeResourcesFit"](PluginContext(args, cluster))
-        balance = IN_TREE["NodeResourcesBalancedAllocation"](PluginContext({}, cluster))
-        assert isinstance(fit, JoiningPlugin)
-        scores: list[Any] = [(balance, 3), (ImaginaryScore(), 5), (fit, 2)]
-        of_nodes = np.array([7, NO_FIT, 0])[np.arange(cluster.nodes.count) % 3]
-        joined = fit.join(record.pod_class, scores, of_nodes.data)
-        assert joined is not None
-        together, left = joined
-        assert left == scores[1:2]
-        fits, score, evenness = (
-            ask(record.pod_class) for ask in (fit.row_filter, scores[2][0].row_score, scores[0][0].row_score)
-        )
-        for row in rows:
-            expected = NO_FIT
-            if of_nodes[row] >= 0 and fits(record, row):
-                expected = of_nodes[row] + 2 * score(record, row) + 3 * evenness(record, row)
-            assert together(record, row) == expected
 
 
 def test_a_row_that_has_changed_is_read_again() -> None:
     cluster = cluster_of(node("n", cpu=4, memory="8Gi", pods=2), node("m", cpu=4, memory="8Gi", pods=2))
     target = cluster.read(pod("p", cpu=1, memory="1Gi"))
     other = cluster.read(pod("q", cpu=2, memory="1Gi", on="n"))
-    check_joined_rows(cluster, target, [0, 1])
+    check_rows(cluster, target)
 
     cluster.add_pod(other)
-    check_joined_rows(cluster, target, [0, 1])
+    check_rows(cluster, target)
 
     cluster.put_node(node("n", cpu=2, memory="8Gi", pods=2))
-    check_joined_rows(cluster, target, [0, 1])
+    check_rows(cluster, target)
 
     cluster.put_node(node("n", cpu=4, memory="8Gi", pods=1))
-    check_joined_rows(cluster, target, [0, 1])
+    check_rows(cluster, target)
 
     cluster.remove_pod(other.uid)
-    check_joined_rows(cluster, target, [0, 1])
+    check_rows(cluster, target)
 
     cluster.remove_node("n")
     assert cluster.put_node(node("o", memory="8Gi")) == 0
-    check_joined_rows(cluster, target, [0, 1])
-
-
-class ImaginaryScore:
-    """A score that nobody takes along."""
-
-    name = "Imaginary"
+    check_rows(cluster, target)
 
 
 @efforts(40)

@@ -177,7 +177,6 @@ class NodeColumns:
         nonzero_requested[0][row] += sign * nonzero[0]
         nonzero_requested[1][row] += sign * nonzero[1]
         columns.pod_count[row] += sign
-        self.entries.loads[row] = None
 
     def touch(self, row: int) -> None:
         """Record that filters and scores may see a change of a row."""
@@ -229,7 +228,6 @@ class NodeColumns:
             self._grow(2 * self.capacity)
         self.nodes.append(None)
         self.names.append("")
-        self.entries.loads.append(None)
         self.count += 1
         return self.count - 1
 
@@ -263,7 +261,6 @@ class NodeColumns:
         self._named[row] = tuple(indices)
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
-        self.entries.loads[row] = None
         self.unschedulable[row] = node.spec.unschedulable
         before = int(self.taint_group[row])
         self.taint_group[row] = self._taints.take(node.spec.taints)
@@ -285,13 +282,6 @@ def _label(key: str, node: Node) -> str | None:
     return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
 
 
-RowLoad = tuple[bool, int, int, int, int, int, int, int | None]
-"""The load of a row for `podium.plugins.node_resources_fit`.
-
-Whether one more pod may be added; allocatable cpu and memory; requested cpu and memory; the same as scored; and the
-balance of the requests (None if the node lacks cpu or memory)."""
-
-
 class ColumnEntries:
     """Memory views of columns, to read single entries much faster than from arrays.
 
@@ -299,7 +289,7 @@ class ColumnEntries:
     were replaced.
     """
 
-    __slots__ = ("allocatable", "allowed_pods", "loads", "nonzero_requested", "pod_count", "renewals", "requested")
+    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "renewals", "requested")
 
     def __init__(self) -> None:
         self.allocatable: list[memoryview] = []
@@ -307,8 +297,6 @@ class ColumnEntries:
         self.nonzero_requested: list[memoryview] = []
         self.allowed_pods = self.pod_count = memoryview(b"")
         self.renewals = 0
-        self.loads: list[RowLoad | None] = []
-        """By row, a cached load; None after a change."""
 
     def renew(self, columns: NodeColumns) -> None:
         """Replace the views after arrays were replaced by larger ones."""

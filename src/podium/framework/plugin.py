@@ -84,11 +84,6 @@ FitsRow = Callable[[PodRecord, int], bool]
 """Returns whether a pod of a fixed class fits the node in a row."""
 ScoreRow = Callable[[PodRecord, int], int]
 """Returns the score of the node in a row for a pod of a fixed class."""
-TotalOfRow = Callable[[PodRecord, int], int]
-"""Returns the sum of weighted scores of the node in a row for a pod of a fixed class, `NO_FIT` if it does not fit.
-
-Valid as long as the class exists and `podium.cluster.nodes.ColumnEntries` shows the same arrays."""
-NO_FIT = -1
 
 
 class Scope(Enum):
@@ -221,20 +216,6 @@ class RowFilterPlugin(ArrayFilterPlugin, Protocol):
 
 
 @runtime_checkable
-class JoiningPlugin(RowFilterPlugin, Protocol):
-    """Evaluates for a row together whether a pod fits and some of the scores, reading the row once.
-
-    Of the given scores with their weights it includes those that it knows, and returns the others; None if it knows
-    none. ``of_nodes`` holds by row what to add to its scores, negative if the pod does not fit in any case. The result
-    must not reference the class, which ends with its pods.
-    """
-
-    def join(
-        self, pod_class: PodClass, scores: Sequence[WeightedRowScore], of_nodes: memoryview
-    ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None: ...
-
-
-@runtime_checkable
 class ClassFilterPlugin(PreFilterPlugin, Protocol):
     """Knows classes of pods that its PreFilter skips, whatever else is in the cluster.
 
@@ -336,10 +317,6 @@ class RowScorePlugin(ArrayScorePlugin, Protocol):
     """
 
     def row_score(self, pod_class: PodClass) -> ScoreRow: ...
-
-
-WeightedRowScore = tuple[RowScorePlugin, int]
-"""A score with its weight in the profile."""
 
 
 @runtime_checkable
@@ -471,32 +448,6 @@ class PluginContext:
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     seed: int = 0
     is_sampling: bool = False
-
-
-def total_of_row(
-    of_nodes: memoryview,
-    filters: Sequence[FitsRow],
-    scores: Sequence[tuple[ScoreRow, int]],
-    joined: TotalOfRow | None = None,
-) -> TotalOfRow:
-    """Return a function that sums the weighted scores of a row that all filters accept.
-
-    ``of_nodes`` holds by row what to add; a negative value means that the pod does not fit in any case. ``joined``
-    answers for that and for some other plugins at once.
-    """
-
-    def total(pod: PodRecord, row: int) -> int:
-        found: int = of_nodes[row] if joined is None else joined(pod, row)
-        if found < 0:
-            return NO_FIT
-        for fits in filters:
-            if not fits(pod, row):
-                return NO_FIT
-        for score, weight in scores:
-            found += weight * score(pod, row)
-        return found
-
-    return total if joined is None or filters or scores else joined
 
 
 class EventResource(Enum):

@@ -32,7 +32,6 @@ from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
     FilterPlugin,
-    JoiningPlugin,
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
@@ -51,10 +50,10 @@ from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, St
 class _Filter:
     """A Filter plugin in the array form, with its position in the profile; ``plugin`` is the profile's object.
 
-    ``by_row``, ``joining``, ``cells`` and ``counting`` are None if it lacks these forms, or is not called in them.
+    ``by_row``, ``cells`` and ``counting`` are None if it lacks these forms, or is not called in them.
     """
 
-    __slots__ = ("after_others", "array", "by_row", "cells", "counting", "index", "joining", "plugin", "scope")
+    __slots__ = ("after_others", "array", "by_row", "cells", "counting", "index", "plugin", "scope")
 
     def __init__(
         self,
@@ -68,7 +67,6 @@ class _Filter:
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
         self.scope = scope_of(self.array)
         self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
-        self.joining = plugin if isinstance(plugin, JoiningPlugin) and is_own(plugin) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.counting = plugin if isinstance(plugin, CountingFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))

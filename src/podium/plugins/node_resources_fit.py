@@ -15,14 +15,12 @@ from podium.api.node import Node
 from podium.api.resource_requests import node_allocatable
 from podium.api.versions.behaviors import Behavior
 from podium.cluster.arrays import Bools, Int64s
-from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY, ColumnEntries, RowLoad
+from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    NO_FIT,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -31,15 +29,10 @@ from podium.framework.plugin import (
     PluginContext,
     Scope,
     ScoreRow,
-    TotalOfRow,
-    WeightedRowScore,
-    total_of_row,
 )
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import Code, Status, Verdicts
 from podium.plugins.resource_scores import (
-    DEFAULT_RESOURCES,
-    NodeResourcesBalancedAllocation,
     ResourceWatch,
     ScoringStrategy,
     check_strategy,
@@ -173,46 +166,6 @@ class NodeResourcesFit:
     def row_score(self, pod_class: PodClass) -> ScoreRow:
         return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
 
-    def join(
-        self, pod_class: PodClass, scores: Sequence[WeightedRowScore], of_nodes: memoryview
-    ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None:
-        """Combine filter and score with NodeResourcesBalancedAllocation if both score cpu and memory only."""
-        strategy = self._args.scoring_strategy
-        own = [entry for entry in scores if entry[0] is self]
-        balances = [
-            (plugin, weight)
-            for plugin, weight in scores
-            if isinstance(plugin, NodeResourcesBalancedAllocation) and plugin.rates_cpu_and_memory
-        ]
-        weights = {spec.name: spec.weight for spec in strategy.resources}
-        if not (
-            own
-            and balances
-            and weights.keys() == {spec.name for spec in DEFAULT_RESOURCES}
-            and strategy.type in ("LeastAllocated", "MostAllocated")
-        ):
-            return None
-        taken = [*own, *balances]
-        (_, fit_weight), (_, balance_weight) = taken
-        how = JoinedScores(
-            *(strategy.type == "MostAllocated", balances[0][0].rates_gain),
-            *(weights["cpu"], weights["memory"], fit_weight, balance_weight),
-        )
-
-        # Created from the pod's class, since a class's cache must not refer to the class.
-        made: TotalOfRow | None = None
-
-        def apart(pod: PodRecord, row: int) -> int:
-            nonlocal made
-            if made is None:
-                rated = [(plugin.row_score(pod.pod_class), weight) for plugin, weight in taken]
-                made = total_of_row(of_nodes, [self.row_filter(pod.pod_class)], rated)
-            return made(pod, row)
-
-        entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
-        together = joined_row(entries, pod_class, checked, self._is_backed, how, of_nodes, apart)
-        return together, [entry for entry in scores if entry not in taken]
-
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
             EventToRegister(
@@ -303,85 +256,3 @@ def _number(pod_class: PodClass, bits: int) -> int:
 def _bit(number: int) -> int:
     """Return the position of a resource's bit."""
     return number + 1 if number < _MOST_BITS else number + 2
-
-
-_HALF = MAX_NODE_SCORE // 2
-
-
-class JoinedScores(msgspec.Struct, frozen=True):
-    """The weights of resources and plugins; whether the fullest node is best, and whether the balance's gain counts."""
-
-    is_most: bool
-    rates_gain: bool
-    cpu_weight: int
-    memory_weight: int
-    fit_weight: int
-    balance_weight: int
-
-
-def joined_row(
-    entries: ColumnEntries,
-    pod_class: PodClass,
-    checked: Sequence[tuple[int, int]],
-    is_backed: Callable[[int], bool],
-    scores: JoinedScores,
-    of_nodes: memoryview,
-    apart: TotalOfRow,
-) -> TotalOfRow:
-    """Return a function that returns whether a row has room for a pod, and its total score.
-
-    ``of_nodes`` is added to the total by row; it is negative if the pod does not fit anyway. ``checked`` are the
-    required resources with their amounts. ``apart`` calls each plugin separately for rare rows: those without cpu or
-    memory, or with more taken than allocatable of a resource that the class does not request.
-    """
-    wanted = dict(checked)
-    cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
-    others = [(entries.allocatable[index], entries.requested[index], index, amount) for index, amount in wanted.items()]
-    cpu_rated, memory_rated = pod_class.nonzero_of_containers
-    loads = entries.loads
-    is_most, cpu_weight, memory_weight = scores.is_most, scores.cpu_weight, scores.memory_weight
-    weights, fit_weight, balance_weight = cpu_weight + memory_weight, scores.fit_weight, scores.balance_weight
-    rates_gain = scores.rates_gain
-
-    def total_of_row(pod: PodRecord, row: int) -> int:
-        found: int = of_nodes[row]
-        if found < 0:
-            return NO_FIT
-        load = loads[row] or _load(entries, row)
-        has_room, cpu, memory, cpu_taken, memory_taken, cpu_used, memory_used, evenness = load
-        if not has_room:
-            return NO_FIT
-        cpu_taken += cpu_wanted
-        memory_taken += memory_wanted
-        if cpu_taken > cpu or memory_taken > memory or evenness is None:
-            return apart(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
-        for offered, requested, index, amount in others:
-            if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
-                return NO_FIT
-        cpu_used += cpu_rated
-        memory_used += memory_rated
-        if is_most:
-            cpu_used = cpu - cpu_used if cpu_used < cpu else 0
-            memory_used = memory - memory_used if memory_used < memory else 0
-        liking = cpu_weight * ((cpu - cpu_used) * MAX_NODE_SCORE // cpu) if cpu_used < cpu else 0
-        if memory_used < memory:
-            liking += memory_weight * ((memory - memory_used) * MAX_NODE_SCORE // memory)
-        balance = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE)
-        if rates_gain:
-            balance = _HALF + (_HALF + balance - evenness) // 2
-        return found + fit_weight * (liking // weights) + balance_weight * balance
-
-    return total_of_row
-
-
-def _load(entries: ColumnEntries, row: int) -> RowLoad:
-    """Read a row into the cache for all classes."""
-    cpu, memory = entries.allocatable[CPU][row], entries.allocatable[MEMORY][row]
-    cpu_taken, memory_taken = entries.requested[CPU][row], entries.requested[MEMORY][row]
-    evenness = None
-    if cpu and memory:
-        evenness = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE)
-    cpu_rated, memory_rated = entries.nonzero_requested[CPU][row], entries.nonzero_requested[MEMORY][row]
-    has_room = entries.pod_count[row] < entries.allowed_pods[row]
-    load = entries.loads[row] = has_room, cpu, memory, cpu_taken, memory_taken, cpu_rated, memory_rated, evenness
-    return load

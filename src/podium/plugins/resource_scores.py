@@ -272,7 +272,6 @@ class NodeResourcesBalancedAllocation:
         self.rates_gain = cluster.release.has(Behavior.BALANCE_GAIN_SCORED)
         self._scores_without_requests = not cluster.release.has(Behavior.BALANCE_NEEDS_REQUESTS)
         self._watch = ResourceWatch(self._resources, with_defaults=False)
-        self.rates_cpu_and_memory = self._resources == DEFAULT_RESOURCES
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         return SKIP if self.never_scores(pod.pod_class) else SUCCESS

@@ -19,9 +19,9 @@ from podium.cluster.arrays import Int64s, lexsort
 from podium.cluster.nodes import NameOrder
 from podium.cluster.pods import PodRecord
 from podium.framework.cache.class_cache import KeptByClass, as_many_as
-from podium.framework.cache.row_filters import CannotRankError, RowJudge
+from podium.framework.cache.row_filters import NO_FIT, CannotRankError, RowJudge
 from podium.framework.handle import CycleState
-from podium.framework.plugin import NO_FIT, CellScorePlugin, ClassScorePlugin, is_own
+from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
 from podium.framework.verdicts import PluginError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNomina
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,20 +18,20 @@ from podium.cluster.view import View
 from podium.framework.cache.class_cache import CellFilter, Cells, CellScore, KeptRows, OneCell
 from podium.framework.handle import CycleState
 from podium.framework.plugin import (
-    NO_FIT,
     CellFilterPlugin,
     OneRowFilterPlugin,
     Plugin,
     RangeNormalizePlugin,
     Scope,
-    TotalOfRow,
-    total_of_row,
 )
 from podium.framework.scoring import Rater
 from podium.framework.verdicts import Decoders, Outcome, blame
 
 if TYPE_CHECKING:
     from podium.framework.runner import Runner
+
+NO_FIT = -1
+"""The total of a row that a pod does not fit."""
 
 FEW_ROWS = 16
 """Up to this number of rows are evaluated one by one; more are evaluated in arrays."""
@@ -267,24 +267,32 @@ class RowJudge:
             raise CannotRankError
         return np.where(refused == 0, scores, NO_FIT)
 
-    def _by_row(self, state: CycleState, pod_class: PodClass) -> TotalOfRow | None:
-        """Return the joint answer of all plugins for one row as a function; None if a plugin lacks that form."""
-        placed = [placed for placed in self._runner.filters_of(state) if placed.scope is Scope.ROW]
-        filters = [filter_.by_row for filter_ in placed if filter_.by_row is not None]
-        scores = [(rater.by_row, rater.weight) for rater in self._row_raters if rater.by_row is not None]
-        if len(filters) < len(placed) or len(scores) < len(self._row_raters):
+    def _by_row(self, state: CycleState, pod_class: PodClass) -> Callable[[PodRecord, int], int] | None:
+        """Return a function that sums the weighted scores of a row for a pod of the class, `NO_FIT` if it does not fit.
+
+        It holds as long as the class exists and `podium.cluster.nodes.ColumnEntries` shows the same arrays. None if a
+        plugin has no form for one row.
+        """
+        placed = [placed.by_row for placed in self._runner.filters_of(state) if placed.scope is Scope.ROW]
+        raters = [(rater.by_row, rater.weight) for rater in self._row_raters]
+        filters = [plugin.row_filter(pod_class) for plugin in placed if plugin is not None]
+        scores = [(plugin.row_score(pod_class), weight) for plugin, weight in raters if plugin is not None]
+        if len(filters) < len(placed) or len(scores) < len(raters):
             return None
-        first = placed[0].joining if placed else None
-        joined = None if first is None else first.join(pod_class, scores, self._of_nodes.data)
-        if joined is not None:
-            filters = filters[1:]
-        together, rest = joined or (None, scores)
-        return total_of_row(
-            self._of_nodes.data,
-            [plugin.row_filter(pod_class) for plugin in filters],
-            [(plugin.row_score(pod_class), weight) for plugin, weight in rest],
-            together,
-        )
+        of_nodes = self._of_nodes.data
+
+        def total_of_row(pod: PodRecord, row: int) -> int:
+            found: int = of_nodes[row]
+            if found < 0:
+                return NO_FIT
+            for fits in filters:
+                if not fits(pod, row):
+                    return NO_FIT
+            for score, weight in scores:
+                found += weight * score(pod, row)
+            return found
+
+        return total_of_row
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         if rater.scope is Scope.NODE and rater.ranged is not None:
