@@ -10,7 +10,7 @@ import pytest
 from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
-from podium.framework.cache.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.framework.cache.class_cache import KeptByClass, KeptRows
 from tests.builders import pod
 
 COUNT = 20
@@ -34,7 +34,7 @@ class Source:
 
 
 def kept(*, whole: bool = False) -> KeptRows:
-    return KeptRows(np.empty(0, dtype=np.int64), whole=whole)
+    return KeptRows(whole=whole)
 
 
 def test_rows_are_computed_once_and_then_only_where_they_changed() -> None:
@@ -104,23 +104,23 @@ def test_a_computation_that_fails_leaves_the_rows_out_of_date() -> None:
 
 
 def test_the_classes_used_last_are_kept() -> None:
-    cache, (one, two, three) = ClassCache(limit=2), classes(3)
-    first = cache.rows(one, "key")
-    second = cache.rows(two, "key")
-    assert cache.rows(one, "key") is first
+    cache, (one, two, three) = KeptByClass[KeptRows](2), classes(3)
+    first = cache.get(one, "key", KeptRows)
+    second = cache.get(two, "key", KeptRows)
+    assert cache.get(one, "key", KeptRows) is first
 
-    cache.rows(three, "key")
+    cache.get(three, "key", KeptRows)
 
-    assert cache.rows(one, "key") is first
-    assert cache.rows(two, "key") is not second
+    assert cache.get(one, "key", KeptRows) is first
+    assert cache.get(two, "key", KeptRows) is not second
 
 
 def test_rows_are_kept_by_class_and_key() -> None:
-    cache, (one, two) = ClassCache(limit=2), classes(2)
+    cache, (one, two) = KeptByClass[KeptRows](2), classes(2)
 
-    assert cache.rows(one, "a") is cache.rows(one, "a")
-    assert cache.rows(one, "a") is not cache.rows(one, "b")
-    assert cache.rows(one, "a") is not cache.rows(two, "a")
+    assert cache.get(one, "a", KeptRows) is cache.get(one, "a", KeptRows)
+    assert cache.get(one, "a", KeptRows) is not cache.get(one, "b", KeptRows)
+    assert cache.get(one, "a", KeptRows) is not cache.get(two, "a", KeptRows)
 
 
 def test_only_so_many_keys_of_a_class_are_kept() -> None:
@@ -133,8 +133,8 @@ def test_only_so_many_keys_of_a_class_are_kept() -> None:
 
 
 def test_what_is_kept_of_a_class_goes_with_it() -> None:
-    cache, (one, two) = ClassCache(limit=2), classes(2)
-    rows = [ref(cache.rows(each, "key")) for each in (one, two)]
+    cache, (one, two) = KeptByClass[KeptRows](2), classes(2)
+    rows = [ref(cache.get(each, "key", KeptRows)) for each in (one, two)]
 
     del one
 

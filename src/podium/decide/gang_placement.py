@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
-from podium.decide.post_filter import answer_of, checked_form, checked_victims, require_place
+from podium.decide.post_filter import answer_of, checked
 from podium.decide.preempting.gang.gang import (
     EVERYWHERE,
     AssumedMembers,
@@ -220,8 +221,7 @@ def _arranged(
     if not may_fit or not trial.most_steps or any(runner.extenders_of(pod) is not None for pod in trial.members):
         return found
     members = tuple(trial.members)
-    rows = tuple((domain.name, domain.rows) for domain in domains) or EVERYWHERE
-    gang = Gang("", members, needed, gang_priority(members), rows)
+    gang = Gang("", members, needed, gang_priority(members), tuple(domains) or EVERYWHERE)
     # Room that is kept for one member rejects other members if they are tried one by one.
     are_nominated = any(runner.cluster.nominations.node_of(pod.uid) for pod in members)
     with GangTransaction(runner, gang) as transaction:
@@ -269,8 +269,7 @@ def _reserved(runner: Runner, assumed: AssumedMembers, placement: Placement) -> 
     return MemberPlacement(placement.pod, placement, node_name if reserved.is_success else "", reserved)
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(NamedTuple):
     """The nodes with one value of the topology key: their rows, ascending."""
 
     name: str
@@ -291,7 +290,8 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
     if not rows_of:
         return (), f"no node has the label {key}"
     if placed:
-        taken = {_domain_of(cluster, key, pod) for pod in placed}
+        nodes, rows = cluster.nodes, [cluster.nodes.row_of.get(pod.node_name) for pod in placed]
+        taken = {None if row is None else nodes.node(row).metadata.labels.get(key) for row in rows}
         if len(taken) > 1:
             return (), f"pods of the group are in several domains of {key} already"
         (name,) = taken
@@ -300,11 +300,6 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
         rows_of = {name: rows_of[name]}
     found = [Domain(name, np.array(rows, dtype=np.int64)) for name, rows in rows_of.items()]
     return tuple(sorted(found, key=lambda domain: (_free_share(cluster, domain.rows), domain.name))), ""
-
-
-def _domain_of(cluster: Cluster, key: str, pod: PodRecord) -> str | None:
-    row = cluster.nodes.row_of.get(pod.node_name)
-    return None if row is None else cluster.nodes.node(row).metadata.labels.get(key)
 
 
 def _free_share(cluster: Cluster, rows: Int64s) -> int:
@@ -323,7 +318,7 @@ def group_demand(runner: Runner, key: str, trial: GroupTrial) -> GroupDemand:
     if not trial.topology_key:
         return GroupDemand(key, members, needed)
     domains, _ = domains_of(runner.cluster, trial.topology_key, trial.placed)
-    return GroupDemand(key, members, needed, tuple((domain.name, domain.rows) for domain in domains))
+    return GroupDemand(key, members, needed, domains)
 
 
 def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupPostFilterResult:
@@ -337,13 +332,10 @@ def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupP
             pod = demand.members[0]
             with Calling(plugin.name, "PostFilter", pod):
                 found = plugin.group_post_filter(demand, runner, runner.cluster)
-            return found if is_own(plugin) else _checked(found, runner.cluster, answer_of(plugin, pod))
+            if is_own(plugin):
+                return found
+            answer = answer_of(plugin, pod)
+            return checked(
+                found, GroupPostFilterResult, lambda it: [node for _, node in it.placements], runner.cluster, answer
+            )
     return GroupPostFilterResult(unschedulable())
-
-
-def _checked(found: object, cluster: Cluster, answer: str) -> GroupPostFilterResult:
-    """Return the proposal of a foreign plugin, checked. Raises PluginError if it is impossible."""
-    result = checked_form(found, GroupPostFilterResult, answer)
-    nodes = [node for _, node in result.placements]
-    require_place(result.victims, result.status, nodes, answer)
-    return replace(result, victims=checked_victims(result.victims, nodes, cluster, answer))

@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins), pkg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.plugin import ClaimRelease, Plugin, PostFilterResult, is_own
+from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Code, PluginError, Status, blame, unresolvable, unschedulable
 
@@ -24,7 +25,7 @@ _FINAL = (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _NOTHING = PostFilterResult(unresolvable())
 _NO_NODES = PostFilterResult(unresolvable(), nominated_node="")
 
-Proposal = TypeVar("Proposal")
+Proposal = TypeVar("Proposal", PostFilterResult, GroupPostFilterResult)
 
 
 def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
@@ -54,7 +55,8 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
             blame(error, plugin.name, "PostFilter", placement.pod)
             raise
         if not is_own(plugin):
-            found = _checked(found, cluster, answer_of(plugin, placement.pod))
+            answer = answer_of(plugin, placement.pod)
+            found = checked(found, PostFilterResult, lambda it: (it.nominated_node, it.binds_to), cluster, answer)
         status = found.status.by(plugin.name)
         answers.append(status)
         releases += found.releases
@@ -72,53 +74,36 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     return replace(best, status=status, answers=tuple(answers), releases=releases, waits_for=waits_for)
 
 
-def _checked(found: object, cluster: Cluster, answer: str) -> PostFilterResult:
-    """Return the proposal of a foreign plugin, checked. Raises PluginError if it is impossible."""
-    result = checked_form(found, PostFilterResult, answer)
-    nodes = (result.nominated_node, result.binds_to)
-    require_place(result.victims, result.status, nodes, answer)
-    return replace(result, victims=checked_victims(result.victims, nodes, cluster, answer))
-
-
 def answer_of(plugin: Plugin, pod: PodRecord) -> str:
     """Return the beginning of an error message about a plugin's answer."""
     return f"plugin {plugin.name} answered at PostFilter for pod {pod.key}"
 
 
-def checked_form(found: object, form: type[Proposal], answer: str) -> Proposal:
-    """Return the proposal if it has the right type; ``answer`` is as in `answer_of`. Raises PluginError."""
+def checked(
+    found: object,
+    form: type[Proposal],
+    nodes_of: Callable[[Proposal], Iterable[str | None]],
+    cluster: Cluster,
+    answer: str,
+) -> Proposal:
+    """Return the proposal of a foreign plugin with the present records of its victims.
+
+    ``nodes_of`` returns the nodes of a proposal; None and "" are none. ``answer`` is as in `answer_of`. Raises
+    PluginError for another type, for victims on no node, without SUCCESS or without a node that they make room on, and
+    for nodes that do not exist.
+    """
     if not isinstance(found, form):
         raise PluginError(f"{answer} with {found!r}, not with a {form.__name__}")
-    return found
-
-
-def require_place(victims: Iterable[PodRecord], status: Status, nodes: Iterable[str | None], answer: str) -> None:
-    """Raise PluginError for victims without a node that they make room on, or without SUCCESS.
-
-    ``nodes`` are those of the proposal; None and "" are none.
-    """
-    some = next(iter(victims), None)
-    if some is None:
-        return
-    if not any(nodes):
+    nodes, some = list(nodes_of(found)), next(iter(found.victims), None)
+    if some is not None and not any(nodes):
         raise PluginError(f"{answer} with the victim {some.key}, but without a node that the pod would get for it")
-    if not status.is_success:
-        raise PluginError(f"{answer} with the victim {some.key}, but with {status.code.value} instead of Success")
-
-
-def checked_victims(
-    victims: Iterable[PodRecord], nodes: Iterable[str | None], cluster: Cluster, answer: str
-) -> tuple[PodRecord, ...]:
-    """Return the present records of victims. Raises PluginError for one on no node, and for nodes that do not exist.
-
-    None and "" are no nodes.
-    """
+    if some is not None and not found.status.is_success:
+        code = found.status.code.value
+        raise PluginError(f"{answer} with the victim {some.key}, but with {code} instead of Success")
     for node in nodes:
         if node and node not in cluster.nodes.row_of:
             raise PluginError(f"{answer} with the node {shown(node)}, which there is not")
-    found = []
-    for victim in victims:
+    for victim in found.victims:
         if victim.uid not in cluster.placed:
             raise PluginError(f"{answer} with the victim {victim.key}, which is on no node")
-        found.append(cluster.placed[victim.uid])
-    return tuple(found)
+    return replace(found, victims=tuple(cluster.placed[victim.uid] for victim in found.victims))

@@ -68,11 +68,9 @@ class Follower(Protocol):
 
     def left(self, pod: PodRecord) -> None:
         """React to a pod that has left its node."""
-        ...
 
     def comes(self, pod: PodRecord, row: int) -> None:
         """React to a pod that is about to be on the node in ``row``."""
-        ...
 
 
 class ClusterTransaction(RollbackLog):

@@ -69,48 +69,38 @@ class Extender(Protocol):
     @property
     def name(self) -> str:
         """The name in error messages."""
-        ...
 
     @property
     def is_ignorable(self) -> bool:
         """Whether scheduling continues without it if it fails."""
-        ...
 
     @property
     def weight(self) -> int:
         """The weight of its scores."""
-        ...
 
     @property
     def filters(self) -> bool:
         """Whether it filters nodes."""
-        ...
 
     @property
     def prioritizes(self) -> bool:
         """Whether it scores nodes."""
-        ...
 
     @property
     def preempts(self) -> bool:
         """Whether it processes preemption."""
-        ...
 
     def is_interested(self, pod: PodRecord) -> bool:
         """Return whether it is called for the pod at all."""
-        ...
 
     def filter(self, pod: PodRecord, names: Sequence[str]) -> FilterAnswer:
         """Return which of the nodes it accepts."""
-        ...
 
     def prioritize(self, pod: PodRecord, names: Sequence[str]) -> Mapping[str, int]:
         """Return the scores of the nodes, usually from 0 to `MAX_EXTENDER_PRIORITY`."""
-        ...
 
     def preempt(self, pod: PodRecord, victims: Mapping[str, Victims]) -> Mapping[str, VictimIds]:
         """Return the victims that it accepts, by node; nodes that it leaves out are no candidates."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,53 +31,42 @@ class Handle(Protocol):
     @property
     def cluster(self) -> Cluster:
         """The present cluster; read-only."""
-        ...
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """Return the extenders if any of them is called for the pod, else None."""
-        ...
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
         """Filter what-if views, considering nominated pods except the nomination of ``own_uid``."""
-        ...
 
     def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
         """Return whether the pod of this attempt would fit a node if some pods, on any nodes, were gone.
 
         Nominated pods count, but for the pod's own nomination. False for a node that does not exist.
         """
-        ...
 
     def for_known_nodes(self, state: CycleState) -> CycleState:
         """Return the same attempt without the Filter plugins that depend on the node object alone.
 
         It is for nodes that pass these plugins.
         """
-        ...
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         """Return the rows that another pod like ``pod`` would pass the Filter plugins on, in the present state."""
-        ...
 
     def is_row_local(self, state: CycleState) -> bool:
         """Return whether every Filter plugin that applies to the pod depends on one row alone."""
-        ...
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
         """Return the pods of other nodes on which the Filter plugins that apply to the pod depend."""
-        ...
 
     def filter_parts(self, state: CycleState, pod: PodRecord) -> FilterParts | None:
         """Return the attempt with the Filter plugins of single rows and with the others; None if that is no help."""
-        ...
 
     def filter_view(self, state: CycleState, pod: PodRecord, view: View) -> Outcome:
         """Run the Filter plugins that apply, ignoring nominated pods."""
-        ...
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """Return the Filter plugins for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
-        ...
 
 
 ANYWHERE = ""
@@ -153,7 +142,6 @@ class Cloneable(Protocol):
 
     def clone(self) -> Any:
         """Return an independent copy."""
-        ...
 
 
 _NONE: frozenset[str] = frozenset()

@@ -75,7 +75,6 @@ class DeviceGiver(Protocol):
 
     def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
         """Return the allocations that the pod's unallocated claims would get on a node that passed the filters."""
-        ...
 
 
 MAX_NODE_SCORE = 100

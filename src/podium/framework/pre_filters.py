@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from podium.api.versions.behaviors import Behavior
@@ -165,8 +166,7 @@ class GroupDemand:
     domains: tuple[tuple[str, Int64s | None], ...] = (("", None),)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPostFilterResult:
+class GroupPostFilterResult(msgspec.Struct, frozen=True):
     """A proposal for a group: a node for each of enough members, and the victims that this requires, or nothing.
 
     ``placements`` are in the order of the members; omitted members stay pending. A plugin returns SUCCESS for a
@@ -197,15 +197,12 @@ class GroupHandle(Handle, Protocol):
     @property
     def reserving(self) -> Sequence[ReservePlugin]:
         """The plugins that reserve what a pod needs on its node besides capacity."""
-        ...
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
         """Run the PreFilter plugins for a member; they prepare the Filter plugins in its state."""
-        ...
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, considering nominated pods."""
-        ...
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
-from podium.framework.cache.class_cache import ClassCache, as_many_as
+from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
 from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
 from podium.framework.cache.rankings import Rankings
 from podium.framework.cache.row_filters import RowFilters
@@ -83,7 +83,8 @@ class Runner:
             cluster.nodes.tree_order()
         # The extenders that are called besides the plugins; None if there are none.
         self.extenders: Extenders | None = None
-        self.cache = ClassCache(as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES))
+        limit = as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES)
+        self.cache: KeptByClass[KeptRows] = KeptByClass(limit)
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # The PreBind plugins that prepare something.

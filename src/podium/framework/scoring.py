@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cache.class_cache import ClassCache
+from podium.framework.cache.class_cache import KeptByClass, KeptRows
 from podium.framework.handle import CycleState
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
@@ -118,7 +119,7 @@ class Rated:
 class Scoring:
     """The PreScore and Score plugins of one profile on one cluster."""
 
-    def __init__(self, profile: Profile, cluster: Cluster, cache: ClassCache) -> None:
+    def __init__(self, profile: Profile, cluster: Cluster, cache: KeptByClass[KeptRows]) -> None:
         self._profile = profile
         self._cluster = cluster
         self._cache = cache
@@ -193,7 +194,8 @@ class Scoring:
         It is cached for the pod's class.
         """
         nodes, is_node = self._cluster.nodes, scope is Scope.NODE
-        kept = self._cache.rows(pod.pod_class, ("score", scope, tuple([rater.name for rater in raters])), whole=is_node)
+        key = "score", scope, tuple([rater.name for rater in raters])
+        kept = self._cache.get(pod.pod_class, key, partial(KeptRows, whole=is_node))
         kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
         return kept.values
 

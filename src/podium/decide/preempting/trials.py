@@ -34,7 +34,7 @@ from podium.decide.preempting.reprieve import (
     choose_victims_on,
     explained,
 )
-from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as, row_by_row
+from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState
 from podium.framework.verdicts import Decoders, Outcome, Status
@@ -227,7 +227,7 @@ class Trials:
             gone = [other for other in self.ranking.on(row) if other.priority < pod.priority]
             return filters.refused(pod, row, gone) if gone else WITHOUT_VICTIMS
 
-        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), row_by_row)
+        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), KeptRows)
 
         def compute(rows: Int64s | None) -> Int64s:
             filters = None if rows is None else preemptor.handle.row_filters(local, pod, len(rows))

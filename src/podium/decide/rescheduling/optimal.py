@@ -347,7 +347,6 @@ class Solver(Protocol):
 
     def solve(self, program: LinearProgram) -> Solution:
         """Return the optimal solution, or the best one found within the solver's limits."""
-        ...
 
 
 def movables_in(picture: Picture, rules: Collection[str]) -> Movables:

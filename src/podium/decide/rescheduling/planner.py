@@ -242,7 +242,7 @@ class _Planning:
         return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
 
     def _leaving(self, pods: Sequence[PodRecord]) -> list[Leaving]:
-        return [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
+        return [Leaving.of(pod, self._room) for pod in pods]
 
     def _refusal(self, pod: PodRecord) -> str:
         """Return why a pod must not be moved, or not moved again."""
@@ -297,7 +297,7 @@ class PartialMoves:
         return never or self._chosen(relocations) or why
 
     def _why_never(self, pods: list[PodRecord]) -> str:
-        each = [self._leaving(pod) for pod in pods]
+        each = [Leaving.of(pod, self._room) for pod in pods]
         never = (
             self._free.why([leaving]) or self._room.why_never(pod) for leaving, pod in zip(each, pods, strict=True)
         )
@@ -307,12 +307,9 @@ class PartialMoves:
         chosen: list[Relocation] = []
         for relocation in reversed(relocations):
             pods = [each.pod for each in (*chosen, relocation)]
-            if not (self._limits.why([self._leaving(pod) for pod in pods]) or self._room.why(pods)):
+            if not (self._limits.why([Leaving.of(pod, self._room) for pod in pods]) or self._room.why(pods)):
                 chosen.append(relocation)
         return tuple(reversed(chosen))
-
-    def _leaving(self, pod: PodRecord) -> Leaving:
-        return Leaving.of(pod, has_budget=self._room.is_protected(pod))
 
 
 _MOST = 1_000
@@ -368,7 +365,7 @@ class KeepingOff:
         # Only schedulers that are known to respect avoid lists count.
         if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or self._is_listed(pod, row):
             return
-        leaving = [Leaving.of(pod, has_budget=True)]
+        leaving = [Leaving.of(pod, None)]
         why = self._why_ended(pod, row) or self._limits.why(leaving)
         if why:
             self.left_alone.append(LeftAlone(policy, pod.key, why))
@@ -398,9 +395,9 @@ class Leaving:
     has_budget: bool
 
     @classmethod
-    def of(cls, pod: PodRecord, *, has_budget: bool) -> Leaving:
-        """Return the entry of a pod that runs on a node."""
-        return cls(pod.node_name, pod.namespace, pod.owner_uid, has_budget)
+    def of(cls, pod: PodRecord, room: BudgetRoom | None) -> Leaving:
+        """Return the entry of a pod that runs on a node; without ``room`` it counts as one with a budget."""
+        return cls(pod.node_name, pod.namespace, pod.owner_uid, room is None or room.is_protected(pod))
 
 
 class MoveLimits:

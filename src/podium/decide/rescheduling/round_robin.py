@@ -59,60 +59,46 @@ class RoundRobin:
                 yield proposed
 
     def _in_turn(self) -> Generator[PolicyProposal]:
-        streams = [_Stream(policy, self._picture, self.errors) for policy in self._policies]
+        streams = [(policy.name, self._proposals(policy)) for policy in self._policies]
         left = MOST_PROPOSALS
         try:
             while streams:
-                for stream in list(streams):
+                for name, stream in list(streams):
                     if not left:
                         self.is_cut = True
                         return
-                    proposal = stream.next()
+                    proposal = next(stream, None)
                     if proposal is None:
-                        streams.remove(stream)
+                        streams.remove((name, stream))
                     else:
                         left -= 1
-                        yield stream.name, proposal
+                        yield name, proposal
         finally:
-            for stream in streams:
+            for _, stream in streams:
                 stream.close()
 
-
-class _Stream:
-    """The proposals of one policy."""
-
-    def __init__(self, policy: Policy, picture: Picture, errors: list[str]) -> None:
-        self.name = policy.name
-        self._policy = policy
-        self._picture = picture
-        self._errors = errors
-        self._iterator: Iterator[Proposal] | None = None
-
-    def next(self) -> Proposal | None:
-        """Return the next proposal; None after the last one and after the policy has failed."""
+    def _proposals(self, policy: Policy) -> Generator[Proposal]:
+        """Yield the proposals of a policy until it fails, and close its generator at the end."""
+        iterator: Iterator[Proposal] = iter(())
         try:
-            with CallingPolicy(self.name, "proposals"):
-                if self._iterator is None:
-                    self._iterator = iter(self._policy.proposals(self._picture))
-                proposal = next(self._iterator, None)
-            if proposal is not None:
-                _check(self.name, proposal, self._picture)
+            with CallingPolicy(policy.name, "proposals"):
+                iterator = iter(policy.proposals(self._picture))
+            while True:
+                with CallingPolicy(policy.name, "proposals"):
+                    proposal = next(iterator, None)
+                if proposal is None:
+                    return
+                _check(policy.name, proposal, self._picture)
+                yield proposal
         except PolicyError as error:
-            self._errors.append(str(error))
-            self.close()
-            return None
-        return proposal
-
-    def close(self) -> None:
-        """Close the generator at its present position."""
-        close = getattr(self._iterator, "close", None)
-        if close is None:
-            return
-        try:
-            with CallingPolicy(self.name, "proposals"):
-                close()
-        except PolicyError as error:
-            self._errors.append(str(error))
+            self.errors.append(str(error))
+        finally:
+            if isinstance(iterator, Generator):
+                try:
+                    with CallingPolicy(policy.name, "proposals"):
+                        iterator.close()
+                except PolicyError as error:
+                    self.errors.append(str(error))
 
 
 def _check(policy: str, proposed: object, picture: Picture) -> None:

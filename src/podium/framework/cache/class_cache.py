@@ -28,7 +28,7 @@ class KeptRows:
     ``decoders`` explain the values if they are rejections.
     """
 
-    values: Int64s
+    values: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     position: int = -1
     whole: bool = False
     decoders: Decoders = field(default_factory=dict)
@@ -109,28 +109,8 @@ class KeptByClass(Generic[Value]):
             del self._kept[pod_class]
 
 
-class ClassCache:
-    """The cached rows of the classes used last, by class and by a key of the caller."""
-
-    def __init__(self, limit: int | Callable[[], int]) -> None:
-        self._kept: KeptByClass[KeptRows] = KeptByClass(limit)
-
-    def rows(self, pod_class: PodClass, key: Hashable, *, whole: bool = False) -> KeptRows:
-        """Return the rows of a class under a key; empty at first."""
-        return self._kept.get(pod_class, key, _whole if whole else row_by_row)
-
-
 def _nobody() -> None:
     return None
-
-
-def _whole() -> KeptRows:
-    return KeptRows(np.empty(0, dtype=np.int64), whole=True)
-
-
-def row_by_row() -> KeptRows:
-    """Return rows whose values depend on one row each; empty at first."""
-    return KeptRows(np.empty(0, dtype=np.int64))
 
 
 class Cells(Protocol):
@@ -141,15 +121,12 @@ class Cells(Protocol):
 
     def is_current(self, pod: PodRecord) -> bool:
         """Return whether the grouping is still valid for ``pod``."""
-        ...
 
     def columns(self, view: View) -> Sequence[Int64s]:
         """Return the columns that distinguish the rows of a view: ``[n]`` each."""
-        ...
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Return the entries of one row."""
-        ...
 
 
 class CellFilter(Cells, Protocol):
@@ -157,7 +134,6 @@ class CellFilter(Cells, Protocol):
 
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> Sequence[bool]:
         """Return whether the pod fits, for one row of each of several cells."""
-        ...
 
 
 class CellScore(Cells, Protocol):
@@ -165,7 +141,6 @@ class CellScore(Cells, Protocol):
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> Sequence[int]:
         """Return the normalized scores for one row of each cell; these are all feasible cells, with their sizes."""
-        ...
 
 
 class OneCell:

@@ -14,7 +14,7 @@ import numpy as np
 from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cache.class_cache import ClassCache, KeptByClass, KeptRows, as_many_as
+from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
 from podium.framework.cache.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.handle import CycleState
 from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
@@ -43,7 +43,7 @@ class KeptFilters:
     ``few_rows`` is the largest number of rows that are evaluated one by one rather than in arrays.
     """
 
-    def __init__(self, runner: Runner, cache: ClassCache, filters: Sequence[PlacedFilter]) -> None:
+    def __init__(self, runner: Runner, cache: KeptByClass[KeptRows], filters: Sequence[PlacedFilter]) -> None:
         self._runner = runner
         self._cluster = runner.cluster
         self._cache = cache
@@ -67,7 +67,7 @@ class KeptFilters:
         """
         nodes = self._cluster.nodes
         kept = self._outcomes.get(pod.pod_class, (state.skip_filter, pod.priority), KeptOutcome)
-        by_row = self._cache.rows(pod.pod_class, (_ROW, self._but_local(state)))
+        by_row = self._cache.get(pod.pod_class, (_ROW, self._but_local(state)), KeptRows)
         if not self._refresh_few(kept, by_row, state, pod):
             self.refusals(state, pod)
             kept.decoders.update(by_row.decoders)
@@ -145,7 +145,7 @@ class KeptFilters:
         return outcome
 
     def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.rows(pod.pod_class, (_NODE, self._but_local(state)))
+        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), KeptRows)
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
@@ -164,7 +164,7 @@ class KeptFilters:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
         local = self._but_local(state)
-        by_row = self._cache.rows(pod.pod_class, (_ROW, local))
+        by_row = self._cache.get(pod.pod_class, (_ROW, local), KeptRows)
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
@@ -187,7 +187,7 @@ class KeptFilters:
     def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
         """Return the cached rejections of the pod's class that depend on the node object."""
         nodes = self._cluster.nodes
-        by_node = self._cache.rows(pod.pod_class, (_NODE, self._but_local(state)))
+        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), KeptRows)
 
         def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_files, load_text
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
 from podium.framework.rescheduling.descheduler import is_descheduler_policy, read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings, Written, settings_of
 from podium.framework.settings.arguments import read_strictly
+from podium.framework.settings.configuration import require_kind
 
 API_VERSION = "podium.dev/v1alpha1"
 KIND = "ReschedulerConfiguration"
@@ -70,7 +71,7 @@ def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfigur
         if is_descheduler_policy(raw):
             settings, caveats = read_descheduler_policy(raw)
             return ReschedulerConfiguration(source, settings, caveats)
-        _require_kind(raw)
+        require_kind(raw, KIND, API_VERSION, DESCHEDULER_KIND)
         fields = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
         return ReschedulerConfiguration(source, read_settings(fields))
     except InputError as error:
@@ -81,12 +82,3 @@ def _of_documents(documents: Sequence[Document], source: str) -> ReschedulerConf
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} objects; one {KIND} is needed, and nothing else", source=source)
     return read_rescheduler(documents[0].raw, documents[0].source)
-
-
-def _require_kind(raw: Mapping[str, Any]) -> None:
-    """Raise InputError for a document of another kind, so that its fields are not reported as unknown instead."""
-    for key, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
-        if raw.get(key) != wanted:
-            found = shown(raw[key]) if key in raw else "missing"
-            either = f" or {DESCHEDULER_KIND}" if key == "kind" else ""
-            raise InputError(f"is {found}; {wanted}{either} is needed", path=f".{key}")

@@ -167,7 +167,6 @@ class Policy(Protocol):
     @property
     def name(self) -> str:
         """The name of the policy in the configuration."""
-        ...
 
     def objective(self, picture: Picture) -> float:
         """Return how bad the placement is: 0 is optimal, and 1 is the cost of one badly placed pod.
@@ -175,7 +174,6 @@ class Policy(Protocol):
         The result depends on the picture alone. It is computed after each move that is tried, and should cost about as
         much as a few array operations over all rows.
         """
-        ...
 
     def proposals(self, picture: Picture) -> Iterable[Proposal]:
         """Yield proposals that would improve the placement, the worst case first; of equals, in the order of a key.
@@ -183,7 +181,6 @@ class Policy(Protocol):
         Moves are made while the proposals are consumed: a generator sees the cluster as it is by then. A pod is moved
         at most once in a plan.
         """
-        ...
 
 
 @runtime_checkable
@@ -195,7 +192,6 @@ class AvoidingPolicy(Policy, Protocol):
 
         An avoidance may be proposed as long as it holds: controllers that are listed already are skipped.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +431,6 @@ class LinearObjective(Protocol):
 
     def linear(self, movables: Movables) -> LinearForm:
         """Return the objective as a function of the placement of these pods; all other pods stay where they are."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -288,7 +288,7 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
     Raises InputError with ``source`` and the field's path for any invalid field.
     """
     try:
-        _require_kind(raw)
+        require_kind(raw, KIND, API_VERSION)
         written = read_strictly(raw, _Written)
         check_extenders(written.extenders, ".extenders")
         _require_backoff_order(written)
@@ -319,14 +319,18 @@ def default_configuration() -> Configuration:
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND}, "")
 
 
-def _require_kind(raw: Mapping[str, Any]) -> None:
-    """Raise InputError for a document of another kind, so that its fields are not reported as unknown instead."""
+def require_kind(raw: Mapping[str, Any], kind: str, api_version: str, other_kind: str = "") -> None:
+    """Raise InputError for a document of another kind, so that its fields are not reported as unknown instead.
+
+    Documents of ``other_kind`` are read elsewhere, and are named in the message.
+    """
     if not isinstance(raw, Mapping):
-        raise InputError(f"must be an object of kind {KIND}, not {shown(raw)}")
-    for key, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
+        raise InputError(f"must be an object of kind {kind}, not {shown(raw)}")
+    for key, wanted in (("kind", kind), ("apiVersion", api_version)):
         if raw.get(key) != wanted:
             found = shown(raw[key]) if key in raw else "missing"
-            raise InputError(f"is {found}; {wanted} is needed", path=f".{key}")
+            either = f" or {other_kind}" if key == "kind" and other_kind else ""
+            raise InputError(f"is {found}; {wanted}{either} is needed", path=f".{key}")
 
 
 def _require_backoff_order(written: _Written) -> None:

@@ -37,18 +37,6 @@ class ForcedVictims:
         return ForcedVictims(self.pairs.only(positions), self.needed.only(positions), self.refused[positions], worlds)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MinimalVictims:
-    """Why the pod does not fit rows with any victims, 0 where it does; and the victims on those where it does.
-
-    ``is_settled`` is ``[rows]``: where no cheaper victims exist.
-    """
-
-    refused: Int64s
-    sets: MemberSets
-    is_settled: Bools
-
-
 @dataclass(frozen=True, slots=True)
 class VictimMinimizer:
     """Finds minimal victims row by row.
@@ -74,8 +62,12 @@ class VictimMinimizer:
         refused = evaluator.filtered(worlds) if forced.any() else np.full(len(pairs.rows), NOT_TRIED, dtype=np.int64)
         return ForcedVictims(pairs, needed, refused, worlds)
 
-    def minimal(self, begun: ForcedVictims, limit: Int64s | None) -> MinimalVictims:
-        """Remove all others too, and give them back; rows whose victims cost more than ``limit`` are given up."""
+    def minimal(self, begun: ForcedVictims, limit: Int64s | None) -> tuple[Int64s, MemberSets, Bools]:
+        """Remove all others too, and give them back; rows whose victims cost more than ``limit`` are given up.
+
+        Returns ``[rows]`` why the pod does not fit with any victims, 0 where it does; the victims on those where it
+        does; and ``[rows]`` where no cheaper victims exist.
+        """
         if begun.worlds is None:
             return self._from_several_starts(begun.pairs)
         pairs, worlds = begun.pairs, begun.worlds
@@ -85,7 +77,7 @@ class VictimMinimizer:
         is_settled = refused != 0
         fitting = np.flatnonzero(refused == 0)
         if not len(fitting):
-            return MinimalVictims(refused, NO_SETS, is_settled)
+            return refused, NO_SETS, is_settled
         begun = begun.only(fitting)
         pairs = begun.pairs
         alike = all_alike(self.evaluator, pairs)
@@ -100,9 +92,9 @@ class VictimMinimizer:
                 )
         # With other criteria than priority and start, some of those alike may be cheaper than others.
         is_settled[fitting] = alike & self.evaluator.is_plain
-        return MinimalVictims(refused, pairs.sets(left), is_settled)
+        return refused, pairs.sets(left), is_settled
 
-    def _from_several_starts(self, pairs: VictimPairs) -> MinimalVictims:
+    def _from_several_starts(self, pairs: VictimPairs) -> tuple[Int64s, MemberSets, Bools]:
         """Find minimal victims where the pod may not fit with all gone, and fit with fewer gone."""
         refused = np.full(len(pairs), NOT_TRIED, dtype=np.int64)
         gone = np.ones(len(pairs.entries), dtype=np.bool_)
@@ -116,10 +108,10 @@ class VictimMinimizer:
         fitting = np.flatnonzero(refused == 0)
         is_settled = np.zeros(len(pairs), dtype=np.bool_)
         if not len(fitting):
-            return MinimalVictims(refused, NO_SETS, is_settled)
+            return refused, NO_SETS, is_settled
         some = pairs.only(fitting)
         left = self._left_of_sets(some, gone[(refused == 0)[pairs.owners]])
-        return MinimalVictims(refused, self._closed(some.sets(left)), is_settled)
+        return refused, self._closed(some.sets(left)), is_settled
 
     def _starts(self, pairs: VictimPairs) -> Iterator[Bools]:
         """Yield ``[pairs]``: the pods to remove at first, one choice after the other until the pod fits.

@@ -177,10 +177,10 @@ class WideSearch:
         """Find minimal victims that cost no more than ``limit``."""
         pairs = begun.pairs
         self._members[positions], self._free[positions] = pairs.lengths, pairs.sums(~pairs.forced)
-        found = self._minimizer.minimal(begun, limit)
-        self._results.refused[positions] = found.refused
-        self._results.put(positions[found.refused == 0], found.sets)
-        self._proven[positions[found.is_settled]] = True
+        refused, sets, is_settled = self._minimizer.minimal(begun, limit)
+        self._results.refused[positions] = refused
+        self._results.put(positions[refused == 0], sets)
+        self._proven[positions[is_settled]] = True
 
     def _improve(self, order: Int64s, best: Int64s | None, *, detailed: bool) -> None:
         """Try all sets where a cheaper one may exist, if the steps suffice for all of these."""
