@@ -93,10 +93,11 @@ class RoundRobin:
         except PolicyError as error:
             self.errors.append(str(error))
         finally:
-            if isinstance(iterator, Generator):
+            close = getattr(iterator, "close", None)
+            if close is not None:
                 try:
                     with CallingPolicy(policy.name, "proposals"):
-                        iterator.close()
+                        close()
                 except PolicyError as error:
                     self.errors.append(str(error))
 
