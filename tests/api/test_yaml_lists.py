@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.input import codec
-from podium.api.input.codec import load_text, yaml_list
+from podium.api.input.codec import load_text
+from podium.api.input.listed_items import yaml_list
 from podium.api.input.text_forms import YAML
 from podium.api.warnings import Validation
 from tests.api.dumps import Raw, dump

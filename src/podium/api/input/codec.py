@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import count, pairwise
+from itertools import count
 from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
@@ -17,11 +16,10 @@ from podium.api.input.documents import Document, Input, refuse_empty_pods, witho
 from podium.api.input.exact_json import UncertainError
 from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
-from podium.api.input.listed_items import ItemReader, ListText, json_list
+from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
 from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_table import decoded_rows, is_table
 from podium.api.input.text_forms import JSON, YAML
-from podium.api.input.yaml import parse_part
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
@@ -327,69 +325,3 @@ def _suffix(number: int) -> str:
         rest, letter = divmod(rest, len(_LETTERS))
         letters += _LETTERS[letter]
     return letters
-
-
-_ITEMS = re.compile(rb"(?:\A|(?<=\n))items:\n(?=- )")
-_ITEM = b"- "
-# The start of a line that does not continue an earlier construct.
-_OUTERMOST = re.compile(rb"\n(?=[^ \n])")
-# YAML line breaks other than line feeds, and document markers.
-_OTHER_BREAKS = (b"\r", "\u0085".encode(), "\u2028".encode(), "\u2029".encode())
-_DIRECTIVES = (b"---", b"...", b"%")
-_DOCUMENTS = tuple(b"\n" + directive for directive in _DIRECTIVES)
-_MARK = "podium.items"
-
-
-class YAMLList:
-    """A List of at least one item: the List without its items, and the text of each item as a one-element list."""
-
-    def __init__(self, envelope: dict[str, Any], text: bytes, bounds: Sequence[int]) -> None:
-        self.envelope = envelope
-        self.share = 0.0
-        self._text = text
-        self._bounds = bounds
-
-    def items(self) -> Iterator[bytes]:
-        """Yield the items, split lazily."""
-        for start, end in pairwise(self._bounds):
-            yield self._text[start:end]
-            self.share = end / len(self._text)
-
-
-def yaml_list(content: bytes) -> YAMLList | None:
-    """Return the List that is the whole content; None for other content, or if only a full parse can tell.
-
-    Every item begins with a dash at the start of a line, and all its other lines are indented. Therefore an item means
-    the same in isolation as in the List, if it parses at all: a split within quotes or brackets does not. The items
-    have not been parsed yet.
-    """
-    begin = _ITEMS.search(content)
-    if begin is None or content.startswith(_DIRECTIVES):
-        return None
-    if any(breaking in content for breaking in (*_OTHER_BREAKS, *_DOCUMENTS, _MARK.encode())):
-        return None
-    bounds = [begin.end()]
-    end = len(content)
-    for match in _OUTERMOST.finditer(content, begin.end()):
-        if not content.startswith(_ITEM, match.end()):
-            end = match.end()
-            break
-        bounds.append(match.end())
-    if content.find(b"\n- ", end - 1) >= 0:
-        return None
-    envelope = _envelope(content[: begin.start()], content[end:])
-    return None if envelope is None else YAMLList(envelope, content, [*bounds, end])
-
-
-def _envelope(before: bytes, after: bytes) -> dict[str, Any] | None:
-    """Return the List without its items; None if these are not in the expected position.
-
-    A marker replaces the items: wherever else they could be, only in that position is it the only item.
-    """
-    try:
-        envelope = parse_part(f"{before.decode()}items: [{_MARK}]\n{after.decode()}", 0)
-    except (InputError, UnicodeDecodeError, RecursionError):
-        return None
-    if not isinstance(envelope, dict) or envelope.get("items") != [_MARK]:
-        return None
-    return {**envelope, "items": []}
