@@ -13,7 +13,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidList,
+    EvictedPod,
+    ForReplacement,
+    Replacement,
+    avoid_entry,
+    replacement,
+)
 from podium.api.disruption_policy import (
     MAX_DISRUPTIONS,
     POLICY_NAME,
@@ -61,7 +69,6 @@ from podium.api.policy import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
 from podium.api.selectors import (
     LabelSelector,
     LabelSelectorRequirement,

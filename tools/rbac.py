@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.avoid_list import PREFER_AVOID_PODS, ForReplacement
 from podium.api.kinds import KINDS, group_of
-from podium.api.replacements import ForReplacement
 from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers import actions
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject

@@ -7,18 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.avoid_list import AvoidFor, AvoidList, avoid_entry, avoid_list
-from podium.api.disruption_policy import AvoidLists
-from podium.api.left_behind import EVICTED, LeftBehind, Wishes, left_behind
-from podium.api.meta import OwnerReference
-from podium.api.replacements import (
+from podium.api.avoid_list import (
+    EVICTED,
+    AvoidFor,
+    AvoidList,
     EvictedPod,
     ForReplacement,
+    LeftBehind,
     Replacement,
+    Wishes,
+    avoid_entry,
+    avoid_list,
     awaited_replacements,
+    left_behind,
     replacement,
     replacement_in_words,
 )
+from podium.api.disruption_policy import AvoidLists
+from podium.api.meta import OwnerReference
 from tests.builders import DAY_ONE_NS, pod
 
 SECOND, MINUTE = 10**9, 60 * 10**9

@@ -9,10 +9,9 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
 from podium.api.input.codec import decode
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
-from podium.api.replacements import ForReplacement
 from podium.apirequests.actions import carry_out, conversation_of
 from podium.apirequests.request import Request, Response, read_eviction
 from podium.controllers.actions import (

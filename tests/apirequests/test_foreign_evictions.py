@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AvoidList, AwaitedPod, avoid_list
-from podium.api.replacements import ForReplacement
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AvoidList, AwaitedPod, ForReplacement, avoid_list
 from podium.apirequests.actions import conversation_of
 from podium.apirequests.request import Request, Response, run_conversation
 from podium.controllers.actions import Evict

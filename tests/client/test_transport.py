@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, ForReplacement, avoid_list
 from podium.api.pod import PodCondition
-from podium.api.replacements import ForReplacement
 from podium.apirequests.request import Request
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.session import Session

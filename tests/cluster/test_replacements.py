@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from podium.api.avoid_list import Replacement
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import Replacement
 from podium.cluster.cluster import Cluster, ClusterUpdater
 from tests.builders import DAY_ONE_NS, left, node, pod
 

@@ -10,10 +10,14 @@ from podium.api.avoid_list import (
     AvoidEntry,
     AvoidList,
     AwaitedPod,
+    EvictedPod,
+    ForReplacement,
     PodSignature,
+    Replacement,
     avoid_entries,
     avoid_entry,
     avoid_list,
+    replacement,
     written,
 )
 from podium.api.disruption_policy import AvoidLists as Limits
@@ -21,7 +25,6 @@ from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod, PodSpec, PodStatus
-from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
 from podium.api.times import format_time
 from podium.api.workloads import Job, ReplicaSet
 from podium.controllers.actions import Action, PatchObject, Record

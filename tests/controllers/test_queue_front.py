@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.avoid_list import Replacement
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import Replacement
 from podium.controllers.actions import Bind, DeleteObject, Nominate
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from tests.builders import left, node, pod

@@ -9,8 +9,7 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
-from podium.api.left_behind import Wishes
-from podium.api.replacements import ForReplacement
+from podium.api.avoid_list import ForReplacement, Wishes
 from podium.controllers.actions import DeleteObject, Evict
 from podium.runtime.component import Component
 from podium.sim.simulation import Simulation

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AwaitedPod, avoid_entries, avoid_list
-from podium.api.left_behind import Wishes
-from podium.api.replacements import ForReplacement
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidFor,
+    AwaitedPod,
+    ForReplacement,
+    Wishes,
+    avoid_entries,
+    avoid_list,
+)
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status

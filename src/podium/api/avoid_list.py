@@ -2,21 +2,24 @@
 
 It is in an annotation of the node, like Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
 subresource and PreferAvoidPods. Besides the entries it holds the eviction hints for replacements, which are Podium's
-own.
+own: a replacement is scheduled as soon as it is created, so its hints must be written before, with the eviction ("to
+force the evicted pod to the front of the scheduler queue, independently of its priority"). The API server writes all
+that with the eviction; with an API server that does not support it, the evictor does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from podium.api.disruption_policy import AvoidLists
 from podium.api.meta import Narrow, OwnerReference
-from podium.api.replacements import Replacement
-from podium.api.times import format_time, parse_duration, parse_time
+from podium.api.pod import Pod
+from podium.api.times import format_duration, format_time, parse_duration, parse_time
 
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
@@ -242,3 +245,206 @@ def _read_replacement(item: object) -> Replacement | None:
     except (msgspec.ValidationError, ValueError):
         return None
     return left if left.controller.uid and left.evicted_pod.uid and not is_over else None
+
+
+_SECOND = 10**9
+_WAIT_NS = 600 * _SECOND
+# Longer grace periods are not waited for.
+_MAX_GRACE_SECONDS = 86_400
+# The kinds whose replacement pods have the same name.
+_KEEPS_NAMES = frozenset(("StatefulSet",))
+
+
+@dataclass(frozen=True, slots=True)
+class ForReplacement:
+    """The hints that an evictor requests for the replacement.
+
+    ``first`` moves it to the front of the scheduling queue, regardless of its priority. Its priority does not change:
+    it cannot preempt more pods than otherwise. ``node_name`` is a node that is expected to have room ("" for none): the
+    scheduler tries that node first, and reserves nothing there. With ``is_awaited`` it gets nothing, but its arrival is
+    recorded for avoid list entries that last until then.
+    """
+
+    first: bool = False
+    node_name: str = ""
+    is_awaited: bool = False
+
+    def __bool__(self) -> bool:
+        """Return whether anything is requested."""
+        return self.first or bool(self.node_name) or self.is_awaited
+
+
+class EvictedPod(Narrow, frozen=True, kw_only=True):
+    """The evicted pod."""
+
+    name: str
+    uid: str
+
+
+class Replacement(Narrow, frozen=True, kw_only=True):
+    """The hints of one eviction for one pod: the first that the controller creates afterwards.
+
+    It must be created within ``expire_after`` of the eviction; the hints are used up when it has a node. The
+    replacement of a StatefulSet's pod has the same name.
+    """
+
+    pod_controller: OwnerReference
+    evicted_pod: EvictedPod
+    eviction_time: str
+    expire_after: str
+    first: bool = False
+    node_name: str = ""
+
+    @property
+    def controller(self) -> OwnerReference:
+        """The controller of the pod."""
+        return self.pod_controller
+
+    @property
+    def eviction_ns(self) -> int:
+        """The eviction time in nanoseconds; a pod created in the same second may be the replacement."""
+        return parse_time(self.eviction_time) // _SECOND * _SECOND
+
+    @property
+    def expiry_ns(self) -> int:
+        """The time when the replacement is no longer awaited."""
+        return self.eviction_ns + parse_duration(self.expire_after)
+
+    def serves(self, name: str, uid: str, created_ns: int) -> bool:
+        """Return whether a pod of the controller may be the replacement."""
+        if uid == self.evicted_pod.uid or not self.eviction_ns <= created_ns <= self.expiry_ns:
+            return False
+        return self.pod_controller.kind not in _KEEPS_NAMES or name == self.evicted_pod.name
+
+
+def replacement(
+    controller: OwnerReference, evicted: EvictedPod, wanted: ForReplacement, grace_seconds: int, now: int
+) -> Replacement:
+    """Return the hints for the replacement of a pod that is evicted now with that grace period."""
+    waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
+    return Replacement(
+        pod_controller=controller,
+        evicted_pod=evicted,
+        eviction_time=format_time(now),
+        expire_after=format_duration(waited_ns),
+        first=wanted.first,
+        node_name=wanted.node_name,
+    )
+
+
+def with_replacement(replacements: Iterable[Replacement], new: Replacement, max_entries: int) -> list[Replacement]:
+    """Return the replacements, oldest first, with the new one replacing any for the same evicted pod.
+
+    Beyond ``max_entries`` the oldest are dropped; of equally old ones, the first in order.
+    """
+    kept = [left for left in replacements if left.evicted_pod.uid != new.evicted_pod.uid]
+    return sorted((*kept, new), key=lambda left: left.eviction_ns)[-max_entries:]
+
+
+def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[Replacement]:
+    """Return the replacements that may still be created, in order."""
+    return [left for left in replacements if left.expiry_ns > now]
+
+
+def replacement_in_words(left: Replacement) -> str:
+    """Return a text that says which pod is the replacement, and what it gets."""
+    gets = gets_in_words(left)
+    if not gets:
+        return f"the replacement of pod {left.evicted_pod.name} is awaited"
+    return f"{gets} for the replacement of pod {left.evicted_pod.name}"
+
+
+def gets_in_words(left: Replacement) -> str:
+    """Return a text for what a replacement gets; "" if it is only awaited."""
+    gets = ["the front of the queue"] if left.first else []
+    if left.node_name:
+        gets.append(f"a try at {left.node_name}")
+    return " and ".join(gets)
+
+
+EVICTED = "EvictionByEvictionAPI"
+"""The reason of hints from an eviction without a component, and of the evicted pod's DisruptionTarget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """The hints that an evictor requests: whether and how long to avoid the node, and for the replacement."""
+
+    avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()
+    for_replacement: ForReplacement = ForReplacement()
+
+    def __bool__(self) -> bool:
+        """Return whether there are any hints."""
+        return self.avoid_node or bool(self.for_replacement)
+
+    def until_replaced(self, uid: str) -> Wishes:
+        """Return the hints with the uid of the pod whose replacement is awaited."""
+        awaited = self.avoid_for.until_replaced
+        if awaited is None:
+            return self
+        known = msgspec.structs.replace(awaited, uid=uid)
+        return replace(self, avoid_for=replace(self.avoid_for, until_replaced=known))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """The hints that an eviction records; none if the pod has no controller, or is terminating already."""
+
+    entry: AvoidEntry | None = None
+    replacement: Replacement | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there are any hints."""
+        return self.entry is not None or self.replacement is not None
+
+    def added_to(self, before: AvoidList, limits: AvoidLists, now: int) -> AvoidList:
+        """Return a node's list with these hints, and without expired entries."""
+        entries = unexpired(before.entries, limits.expire_after_ns, now)
+        replacements = awaited_replacements(before.replacements, now)
+        if self.entry is not None:
+            entries = with_entry(entries, self.entry, limits.max_entries)
+        if self.replacement is not None:
+            replacements = with_replacement(replacements, self.replacement, limits.max_entries)
+        return AvoidList(tuple(entries), tuple(replacements))
+
+    def taken_off(self, present: AvoidList, before: AvoidList) -> AvoidList:
+        """Return a node's list without these hints after a failed eviction, and with the entry that they displaced."""
+        controller = None if self.entry is None else self.entry.controller.uid
+        displaced = [old for old in before.entries if old.controller.uid == controller]
+        entries: list[AvoidEntry] = []
+        for listed in present.entries:
+            # The listed entry also contains the evictions before it.
+            is_own = msgspec.structs.replace(listed, earlier=()) == self.entry
+            entries += displaced if is_own else [listed]
+        return AvoidList(tuple(entries), tuple(left for left in present.replacements if left != self.replacement))
+
+
+def left_behind(
+    pod: Pod, wishes: Wishes, awaited: Pod | None, component: str, grace_seconds: int | None, now: int
+) -> LeftBehind:
+    """Return the hints of a pod's eviction at this time.
+
+    ``awaited`` is the pod until whose scheduling the node is avoided; if it has a node already, nothing is avoided. A
+    pod whose replacement is awaited must have its uid. ``grace_seconds`` None is the pod's own grace period. A
+    terminating pod gets no hints for its replacement: those of its first eviction apply.
+    """
+    controller = pod.metadata.controller
+    if controller is None:
+        return LeftBehind()
+    entry, left = None, None
+    if wishes.avoid_node and (awaited is None or not awaited.spec.node_name):
+        lasts_ns, meta = wishes.avoid_for.expire_after_ns, None if awaited is None else awaited.metadata
+        entry = msgspec.structs.replace(
+            avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now),
+            expire_after=None if lasts_ns is None else format_duration(lasts_ns),
+            until_scheduled=None
+            if meta is None
+            else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid),
+            until_replaced=wishes.avoid_for.until_replaced,
+        )
+    if wishes.for_replacement and not pod.is_terminating:
+        evicted = EvictedPod(name=pod.metadata.name, uid=pod.metadata.uid)
+        grace = pod.spec.termination_grace_period_seconds if grace_seconds is None else grace_seconds
+        left = replacement(controller, evicted, wishes.for_replacement, grace, now)
+    return LeftBehind(entry, left)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, LeftBehind, Wishes, avoid_list, left_behind
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.kinds import group_of
-from podium.api.left_behind import LeftBehind, Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.nested import key_of
 from podium.api.pod import Pod

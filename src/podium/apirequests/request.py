@@ -7,12 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
 from podium.api.errors import shown
-from podium.api.left_behind import Wishes
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
-from podium.api.replacements import ForReplacement
 from podium.api.times import format_duration, parse_duration
 from podium.controllers.observations import Problem
 from podium.store.creations import DEFAULT_LIST_OPTIONS

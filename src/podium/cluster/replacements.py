@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, Replacement, avoid_list
 from podium.api.node import Node
 from podium.api.pod import Pod, deletion_ns
-from podium.api.replacements import Replacement
 from podium.api.times import format_exact_time, parse_time
 from podium.cluster.pods import PodRecord, workload_of
 

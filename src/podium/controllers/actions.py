@@ -12,12 +12,10 @@ from typing import Literal, final
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, ForReplacement, Wishes
 from podium.api.kinds import KIND_OF
-from podium.api.left_behind import Wishes
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import PodCondition
-from podium.api.replacements import ForReplacement
 
 GANG_RELEASE = "gang-release"
 """The cause of evictions by which an incomplete gang gives its nodes back."""

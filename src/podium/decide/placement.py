@@ -146,7 +146,7 @@ def _within(pre_filter: PreFiltered, among: Int64s | None) -> PreFiltered:
 def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:
     """Return the nodes that are tried before all others: the nominated one, then the hinted one.
 
-    The hint is named by the eviction of the pod that this one replaces (`podium.api.replacements`); kube-scheduler
+    The hint is named by the eviction of the pod that this one replaces (`podium.api.avoid_list`); kube-scheduler
     tries a node of its own guess in the same way for similar pods in a row (GetNodeHint).
     """
     nominated = pod.nominated_node_name

@@ -7,13 +7,11 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list, entry_in_words
+from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, avoid_list, entry_in_words, replacement_in_words
 from podium.api.disruption_policy import SCHEDULER
-from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import TERMINAL_PHASES, Pod
-from podium.api.replacements import replacement_in_words
 from podium.api.times import parse_time
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import Record

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from msgspec import convert
 from msgspec.structs import replace
 
+from podium.api.avoid_list import Wishes
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.left_behind import Wishes
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of
 from podium.api.pod import Pod, PodCondition

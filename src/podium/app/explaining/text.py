@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from podium.api.avoid_list import gets_in_words
 from podium.api.policy import PRIORITY_RULE_ANNOTATION
 from podium.api.quantity import format_quantity
-from podium.api.replacements import gets_in_words
 from podium.api.times import format_time
 from podium.app.console.cells import NODES, PODS, counted
 from podium.app.console.disruptions_text import write_disruptions

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, avoid_list, next_expiry_ns, unexpired
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidEntry,
+    AvoidList,
+    Replacement,
+    avoid_list,
+    awaited_replacements,
+    next_expiry_ns,
+    unexpired,
+)
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.kinds import KIND_OF, group_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import Replacement, awaited_replacements
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
 from podium.controllers.actions import Action, PatchObject, Record, versioned_patch

@@ -8,6 +8,7 @@ Disruption budget; `podium.store.verbs.disruptions` for what counts.
 
 from __future__ import annotations
 
+from podium.api.avoid_list import EVICTED
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
 from podium.api.disruption_policy import (
     DISRUPTION_RATE,
@@ -18,7 +19,6 @@ from podium.api.disruption_policy import (
     Rate,
     full_times,
 )
-from podium.api.left_behind import EVICTED
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget

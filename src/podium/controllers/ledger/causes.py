@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from podium.api.avoid_list import EVICTED
 from podium.api.disruption_policy import SCHEDULER
-from podium.api.left_behind import EVICTED
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodCondition
 from podium.api.workloads import Job, ReplicaSet, ReplicationController, StatefulSet

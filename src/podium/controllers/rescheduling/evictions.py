@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
 from podium.api.meta import Raw
 from podium.api.node import Node
-from podium.api.replacements import ForReplacement
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered

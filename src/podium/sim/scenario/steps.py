@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
 from podium.api.errors import InputError, field_path, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS, WORKLOADS
@@ -17,7 +17,6 @@ from podium.api.names import subdomain_problem
 from podium.api.node import Node
 from podium.api.objects import read_object
 from podium.api.pod import Pod
-from podium.api.replacements import ForReplacement
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_duration
 from podium.api.warnings import InputWarning

@@ -6,10 +6,9 @@ here one transaction does all three, so that no debit is lost and the caller see
 
 from __future__ import annotations
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, Wishes, avoid_list, left_behind
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
 from podium.api.disruption_policy import SCHEDULER
-from podium.api.left_behind import EVICTED, Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
