@@ -24,6 +24,7 @@ from podium.api.errors import InputError
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, disruption_of
 from podium.controllers.ledger.outcomes import MOST_OPEN
+from podium.store.journal_tables import check_identity
 
 Result = TypeVar("Result")
 
@@ -279,7 +280,7 @@ def read_ledger(path: str) -> LedgerContent:
     for how in ("mode=ro", "mode=ro&immutable=1"):
         try:
             with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{how}", uri=True)) as connection:
-                _check(connection)
+                check_identity(connection, _APPLICATION_ID, _FORMAT, "ledger", "it ")
                 rows = connection.execute("SELECT id, record FROM disruptions ORDER BY id").fetchall()
                 (dropped,) = connection.execute("SELECT number FROM dropped").fetchone()
                 usage = _read_usage(connection)
@@ -365,7 +366,7 @@ def _opened(path: str) -> sqlite3.Connection:
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
             connection.executescript(f"BEGIN;{_TABLES}COMMIT;")
-        _check(connection)
+        check_identity(connection, _APPLICATION_ID, _FORMAT, "ledger", "it ")
         problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
             raise sqlite3.DatabaseError(problem)
@@ -381,12 +382,3 @@ def _opened(path: str) -> sqlite3.Connection:
         connection.close()
         raise InputError(f"is damaged, or no ledger: {error}; move it away to begin anew", source=path) from None
     return connection
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError for a database that is not a ledger of this format."""
-    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise sqlite3.DatabaseError("it is a database, but not a ledger of Podium's")
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found != _FORMAT:
-        raise sqlite3.DatabaseError(f"it is a ledger of format {found}, not {_FORMAT}")

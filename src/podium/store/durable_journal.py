@@ -17,10 +17,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from podium.api.errors import PodiumError, escape
-from podium.store.journal_tables import Acknowledged, AcknowledgementFile, JournalTables
+from podium.store.journal_tables import Acknowledged, AcknowledgementFile, JournalTables, check_identity
 from podium.store.revisions import Identities, JournalContent
 from podium.store.watch_log import WatchEvent
 
@@ -168,13 +168,11 @@ class DurableJournal:
         run = self._connection.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
         is_new = run("PRAGMA schema_version").fetchone()[0] == 0
-        if not is_new and self._pragma("application_id") != _APPLICATION_ID:
-            raise sqlite3.DatabaseError("is a database, but not a journal of Podium's")
-        if not is_new and self._pragma("user_version") != _FORMAT:
-            raise sqlite3.DatabaseError(f"is a journal of format {self._pragma('user_version')}, not {_FORMAT}")
+        if not is_new:
+            check_identity(self._connection, _APPLICATION_ID, _FORMAT, "journal")
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")
-        problem = self._pragma("quick_check")
+        problem = run("PRAGMA quick_check").fetchone()[0]
         if problem != "ok":
             raise sqlite3.DatabaseError(f"is damaged: {problem}")
         run("BEGIN IMMEDIATE")
@@ -217,9 +215,6 @@ class DurableJournal:
     @property
     def _witness_path(self) -> str:
         return f"{self.path}-acknowledged"
-
-    def _pragma(self, name: str) -> Any:
-        return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
     @_guarded
     def _finish(self) -> None:

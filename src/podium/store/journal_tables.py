@@ -18,6 +18,18 @@ from podium.api.meta import Raw
 from podium.store.revisions import Identities, JournalContent
 from podium.store.watch_log import WatchEvent
 
+
+def check_identity(
+    connection: sqlite3.Connection, application_id: int, format_: int, what: str, subject: str = ""
+) -> None:
+    """Raise sqlite3.DatabaseError, about a `subject`, for a database of another application or format."""
+    found, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if found != application_id:
+        raise sqlite3.DatabaseError(f"{subject}is a database, but not a {what} of Podium's")
+    if version != format_:
+        raise sqlite3.DatabaseError(f"{subject}is a {what} of format {version}, not {format_}")
+
+
 DIGEST_SIZE = 16
 FIRST_DIGEST = bytes(DIGEST_SIZE)
 

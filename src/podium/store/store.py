@@ -208,7 +208,9 @@ class Store(WritableStore):
             return self._delete_definition(previous, now)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
         if previous.kind == "Namespace":
-            raw = as_terminating_namespace(raw, is_empty=self._is_empty(previous.key))
+            kinds = (resource.name for resource in self.resources.all() if resource.namespaced)
+            is_empty = not any(self.objects(kind, previous.key) for kind in kinds)
+            raw = as_terminating_namespace(raw, is_empty=is_empty)
         if not isinstance(previous.object, Pod):
             return self.terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -318,10 +320,6 @@ class Store(WritableStore):
             self.commit(stored.resource, stored, raw, stored.object)
         self._definitions.follow()
         return remaining
-
-    def _is_empty(self, namespace: str) -> bool:
-        kinds = (apiresource.name for apiresource in self.resources.all() if apiresource.namespaced)
-        return not any(self.objects(kind, namespace) for kind in kinds)
 
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
         """Write a DisruptionPolicy and its missing PriorityClasses; the usage of its caps is kept."""

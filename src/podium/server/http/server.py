@@ -20,7 +20,6 @@ from podium.server.http.security import Guard, check_settings, ssl_context
 from podium.server.http.settings import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.errors import StoreError
-from podium.store.stored import encoded
 
 _DEFAULT = ServerSettings()
 _BACKLOG = 1_024
@@ -163,7 +162,7 @@ class LimitedConnection(RequestHandler):
             error = StoreError(status, "InternalError", "Internal error occurred")
         else:
             error = StoreError(status, "BadRequest", f"this is no request in HTTP/1.1: {message or exc}")
-        response = Response(body=encoded(error.to_dict()), status=status, headers={"Server": "podium"})
+        response = Response(body=b"".join(of_error(error).pieces), status=status, headers={"Server": "podium"})
         response.content_type = "application/json"
         response.force_close()
         return response

@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import key_of, object_at
+from podium.api.nested import key_of, object_at, value_at
 from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
@@ -259,14 +259,9 @@ def with_kept_selector(job: Raw, previous: Raw) -> Raw:
 
 def _has_place(job: Raw) -> bool:
     """Return whether the Job has a template to which labels can be added."""
-    value: Any = job
-    for name in ("spec", "template", "metadata", "labels"):
-        value = value.get(name)
-        if not value:
-            return value is None or isinstance(value, dict)
-        if not isinstance(value, dict):
-            return False
-    return True
+    path = ("spec", "template", "metadata", "labels")
+    within = (value_at(job, *path[:depth]) for depth in range(1, len(path) + 1))
+    return all(part is None or isinstance(part, dict) for part in within)
 
 
 def _selecting(job: Raw, selector: Raw, labels: Mapping[str, str]) -> Raw:
