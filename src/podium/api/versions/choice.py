@@ -74,13 +74,15 @@ class ReleaseChoice:
         """
         own = set() if self.version else {document.source for _, document in snapshots_of(documents)}
         found: dict[str, list[str]] = {}
+        whole: set[str] = set()
         for document in documents:
             object_ = document.object
-            if object_ is None or document.source in own:
+            if object_ is None or object_.kind in whole or document.source in own:
                 continue
             if not is_served(object_.kind, release):
                 found.setdefault(object_.kind, []).append(object_.key)
-            if not dropped_paths(object_.kind, release):
+            elif not dropped_paths(object_.kind, release):
+                whole.add(object_.kind)
                 continue
             for path in dropped_from(document.read_raw(), object_.kind, release):
                 found.setdefault(f"{object_.kind} .{path}", []).append(object_.key)
