@@ -92,6 +92,14 @@ def _parse_time(text: str) -> int:
 
 
 @lru_cache(maxsize=_CACHE)
+def time_of(text: object) -> int | None:
+    """Return the time in a field that was not validated; None if it has none."""
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def format_time(ns: int) -> str:
     """Return the time in the format of meta/v1 Time: UTC, truncated to whole seconds.
 

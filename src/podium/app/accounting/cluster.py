@@ -14,14 +14,14 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.snapshot import HiddenKind
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.traces.retold import Retelling, Retold, Seen
 from podium.app.accounting.traces.sightings import ToldEvent, told_events
 from podium.app.console.progress import ProgressBar
 from podium.app.console.source import ClusterSource
 from podium.controllers.ledger.consumption import Consumption, UsageEntry
-from podium.controllers.ledger.disruption import since, time_of
+from podium.controllers.ledger.disruption import since
 
 _EVENT = "Event"
 _OWNERS = ("Namespace", "ReplicationController", "ReplicaSet", "StatefulSet", "Job")

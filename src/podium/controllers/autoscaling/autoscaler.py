@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
-from podium.api.times import format_time
+from podium.api.times import format_time, time_of
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
@@ -234,8 +234,11 @@ class Autoscaler:
         """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
         since, self._unneeded_since = self._unneeded_since, {}
         drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
-        nodes = self._picture.nodes.values()
-        last_added_ns = max((now if each.is_expected else each.created_ns or 0 for each in nodes), default=0)
+        created = (
+            now if each.is_expected else time_of(each.node.metadata.creation_timestamp) or 0
+            for each in self._picture.nodes.values()
+        )
+        last_added_ns = max(created, default=0)
         rest_ns = last_added_ns + self._settings.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
@@ -386,7 +389,7 @@ class NodeStartUps:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return []
-        created_ns = group_node.created_ns
+        created_ns = time_of(group_node.node.metadata.creation_timestamp)
         ready_ns = (now if created_ns is None else created_ns) + self._groups[group_node.group].start_up_ns
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)

@@ -11,7 +11,6 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.api.times import parse_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import DaemonSet
 from podium.cluster.pods import PodRecord
@@ -41,12 +40,6 @@ class GroupNode:
     def is_upcoming(self) -> bool:
         """Return whether it has not started yet."""
         return self.is_expected or is_starting(self.node)
-
-    @property
-    def created_ns(self) -> int | None:
-        """Return when it was created; None if unknown."""
-        created = self.node.metadata.creation_timestamp
-        return parse_time(created) if created else None
 
     @property
     def is_leaving(self) -> bool:

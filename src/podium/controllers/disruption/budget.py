@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, deletion_ns
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NOTHING, compile_label_selector
-from podium.api.times import parse_time
+from podium.api.times import parse_time, time_of
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.actions import Record
 from podium.controllers.deadlines import earliest
@@ -182,8 +182,8 @@ class TrackedBudget:
         pod = self.pods.by_name.get(name)
         if name in self._over or pod is None:
             return name in self._over
-        created = pod.metadata.creation_timestamp
-        return _was_deleted_for(pod, accepted_ns) or (created is not None and parse_time(created) > accepted_ns)
+        created_ns = time_of(pod.metadata.creation_timestamp)
+        return _was_deleted_for(pod, accepted_ns) or (created_ns is not None and created_ns > accepted_ns)
 
     def _end(self, pod: Pod) -> None:
         """End the debit of a pod that is gone, unless a replacement of the same second has it."""

@@ -11,7 +11,7 @@ from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.times import parse_time
+from podium.api.times import time_of
 from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import earliest
@@ -234,10 +234,7 @@ def _used_up(before: PodDisruptionBudget, after: PodDisruptionBudget) -> list[Ac
 def _since_ns(raw: Raw) -> int:
     """Return since when the pod is a target, 0 if that cannot be read."""
     condition = next(listed for listed in raw["status"]["conditions"] if listed["type"] == _TARGET)
-    try:
-        return parse_time(condition.get("lastTransitionTime") or "")
-    except (TypeError, ValueError):
-        return 0
+    return time_of(condition.get("lastTransitionTime")) or 0
 
 
 class NamespaceCoverage:

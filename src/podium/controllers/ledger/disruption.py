@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from podium.api.meta import Raw, plain
-from podium.api.times import parse_time
+from podium.api.times import time_of
 
 Cause = Literal[
     "preemption",
@@ -219,11 +219,3 @@ def since(raw: Raw | None, condition: str) -> int | None:
         if isinstance(entry, dict) and entry.get("type") == condition and entry.get("status") == "True":
             return time_of(entry.get("lastTransitionTime"))
     return None
-
-
-def time_of(text: object) -> int | None:
-    """Return a time in the API's format; None if it is invalid."""
-    try:
-        return parse_time(text) if isinstance(text, str) else None
-    except ValueError:
-        return None

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from podium.api.pod import Pod
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, pod_requests
-from podium.api.times import parse_time
+from podium.api.times import time_of
 from podium.cluster.pods import TEMPLATE_HASH, top_owner
 from podium.controllers.actions import DESCHEDULED, Action, Record
 from podium.controllers.disruption.budget import controller_uid
@@ -210,8 +210,7 @@ _MILLI = 1_000
 
 def loss_of(pod: Pod, now: int) -> Loss:
     """Return what a pod that ends now loses: its unsaved running time, times its requests."""
-    start = pod.status.start_time
-    start_ns = parse_time(start) if start else None
+    start_ns = time_of(pod.status.start_time)
     ran_ns = 0 if start_ns is None else max(now - start_ns, 0)
     try:
         unsaved = unsaved_ns(pod.metadata.annotations, start_ns, now)

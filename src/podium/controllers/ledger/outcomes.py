@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.api.times import parse_time
+from podium.api.times import time_of
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import controller_uid, is_healthy
 from podium.controllers.ledger.disruption import (
@@ -375,7 +375,6 @@ class AwaitedReplacements:
 
 
 def _is_later(pod: Pod, began_ns: int, came_meanwhile: bool) -> bool:
-    created = pod.metadata.creation_timestamp
-    created_ns = parse_time(created) if created else 0
+    created_ns = time_of(pod.metadata.creation_timestamp) or 0
     began_ns -= began_ns % _SECOND
     return created_ns > began_ns or (created_ns == began_ns and (came_meanwhile or not pod.spec.node_name))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from podium.api.cron import Every, Schedule, parse_schedule, time_zone
 from podium.api.meta import Raw
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, parse_time, time_of
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owner_reference
 from podium.controllers.observations import Answer, Answered
@@ -144,10 +144,7 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
 
 def _scheduled_ns(job: _Job) -> int | None:
     """Return a Job's scheduled time; None if the annotation is missing or invalid."""
-    try:
-        return parse_time(job.object.metadata.annotations[SCHEDULED_AT])
-    except (KeyError, ValueError):
-        return None
+    return time_of(job.object.metadata.annotations.get(SCHEDULED_AT))
 
 
 def _has_ended(job: _Job, end: str) -> bool:

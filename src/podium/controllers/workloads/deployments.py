@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from podium.api.meta import Raw
 from podium.api.selectors import parse_int64
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owner_reference, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPodChange
@@ -358,7 +358,8 @@ def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int) -> tuple[R
     seconds = spec.get("progressDeadlineSeconds", _DEFAULT_SECONDS)
     if found["reason"] == _LATE or seconds == _NO_DEADLINE:
         return found, None
-    late_ns = _updated_ns(found, now) + seconds * _SECOND
+    updated_ns = time_of(found.get("lastUpdateTime") or found.get("lastTransitionTime"))
+    late_ns = (now if updated_ns is None else updated_ns) + seconds * _SECOND
     if now < late_ns:
         return found, late_ns
     return _condition("False", _LATE, f"{what} has timed out progressing.", now), None
@@ -367,14 +368,6 @@ def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int) -> tuple[R
 def _condition(status: str, reason: str, message: str, now: int) -> Raw:
     fields = {"type": PROGRESSING, "status": status, "reason": reason, "message": message}
     return {**fields, "lastUpdateTime": format_time(now)}
-
-
-def _updated_ns(condition: Raw, now: int) -> int:
-    """Return when the condition was last updated; now if that cannot be read."""
-    try:
-        return parse_time(str(condition.get("lastUpdateTime") or condition.get("lastTransitionTime")))
-    except ValueError:
-        return now
 
 
 def _count(status: Raw, name: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.meta import Raw
-from podium.api.times import parse_time
+from podium.api.times import parse_time, time_of
 from podium.api.workloads import Job, PodFailurePolicy, PodFailurePolicyRule
 from podium.controllers.workloads.job_pods import (
     JobState,
@@ -20,7 +20,7 @@ from podium.controllers.workloads.job_pods import (
     waits_for_failure,
     write_indexes,
 )
-from podium.controllers.workloads.owned_pods import OwnedPod, time_or_zero
+from podium.controllers.workloads.owned_pods import OwnedPod
 from podium.controllers.workloads.workload import condition_of
 from podium.store.conditions import with_condition
 
@@ -192,7 +192,7 @@ def restarts_of(pods: Iterable[OwnedPod]) -> int:
 
 def finished_ns(pod: OwnedPod) -> int:
     """Return when a pod ended: the end of its last container, of readiness, its deletion, or its creation."""
-    ends = [time_or_zero(state.get("finishedAt")) for _, state in _terminated(pod, "containerStatuses")]
+    ends = [time_of(state.get("finishedAt")) or 0 for _, state in _terminated(pod, "containerStatuses")]
     if all(ends) and len(ends) == len(pod.status.get("containerStatuses", ())) > 0:
         return max(ends)
     condition = pod.pod.status.condition("Ready")

@@ -14,7 +14,7 @@ from functools import cached_property, cmp_to_key
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
-from podium.api.times import parse_time
+from podium.api.times import time_of
 from podium.controllers.workloads.workload import OwnedChange, condition_of
 from podium.store.verbs.eviction import is_ready
 
@@ -45,12 +45,11 @@ class OwnedPod:
     @property
     def created_ns(self) -> int:
         """Return when it was created, in whole seconds; 0 if unknown."""
-        created = self.pod.metadata.creation_timestamp
-        return parse_time(created) if created else 0
+        return time_of(self.pod.metadata.creation_timestamp) or 0
 
     def condition_since_ns(self, type_: str) -> int:
         """Return since when the condition has its status; 0 if unknown."""
-        return time_or_zero(condition_of(self.status.get("conditions", ()), type_).get("lastTransitionTime"))
+        return time_of(condition_of(self.status.get("conditions", ()), type_).get("lastTransitionTime")) or 0
 
     def available_ns(self, min_ready_seconds: int) -> int | None:
         """Return when it becomes available (ready for some seconds); None while it is not ready (IsPodAvailable)."""
@@ -79,14 +78,6 @@ class OwnerPods:
     def remove(self, uid: str) -> None:
         for group in (self.all, self.active, self.ready):
             group.pop(uid, None)
-
-
-def time_or_zero(text: object) -> int:
-    """Return the time in an unvalidated field of a status; 0 if it is none."""
-    try:
-        return parse_time(text) if isinstance(text, str) else 0
-    except ValueError:
-        return 0
 
 
 OwnedPodChange = OwnedChange[OwnedPod]

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
+from podium.api.times import time_of
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE
-from podium.controllers.ledger.disruption import time_of
 from podium.controllers.scheduling.gangs.group_reports import RELEASE_REASON, RELEASE_RULE
 
 
