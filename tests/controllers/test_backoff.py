@@ -1,6 +1,6 @@
 """How long something is left alone that keeps failing."""
 
-from podium.controllers.work_queue import Backoff
+from podium.controllers.reconciler import Backoff
 
 FIRST, LONGEST = 10, 80
 

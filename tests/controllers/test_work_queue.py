@@ -4,7 +4,7 @@ import pytest
 
 from podium.controllers.actions import DeleteObject
 from podium.controllers.observations import Answered, Problem
-from podium.controllers.work_queue import WorkQueue
+from podium.controllers.reconciler import WorkQueue
 
 SECOND = 10**9
 

@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.node import MAINTENANCE_TIME
 from podium.apirequests.request import Request
-from podium.controllers.kubelets import node_annotations, pod_annotations
+from podium.controllers.kubelets.annotations import DURATION, READERS, TROUBLE
 from podium.store.errors import StoreError
 from podium.testing import ControlPlane
 from tests.app.manifests import manifests
@@ -24,7 +24,7 @@ VALUES: list[Any] = [
 ]
 TEXTS = [value for value in VALUES if isinstance(value, str)]
 ANNOTATIONS = [
-    *(*pod_annotations.READERS, MAINTENANCE_TIME, node_annotations.TROUBLE),
+    *(*READERS, MAINTENANCE_TIME, TROUBLE),
     *("podium.dev/power", "podium.dev/delete", "deployment.kubernetes.io/revision"),
 ]
 
@@ -104,7 +104,7 @@ def test_no_component_stumbles_in_long_runs(caplog: pytest.LogCaptureFixture) ->
         check(seed, caplog)
 
 
-@pytest.mark.parametrize("name", pod_annotations.READERS)
+@pytest.mark.parametrize("name", READERS)
 def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
     raw = pod("a", annotations={name: "nonsense"})
     with ControlPlane(nodes=1) as cluster:
@@ -125,7 +125,7 @@ def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothi
 def test_one_in_a_template_is_told_to_whoever_writes_the_workload(kind: str, path: str) -> None:
     spec = {"restartPolicy": "Always", "containers": [{"name": "main", "image": "web"}]}
     labels = {"app": "web"}
-    metadata = {"labels": labels, "annotations": {pod_annotations.DURATION: "nonsense"}}
+    metadata = {"labels": labels, "annotations": {DURATION: "nonsense"}}
     if kind == "CronJob":
         template = {"metadata": metadata, "spec": {**spec, "restartPolicy": "Never"}}
         body: Raw = {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}}
@@ -137,10 +137,10 @@ def test_one_in_a_template_is_told_to_whoever_writes_the_workload(kind: str, pat
     with ControlPlane() as cluster:
         [warning] = cluster.request(Request(verb="create", kind=kind, body=raw)).warnings
 
-    assert warning.startswith(f"{path}.metadata.annotations[{pod_annotations.DURATION}]: ")
+    assert warning.startswith(f"{path}.metadata.annotations[{DURATION}]: ")
 
 
-@pytest.mark.parametrize("name", [MAINTENANCE_TIME, node_annotations.TROUBLE])
+@pytest.mark.parametrize("name", [MAINTENANCE_TIME, TROUBLE])
 def test_an_annotation_of_a_node_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
     patch = {"metadata": {"annotations": {name: "nonsense"}}}
     with ControlPlane(nodes=1) as cluster:

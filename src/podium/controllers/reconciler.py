@@ -1,21 +1,165 @@
 """The base of controllers that note which keys a change concerns, and reconcile one key after the other.
 
-Source: the controllers of kube-controller-manager, with k8s.io/client-go/util/workqueue.
+Source: the controllers of kube-controller-manager, with k8s.io/client-go/util/workqueue (a rate-limiting queue).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
 from podium.controllers.actions import Action, Record
-from podium.controllers.deadlines import Deadline
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
-from podium.controllers.work_queue import WorkQueue
 
 Key = TypeVar("Key")
+
+_SECOND = 10**9
+_FIRST_BACKOFF_NS = _SECOND
+_LONGEST_BACKOFF_NS = 300 * _SECOND
+# After so many lasting refusals in a row, a retry is not expected to succeed.
+_STUCK_AFTER = 2
+
+
+class WorkQueue(Generic[Key]):
+    """A queue of keys in the order in which they were added, each at most once.
+
+    Failures are retried after 1 s, doubled with each failure since a success, up to 300 s. Retries after lasting
+    refusals do not keep a simulation running.
+    """
+
+    def __init__(self, first_wait_ns: int = _FIRST_BACKOFF_NS, longest_wait_ns: int = _LONGEST_BACKOFF_NS) -> None:
+        self._ready: dict[Key, None] = {}
+        self._timers: Deadlines[Key] = Deadlines()
+        self._retries: Deadlines[Key] = Deadlines()
+        self._backoff: Backoff[Key] = Backoff(first_wait_ns, longest_wait_ns)
+        # By key, the lasting refusals in a row.
+        self._refusals: Counter[Key] = Counter()
+
+    def add(self, key: Key) -> None:
+        """Process the key as soon as possible."""
+        self._ready[key] = None
+
+    def add_all(self, keys: Iterable[Key]) -> None:
+        """Process the keys as soon as possible, in this order."""
+        for key in keys:
+            self._ready[key] = None
+
+    def add_at(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
+        """Process the key at a time, in place of the last such time; None: at no time.
+
+        If it ``recurs``, that does not keep a simulation running.
+        """
+        self._timers.set(key, time_ns, recurs=recurs)
+
+    def add_by(self, key: Key, time_ns: int | None) -> None:
+        """Process the key at a time, or at the earlier one that was set before; None changes nothing."""
+        self._timers.set(key, earliest((self._timers.times.get(key), time_ns)))
+
+    def answer(self, key: Key, answered: Answered, now: int) -> None:
+        """Take in the answer to a write for the key; unless it is over, retry later."""
+        answer = answered.answer
+        if answer.is_over:
+            self.succeed(key)
+            return
+        self._refusals[key] = self._refusals[key] + 1 if answer.lasts else 0
+        self._backoff.fail(key, now, answered.wait_ns)
+        self._retries.set(key, self._backoff.until(key, now), recurs=self._refusals[key] >= _STUCK_AFTER)
+
+    @property
+    def has_failures(self) -> bool:
+        """Return whether any key has failed since it last succeeded."""
+        return bool(self._refusals) or bool(self._backoff)
+
+    def succeed(self, key: Key) -> None:
+        """Reset the key's backoff. A retry that is already scheduled stays."""
+        self._backoff.forget(key)
+        self._refusals.pop(key, None)
+
+    def forget(self, key: Key) -> None:
+        self.succeed(key)
+        self._ready.pop(key, None)
+        self._timers.set(key, None)
+        self._retries.set(key, None)
+
+    def take(self, now: int) -> Key | None:
+        """Remove and return the next due key, None if there is none."""
+        for source in (self._timers, self._retries):
+            if source.times:
+                while (due := source.take_due(now)) is not None:
+                    self._ready[due] = None
+        if not self._ready:
+            return None
+        key = next(iter(self._ready))
+        del self._ready[key]
+        self._retries.set(key, None)
+        return key
+
+    def deadline(self) -> Deadline:
+        """Return when `take` next has a key."""
+        if self._ready:
+            return AT_ONCE
+        if not self._timers.times and not self._retries.times:
+            return NEVER
+        return soonest(self._timers.deadline(), self._retries.deadline())
+
+
+class Backoff(Generic[Key]):
+    """A wait for each key: ``first_ns`` after its first failure, doubled after each further one, up to ``longest_ns``.
+
+    A key that has not failed for twice ``longest_ns`` starts over.
+    """
+
+    def __init__(self, first_ns: int, longest_ns: int) -> None:
+        self._first_ns = first_ns
+        self._longest_ns = longest_ns
+        # By key, the length and the end of the last wait, and the number of failures.
+        self._waits: dict[Key, tuple[int, int, int]] = {}
+        # The keys that failed again right after a wait of maximum length.
+        self._hopeless: set[Key] = set()
+
+    def __bool__(self) -> bool:
+        """Return whether any key has failed."""
+        return bool(self._waits)
+
+    def fail(self, key: Key, now: int, least_ns: int = 0) -> None:
+        """Start the next wait, of at least ``least_ns``; a failure during a wait has no effect."""
+        length_ns, end_ns, count = self._waits.get(key, (0, now, 0))
+        if end_ns > now:
+            return
+        if length_ns and now - end_ns <= 2 * self._longest_ns:
+            if length_ns == self._longest_ns:
+                self._hopeless.add(key)
+            length_ns = min(2 * length_ns, self._longest_ns)
+        else:
+            length_ns, count = self._first_ns, 0
+            self._hopeless.discard(key)
+        self._waits[key] = length_ns, now + max(length_ns, least_ns), count + 1
+
+    def until(self, key: Key, now: int) -> int | None:
+        """Return when the key's wait ends; None if it does not wait."""
+        wait = self._waits.get(key)
+        return wait[1] if wait is not None and wait[1] > now else None
+
+    def failures(self, key: Key) -> int:
+        """Return the number of failures in a row, without those during a wait."""
+        return self._waits[key][2] if key in self._waits else 0
+
+    def clear(self) -> None:
+        """Reset all keys."""
+        self._waits.clear()
+        self._hopeless.clear()
+
+    def forget(self, key: Key) -> None:
+        self._waits.pop(key, None)
+        self._hopeless.discard(key)
+
+    def is_hopeless(self, key: Key) -> bool:
+        """Return whether the key failed again after a wait of maximum length."""
+        return key in self._hopeless
 
 
 class Reconciler(ABC, Generic[Key]):

@@ -21,7 +21,7 @@ from podium.apirequests.router import Router
 from podium.controllers.actions import Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Deadlines, earliest
-from podium.controllers.kubelets import node_annotations, pod_annotations
+from podium.controllers.kubelets.annotations import node_problems, pod_problems
 from podium.controllers.observations import Answered, ContainersExited, Observation, Problem
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.action_events import ActionEvents
@@ -293,10 +293,10 @@ _Judge = Callable[[Mapping[str, str]], Mapping[str, str]]
 _WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 # By kind: the location of the annotations that configure simulated behavior, and the function that checks them.
 _JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
-    "Node": ((), node_annotations.node_problems),
-    "Pod": ((), pod_annotations.pod_problems),
-    **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_annotations.pod_problems)),
-    "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_annotations.pod_problems),
+    "Node": ((), node_problems),
+    "Pod": ((), pod_problems),
+    **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_problems)),
+    "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_problems),
 }
 _WRITES = ("create", "update", "patch")
 

@@ -21,8 +21,8 @@ from podium.app.explaining.on_node import NodeAnswer, write_on_node
 from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision
 from podium.app.explaining.text import write_explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
+from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
 from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
-from podium.controllers.workloads.workload import WorkloadObject, label_of
 
 POD = "Pod"
 _MAX_PARTS = 3

@@ -31,14 +31,14 @@ from podium.api.storage import (
 )
 from podium.api.validation.objects import ACCOUNT_ANNOTATION
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
-from podium.controllers.kubelets.node_annotations import TROUBLE
-from podium.controllers.kubelets.pod_annotations import (
+from podium.controllers.kubelets.annotations import (
     CPU_USAGE,
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
     READY_AFTER,
     TERMINATION,
+    TROUBLE,
 )
 from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
 from podium.controllers.workloads.cron_jobs import SCHEDULED_AT

@@ -21,7 +21,7 @@ from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
 from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
-from podium.controllers.work_queue import Backoff, WorkQueue
+from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.decide.autoscaling import (
     STARTING,
     STARTUP_TAINT,

@@ -16,7 +16,7 @@ from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, Group
 from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
 from podium.controllers.observations import Answered
-from podium.controllers.work_queue import WorkQueue
+from podium.controllers.reconciler import WorkQueue
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
 
 _SECOND = 10**9

@@ -17,7 +17,7 @@ from podium.api.workloads import DaemonSet
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.deadlines import NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
-from podium.controllers.work_queue import Backoff
+from podium.controllers.reconciler import Backoff
 from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodOnNode, plan_drain
 from podium.decide.kubelet import has_empty_dir
 

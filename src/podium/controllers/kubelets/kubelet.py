@@ -24,7 +24,7 @@ from podium.controllers.observations import (
     Observation,
     Tick,
 )
-from podium.controllers.work_queue import WorkQueue
+from podium.controllers.reconciler import WorkQueue
 
 _SECOND = 10**9
 # The wait before a failed write is sent again: 1 s, doubled up to the kubelets' sync period.

@@ -15,8 +15,8 @@ from podium.api.versions.gates import Gate
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
+from podium.controllers.kubelets.annotations import crash_after_ns, reject_after_ns
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
-from podium.controllers.kubelets.node_annotations import crash_after_ns, reject_after_ns
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide.kubelet import UNEXPECTED, EvictionOrder, HoldingRules, Refusal, eviction_message, memory_ranking

@@ -14,8 +14,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.deadlines import earliest
-from podium.controllers.kubelets.host import PodAddresses
-from podium.controllers.kubelets.pod_annotations import (
+from podium.controllers.kubelets.annotations import (
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
@@ -25,6 +24,7 @@ from podium.controllers.kubelets.pod_annotations import (
     memory_limit_bytes,
     stated,
 )
+from podium.controllers.kubelets.host import PodAddresses
 from podium.decide.kubelet import ALL_RESOURCES, Holding, HoldingRules
 
 

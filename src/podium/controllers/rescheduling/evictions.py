@@ -16,10 +16,10 @@ from podium.api.node import Node
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answer, Answered
+from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.controllers.rescheduling.moves import Moves
 from podium.controllers.rescheduling.planning import Planners
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
-from podium.controllers.work_queue import Backoff, WorkQueue
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.decide.rescheduling.round_robin import PlannedMove as Planned

@@ -19,7 +19,7 @@ from podium.controllers.actions import Action
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.property_changes import node_changes
-from podium.controllers.scheduling.queue.without_hints import NodeCheck
+from podium.controllers.scheduling.queue.hints import NodeCheck
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 
 

@@ -47,9 +47,9 @@ from podium.controllers.scheduling.object_event_handlers import ObjectEventHandl
 from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
+from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
-from podium.controllers.scheduling.queue.without_hints import NodeCheck, without_hints
 from podium.controllers.scheduling.reservations import claim_in_answer
 from podium.decide.placement import lot
 from podium.framework.extenders import EXTENDER, Extenders

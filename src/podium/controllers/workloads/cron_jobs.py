@@ -16,7 +16,7 @@ from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owner_reference
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.workloads.job_progress import is_finished
-from podium.controllers.workloads.workload import WorkloadObject, status_with
+from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -17,10 +17,9 @@ from podium.api.selectors import NAME_FIELD, compile_node_selector, node_selecto
 from podium.api.workloads import ControllerRevision, DaemonSet
 from podium.cluster.view import KEEPS_OFF, tolerated
 from podium.controllers.actions import Action, CreateObject
-from podium.controllers.work_queue import Backoff
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange
+from podium.controllers.reconciler import Backoff
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, pods_of_share, status_with
 from podium.controllers.workloads.template_revisions import REVISION_LABEL, RevisionedController, is_outdated
-from podium.controllers.workloads.workload import WorkloadObject, pods_of_share, status_with
 
 # The tolerations of every daemon pod, by the last part of the key.
 _TOLERATED = (

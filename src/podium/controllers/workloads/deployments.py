@@ -14,9 +14,14 @@ from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owner_reference, versioned_patch
-from podium.controllers.workloads.owned_pods import OwnedPodChange
+from podium.controllers.workloads.owned_pods import (
+    OwnedPodChange,
+    WorkloadObject,
+    condition_of,
+    pods_of_share,
+    status_with,
+)
 from podium.controllers.workloads.template_revisions import template_hash
-from podium.controllers.workloads.workload import WorkloadObject, condition_of, pods_of_share, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import with_condition
 

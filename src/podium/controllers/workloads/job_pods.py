@@ -15,8 +15,7 @@ from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
 from podium.api.workloads import Job, JobSpec
 from podium.controllers.actions import PatchObject, versioned_patch
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange
-from podium.controllers.workloads.workload import WorkloadObject
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 """Finalizer of a Job's pod that was not counted yet."""

@@ -20,8 +20,7 @@ from podium.controllers.workloads.job_pods import (
     waits_for_failure,
     write_indexes,
 )
-from podium.controllers.workloads.owned_pods import OwnedPod
-from podium.controllers.workloads.workload import condition_of
+from podium.controllers.workloads.owned_pods import OwnedPod, condition_of
 from podium.store.conditions import with_condition
 
 

@@ -38,8 +38,7 @@ from podium.controllers.workloads.job_progress import (
     with_suspension,
     with_target,
 )
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, first_to_go
-from podium.controllers.workloads.workload import WorkloadObject, status_with
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
 
 _Workload = WorkloadObject[Job]

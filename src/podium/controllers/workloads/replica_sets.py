@@ -12,8 +12,14 @@ from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answer, Answered
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnerPods, first_to_go
-from podium.controllers.workloads.workload import WorkloadObject, condition_of, status_with
+from podium.controllers.workloads.owned_pods import (
+    OwnedPod,
+    OwnerPods,
+    WorkloadObject,
+    condition_of,
+    first_to_go,
+    status_with,
+)
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
 from podium.store.conditions import with_condition
 

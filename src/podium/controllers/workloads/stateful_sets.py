@@ -13,14 +13,13 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action
-from podium.controllers.workloads.owned_pods import OwnedPod
+from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import (
     REVISION_LABEL,
     RevisionedController,
     is_outdated,
     template_of,
 )
-from podium.controllers.workloads.workload import WorkloadObject, status_with
 
 _Workload = WorkloadObject[StatefulSet]
 

@@ -17,7 +17,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
-from podium.controllers.workloads.workload import WorkloadObject
+from podium.controllers.workloads.owned_pods import WorkloadObject
 from podium.controllers.workloads.workload_controller import WorkloadController
 
 REVISION_LABEL = "controller-revision-hash"

@@ -15,10 +15,17 @@ from podium.controllers.actions import Action, CreateObject, DeleteObject, Patch
 from podium.controllers.controller import NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answer, Answered
-from podium.controllers.reconciler import Reconciler
-from podium.controllers.work_queue import Backoff
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, OwnedPods, has_stopped
-from podium.controllers.workloads.workload import OwnedChange, OwnedObjects, WorkloadObject, label_of
+from podium.controllers.reconciler import Backoff, Reconciler
+from podium.controllers.workloads.owned_pods import (
+    OwnedChange,
+    OwnedObjects,
+    OwnedPod,
+    OwnedPodChange,
+    OwnedPods,
+    WorkloadObject,
+    has_stopped,
+    label_of,
+)
 
 Kind = TypeVar("Kind", bound=Kubernetes)
 

@@ -15,7 +15,7 @@ from podium.api.node import Node, is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.disruption.budget import is_healthy
-from podium.controllers.workloads.workload import label_of
+from podium.controllers.workloads.owned_pods import label_of
 from podium.sim.history import seconds
 from podium.sim.results.usage import RequestedUsage, Series
 from podium.sim.run_options import pods_wanted

@@ -19,7 +19,7 @@ from podium.controllers.ledger.consumption import Consumption
 from podium.controllers.ledger.disruption import Disruption
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.controllers.workloads.workload import label_of
+from podium.controllers.workloads.owned_pods import label_of
 from podium.controllers.workloads.workload_controller import FAILED_CREATE
 from podium.plugins.gang_scheduling import TOO_FEW
 from podium.sim.history import EventHistory, PodTimeline, SimEvent, seconds

@@ -23,13 +23,15 @@ from podium.api.warnings import InputWarning
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
-from podium.controllers.kubelets.node_annotations import TROUBLE, node_problems, read_trouble
-from podium.controllers.kubelets.pod_annotations import (
+from podium.controllers.kubelets.annotations import (
     CPU_USAGE,
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,
+    TROUBLE,
+    node_problems,
     pod_problems,
+    read_trouble,
 )
 from podium.sim.scenario.fields import MOST_STEPS, Fields, read_repeat
 

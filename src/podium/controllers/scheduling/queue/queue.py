@@ -13,7 +13,15 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.property_changes import pod_changes
 from podium.controllers.scheduling.queue.heap import Item, PodHeap
-from podium.controllers.scheduling.queue.hints import AFTER_BACKOFF, AT_ONCE, NO, Registrations, Rejections, Wake
+from podium.controllers.scheduling.queue.hints import (
+    AFTER_BACKOFF,
+    AT_ONCE,
+    NO,
+    Registrations,
+    Rejections,
+    Wake,
+    is_updated,
+)
 from podium.controllers.scheduling.queue.places import BackoffPods, InFlightPod, InFlightPods, UnschedulablePods
 from podium.controllers.scheduling.queue.queued_pod import (
     ACTIVE,
@@ -25,7 +33,6 @@ from podium.controllers.scheduling.queue.queued_pod import (
     QueuePlace,
     QueueSettings,
 )
-from podium.controllers.scheduling.queue.without_hints import is_updated
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 

@@ -72,7 +72,7 @@ class QueueSettings:
     """How long pods back off and wait for events.
 
     A maximum of 0 disables backoff. Without ``has_hints``, rejected pods are retried after any event that their plugins
-    registered (`podium.controllers.scheduling.queue.without_hints`). ``counts_attempts``: backoffs double with each
+    registered (`podium.controllers.scheduling.queue.hints`). ``counts_attempts``: backoffs double with each
     attempt, not with each rejection or error in a row. ``pop_from_backoff``: without active pods, one that backs off is
     attempted. After ``most_pops_at_once`` attempts at one instant, a pod always backs off, so that pods which wake one
     another cannot loop in virtual time.
