@@ -512,23 +512,19 @@ class _Removals:
             return f"{cluster.nominations.on(name)[0].key} waits for room on it"
         taken_off = {pod.uid: self._transaction.take_off(pod.uid) for pod in here.to_evict}
         self._transaction.drop_node(name)
-        receivers, reason = self._settle(taken_off[pod.uid] for pod in here.moving)
+        receivers, reason = set[str](), ""
+        for pod in sorted((taken_off[pod.uid] for pod in here.moving), key=_largest_first):
+            row = self._transaction.settle(pod, self._open)
+            if row is None:
+                reason = f"{pod.key} fits on no other node"
+                break
+            receivers.add(cluster.nodes.name(row))
         reason = reason or self._allowance.take(here.to_evict)
         if reason:
             self._transaction.roll_back(savepoint)
         else:
             self._receivers |= receivers
         return reason
-
-    def _settle(self, pods: Iterable[PodRecord]) -> tuple[set[str], str]:
-        """Place the pods, the largest first; return the nodes that received one, and why one fits nowhere, or ""."""
-        receivers: set[str] = set()
-        for pod in sorted(pods, key=_largest_first):
-            row = self._transaction.settle(pod, self._open)
-            if row is None:
-                return receivers, f"{pod.key} fits on no other node"
-            receivers.add(self._transaction.cluster.nodes.name(row))
-        return receivers, ""
 
 
 def _largest_first(pod: PodRecord) -> tuple[int, int, str]:

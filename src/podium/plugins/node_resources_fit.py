@@ -121,15 +121,19 @@ class NodeResourcesFit:
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
         """Return a function that returns whether one row has room for a pod."""
-        entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
-        offered, requested = entries.allocatable, entries.requested
+        entries = self._cluster.nodes.entries
+        pod_count, allowed_pods = entries.pod_count, entries.allowed_pods
+        checked = [
+            (entries.allocatable[resource], entries.requested[resource], wanted, resource)
+            for resource, wanted in self._checked(pod_class)
+        ]
 
         def fits(_: PodRecord, row: int) -> bool:
-            if entries.pod_count[row] >= entries.allowed_pods[row]:
+            if pod_count[row] >= allowed_pods[row]:
                 return False
-            for resource, wanted in checked:
-                allocatable = offered[resource][row]
-                if wanted > allocatable - requested[resource][row] and (allocatable or not self._is_backed(resource)):
+            for offered, requested, wanted, resource in checked:
+                allocatable = offered[row]
+                if wanted > allocatable - requested[row] and (allocatable or not self._is_backed(resource)):
                     return False
             return True
 

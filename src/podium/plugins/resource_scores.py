@@ -74,10 +74,8 @@ class ResourceUsage:
     after: Int64s
 
 
-RowUsage = tuple[list[memoryview], list[memoryview], int, int, int]
-"""For one resource: allocatable and requested amounts by resource and row; its index, its weight, and the class's
-request.
-"""
+RowUsage = tuple[memoryview, memoryview, int, int]
+"""For one resource: allocatable and requested amounts by row, its weight, and the class's request."""
 
 
 class ResourceWatch:
@@ -103,11 +101,11 @@ class ResourceWatch:
         return ResourceUsage(weights, view.allocatable(indices), before, before + wanted)
 
     def by_row(self, nodes: NodeColumns, pod_class: PodClass) -> tuple[RowUsage, ...]:
-        """Return the usage for single rows; valid as long as the class."""
+        """Return the usage for single rows; valid as long as the class, and the arrays that the entries show."""
         entries, watched = nodes.entries, self._watched(nodes, pod_class)
         defaulted = entries.nonzero_requested if self._with_defaults else entries.requested
         return tuple(
-            (entries.allocatable, defaulted if index <= MEMORY else entries.requested, index, weight, wanted)
+            (entries.allocatable[index], (defaulted if index <= MEMORY else entries.requested)[index], weight, wanted)
             for index, weight, wanted in zip(
                 watched.indices.tolist(), watched.weights[:, 0].tolist(), watched.wanted[:, 0].tolist(), strict=True
             )
@@ -170,11 +168,11 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
 
     def score_row(_: PodRecord, row: int) -> int:
         total = weights = 0
-        for offered, requested, index, weight, wanted in each:
-            allocatable = offered[index][row]
+        for offered, requested, weight, wanted in each:
+            allocatable = offered[row]
             if allocatable <= 0:
                 continue
-            after = min(requested[index][row] + wanted, allocatable)
+            after = min(requested[row] + wanted, allocatable)
             if shape:
                 score = shape[after * _MAX_UTILIZATION // allocatable]
                 if not score:
@@ -297,28 +295,31 @@ class NodeResourcesBalancedAllocation:
         def score(_: PodRecord, row: int) -> int:
             before: list[float] = []
             after: list[float] = []
-            for offered, requested, index, _weight, wanted in each:
-                allocatable = offered[index][row]
+            for offered, requested, _weight, wanted in each:
+                allocatable = offered[row]
                 if allocatable > 0:
-                    taken = requested[index][row]
-                    before.append(float(taken) / allocatable if taken < allocatable else 1.0)
+                    taken = requested[row]
+                    before.append(taken / allocatable if taken < allocatable else 1.0)
                     taken += wanted
-                    after.append(float(taken) / allocatable if taken < allocatable else 1.0)
-            if not rates_gain:
-                return _evenness_of(after) if len(after) > 1 else MAX_NODE_SCORE
-            gain = _evenness_of(after) - _evenness_of(before) if len(before) > 1 else 0
-            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+                    after.append(taken / allocatable if taken < allocatable else 1.0)
+            if len(after) == 2:
+                # As `_evenness_of`, without calls: most nodes have the two default resources.
+                evenness = int((1 - abs((after[0] - after[1]) / 2)) * MAX_NODE_SCORE)
+                gain = evenness - int((1 - abs((before[0] - before[1]) / 2)) * MAX_NODE_SCORE)
+            else:
+                evenness = _evenness_of(after)
+                gain = evenness - _evenness_of(before)
+            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2 if rates_gain else evenness
 
         return score
 
 
 def _evenness_of(fractions: list[float]) -> int:
-    """Return 100 minus the standard deviation in percent; of two fractions that is half their distance."""
-    if len(fractions) == 2:
-        deviation = abs((fractions[0] - fractions[1]) / 2)
-    else:
-        mean = sum(fractions) / len(fractions)
-        deviation = math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
+    """Return 100 minus the standard deviation in percent."""
+    if len(fractions) < 2:
+        return MAX_NODE_SCORE
+    mean = sum(fractions) / len(fractions)
+    deviation = math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
     return int((1 - deviation) * MAX_NODE_SCORE)
 
 

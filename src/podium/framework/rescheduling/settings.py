@@ -402,12 +402,8 @@ def _given(value: T | None, usual: T) -> T:
 
 
 def _limits(written: WrittenLimits, usual: MoveLimitSettings, path: str) -> MoveLimitSettings:
-    return MoveLimitSettings(
-        total=_limit(written.total, usual.total, f"{path}.total"),
-        node=_limit(written.node, usual.node, f"{path}.node"),
-        namespace=_limit(written.namespace, usual.namespace, f"{path}.namespace"),
-        owner=_limit(written.owner, usual.owner, f"{path}.owner"),
-    )
+    kinds = ("total", "node", "namespace", "owner")
+    return MoveLimitSettings(*(_limit(getattr(written, it), getattr(usual, it), f"{path}.{it}") for it in kinds))
 
 
 def _limit(value: int | str | None, usual: int | None, path: str) -> int | None:
