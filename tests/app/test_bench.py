@@ -30,7 +30,7 @@ from podium.app.bench.measurement import (
 )
 from podium.app.bench.scheduling import Play, measure_explaining, measure_rescheduling, measure_scheduling
 from podium.app.bench.simulating import Story, make_trace, measure_score, measure_simulation
-from podium.app.bench.workloads import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
+from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.console.command import podium
 from podium.app.console.page import Page
 from podium.app.library import load

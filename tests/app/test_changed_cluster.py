@@ -18,7 +18,7 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.app import cluster as clusters
-from podium.app import stage
+from podium.app import cluster_session
 from podium.app.cluster import Cluster
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.on_node import answer_on
@@ -64,7 +64,7 @@ def changes(draw: st.DrawFn, objects: Objects, traits: Traits) -> tuple[list[Kub
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
-@patch.object(stage, "_ONE_IN", 0)
+@patch.object(cluster_session, "_ONE_IN", 0)
 def test_a_copy_says_what_its_objects_say_when_they_are_loaded(data: st.DataObject) -> None:
     # With images of any size, and where replacements are awaited, columns are made anew.
     plain = data.draw(st.sampled_from((True, True, False)))

@@ -14,7 +14,7 @@ import podium
 from podium.api.errors import PodiumError
 from podium.app.cluster import Cluster
 from podium.app.console.command import podium as command
-from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.workload import Explanation
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.workload import WorkloadExplanation
 

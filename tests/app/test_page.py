@@ -1,6 +1,6 @@
 import pytest
 
-from podium.app.console.cells import NODES, Name, names_of, told_once
+from podium.app.console.cells import NODES, Name, names_of, grouped_by_text
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 
 
@@ -82,10 +82,10 @@ def test_of_more_names_than_are_wanted_the_others_are_counted() -> None:
     assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
 
 
-def test_what_is_the_same_for_more_than_two_is_told_once() -> None:
+def test_what_is_the_same_for_more_than_two_is_grouped_by_text() -> None:
     named = [("a", "x"), ("b", "y"), ("c", "x"), ("d", "x"), ("e", "y")]
 
-    assert told_once(named) == [(["a", "c", "d"], "x"), (["b"], "y"), (["e"], "y")]
+    assert grouped_by_text(named) == [(["a", "c", "d"], "x"), (["b"], "y"), (["e"], "y")]
 
 
 def test_a_number_has_its_noun_in_the_right_form() -> None:

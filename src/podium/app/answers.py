@@ -27,12 +27,18 @@ _BLOCK = "white-space:pre;overflow-x:auto;line-height:1.35;font-size:.9em"
 
 
 class Shown:
-    """What an answer has that is shown: it writes itself on a page, as its command does, and says itself in a line."""
+    """The base of answers that are shown: as text on a page, as HTML, and in one line."""
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        @property
+        def headline(self) -> str:
+            """The answer in one line."""
+
     def _in_a_line(self) -> str:
-        raise NotImplementedError
+        return self.headline
 
     def write(self, page: Page) -> None:
         """Write the answer as its command prints it."""
@@ -48,7 +54,7 @@ class Shown:
         return report(self._pictured())
 
     def _pictured(self) -> Any:
-        """What there is a picture of."""
+        """Return the answer that has a picture."""
         return self
 
     def __str__(self) -> str:
@@ -187,6 +193,11 @@ def kinds(text: str = "", whole: str = "", number: str = "") -> dict[str, Kind]:
     """Return the kinds of columns by name; each argument lists names separated by blanks."""
     found: dict[str, Kind] = dict.fromkeys(text.split(), "string")
     return found | dict.fromkeys(whole.split(), "int64") | dict.fromkeys(number.split(), "float64")
+
+
+def filled(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value: neither None nor false or empty."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def flat(shown: Mapping[str, Any], parent: str = "") -> dict[str, Value]:

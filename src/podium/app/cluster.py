@@ -1,4 +1,4 @@
-"""A cluster that was read once, of which any number of questions are asked."""
+"""A cluster that was read once, and any number of questions about it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import snapshots_of
 from podium.api.input.overrides import in_place_of, place_of
-from podium.api.kinds import KINDS
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.schemas.suggestion import likely
 from podium.api.versions.release import Release
 from podium.api.warnings import InputWarning
+from podium.app.cluster_session import ClusterSession, ClusterVersion
 from podium.app.explaining.explainer import Explainer
-from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.workload import (
     KIND_OF_WORD,
     POD,
-    ExplainTarget,
+    Explanation,
     WorkloadExplanation,
     find_workload,
     maker_of,
@@ -38,12 +37,11 @@ from podium.app.explaining.workload import (
     wanted_of,
 )
 from podium.app.inputs import ConfigurationGiven, DecisionSettings, Given, assignments_of, read_objects, several
-from podium.app.stage import Stage, Version
 from podium.framework.settings.configuration import default_configuration
 
 if TYPE_CHECKING:
+    from podium.app.planning.answer import PlanProgress
     from podium.app.planning.plans import Plans
-    from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run import Progress
@@ -53,11 +51,11 @@ _DEFAULT_NAMESPACE = "default"
 
 
 class Cluster:
-    """The objects of an input, and how schedulers are configured that decide among them.
+    """The objects of an input, and the settings of the schedulers that decide among them.
 
-    It is loaded once (`podium.load`) and asked often; no question changes it. The columns that decisions are made on
-    come with the first explanation and are kept: each further one takes milliseconds, and so does one about a changed
-    copy (`with_`), which shares them. A cluster and its copies are for one thread at a time.
+    It is loaded once (`podium.load`) and asked often; no question changes it. The first explanation builds the columns
+    for decisions. Further explanations take milliseconds, also those about changed copies (`with_`), which share the
+    columns. A cluster and its copies are for one thread at a time.
     """
 
     def __init__(
@@ -67,7 +65,7 @@ class Cluster:
         *,
         like: Cluster | None = None,
     ) -> None:
-        """Decide about the objects; as the same version as a cluster that they are ``like``.
+        """Decide about the objects, as the same version as a cluster that they are ``like``.
 
         Raises InputError for feature gates that the version refuses.
         """
@@ -79,7 +77,7 @@ class Cluster:
         self._decided: tuple[Release, tuple[Caveat, ...]] = (
             settings.release.for_documents(read.documents) if like is None else like._decided
         )
-        self._stage = Stage(partial(_explainer_of, settings, self.release))
+        self._session = ClusterSession(partial(_explainer_of, settings, self.release))
 
     def __repr__(self) -> str:
         from podium.app.console.page import counted
@@ -95,7 +93,7 @@ class Cluster:
 
     @property
     def warnings(self) -> list[InputWarning]:
-        """What there is to say about the objects, and about files that were left out."""
+        """The warnings about the objects, and about files that were left out."""
         return self.read.warnings
 
     @property
@@ -105,30 +103,30 @@ class Cluster:
 
     @property
     def pods(self) -> list[str]:
-        """The pods, each as `namespace/name`, in order; those that have ended included."""
+        """The pods, each as `namespace/name`, in order, including those that have ended."""
         return sorted(self._keys_of(Pod))
 
     @property
     def pending(self) -> list[str]:
         """The pods that wait for a node, each as `namespace/name`, in order. Raises as `explain` does."""
-        return self._explainer.pending
+        return self.explainer.pending
 
     def get(self, name: str) -> dict[str, Any]:
-        """An object as it is written, by `kind/name` or `kind/namespace/name`, as in `deploy/web` or `node/n1`.
+        """Return a copy of an object as it is written: `kind/name` or `kind/namespace/name`.
 
-        It is a copy, to be changed and given to `with_`. Raises PodiumError where there is none.
+        `with_` takes a changed one. Raises PodiumError for an unknown object.
         """
         return deepcopy(self._objects.find(name).raw)
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
-        """Say what would happen to the pod `namespace/name` (or `name`, in `default`), and why.
+        """Explain what would happen to the pod `namespace/name` (or `name`, in `default`), and why.
 
-        Of a pod that has a node: why it is there, and what would become of it if it were evicted. `scheduler` names the
-        profile that decides, "" for the one that the pod asks for. Raises PodiumError for a pod that is not there, and
-        for any of the input that no API server would have taken.
+        For a pod that has a node: why it is there, and what would happen if it were evicted. `scheduler` names the
+        profile that decides; the default is the pod's own. Raises PodiumError for an unknown pod, and for objects that
+        no API server would have accepted.
         """
         wanted = pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
-        return self._kept(self._explainer.explain(wanted, scheduler))
+        return self._kept(self.explainer.explain(wanted, scheduler))
 
     def ask(
         self, target: str, namespace: str = _DEFAULT_NAMESPACE, scheduler: str = ""
@@ -137,7 +135,7 @@ class Cluster:
 
         `namespace` is that of a target without one. Raises PodiumError as `explain` does.
         """
-        answer = ask(self.read.documents, self._explainer, target, namespace, scheduler)
+        answer = ask(self.read.documents, self.explainer, target, namespace, scheduler)
         if isinstance(answer, Explanation):
             return self._kept(answer)
         return replace(answer, explanation=self._kept(answer.explanation))
@@ -145,10 +143,10 @@ class Cluster:
     def simulate(
         self, *, progress: Progress | None = None, **arguments: Unpack[SeededRunArguments]
     ) -> SimulationResult:
-        """Play what happens to the objects in virtual time, from where they are.
+        """Play what happens to the objects in virtual time.
 
-        The `arguments` are those of `podium.simulate`. Raises PodiumError for what is wrong with the objects, and for a
-        run that takes more than `limits` allow.
+        The `arguments` are those of `podium.simulate`. Raises PodiumError for wrong objects, and for a run beyond its
+        `limits`.
         """
         from podium.app.simulating.simulation_result import play_shown
         from podium.sim.latencies import USUAL_LATENCY_NS
@@ -160,11 +158,11 @@ class Cluster:
     def plan(
         self, *, samples: int = 0, progress: PlanProgress | None = None, **arguments: Unpack[SeededRunArguments]
     ) -> Plans:
-        """Ask what a change, an outage or a drain would do: `cluster.plan().drain("node-3")`. See `Plans`.
+        """Return the questions about changes, outages and drains: `cluster.plan().drain("node-3")`. See `Plans`.
 
         The `arguments` are those of `podium.simulate`; without `start_delay` pods run as soon as they are bound, which
-        hides gaps. Unlike there, requests take no time unless `latency` or a Scenario says so. With `samples` a plan is
-        run so often, with different tie-breaks, to find its possible outcomes.
+        hides gaps. Requests take no time unless `latency` or a Scenario says so. With `samples` a plan is run so often,
+        with different tie-breaks, to find its possible outcomes.
         """
         from podium.app.planning.plans import Plans
         from podium.sim.run_options import run_options
@@ -184,10 +182,9 @@ class Cluster:
         """Play a simulation with every combination of settings and so many seeds.
 
         `vary` and `jobs` are those of `podium.sweep`, the further `arguments` those of `podium.simulate`. Raises
-        PodiumError for what no run can begin with; what is wrong with one run is its outcome.
+        PodiumError for settings with which no run can begin; an error of one run is its outcome.
         """
-        from podium.app.sweeping.engines import local_engine, play_all
-        from podium.app.sweeping.sweep import make_sweep, variations_given
+        from podium.app.sweeping.sweep import local_engine, make_sweep, play_all, variations_given
         from podium.app.sweeping.sweep_result import SweepResult
         from podium.sim.run_options import run_options
 
@@ -219,15 +216,14 @@ class Cluster:
         plugins: Iterable[type[Any]] | None = None,
         ignore_extenders: bool | None = None,
     ) -> Cluster:
-        """A changed copy, which shares what does not change; this cluster stays as it is.
+        """Return a changed copy, which shares everything that does not change.
 
-        `objects` are added, or take the place of those of their kind and name, whose uid, time of creation and, where
-        they say none, status they keep. Those named in `without` (`node/n1`, `pod/shop/web-1`) are left out. `fields`
-        sets fields as `podium plan set` does: `{"deployment/web": {"replicas": 5, "requests.cpu": "2"}}`; None takes
-        one away. What depends on an object is not changed with it, such as a Deployment's ReplicaSets and pods: that is
-        what `simulate` and `plan` play. The other arguments are those of `podium.load`; what is None stays as it is.
-
-        Raises PodiumError for what is wrong with an object, and for one that is not there.
+        `objects` are added, or replace those of their kind and name, whose uid, creation time and, if they state none,
+        status they keep. `without` names objects that are left out (`node/n1`, `pod/shop/web-1`). `fields` sets fields
+        as `podium plan set` does: `{"deployment/web": {"replicas": 5, "requests.cpu": "2"}}`; None removes one.
+        Dependents of an object do not change with it, such as a Deployment's pods: `simulate` and `plan` play that. The
+        other arguments are those of `podium.load`; None keeps a setting. Raises PodiumError for wrong and unknown
+        objects.
         """
         changed = self._objects.copy()
         if without:
@@ -246,44 +242,35 @@ class Cluster:
         if "_version" in self.__dict__:
             copy._version = self._version.changed(copy.read.documents, changed.gone, changed.come)
         if settings == self.settings:
-            copy._stage = self._stage
+            copy._session = self._session
         return copy
-
-    @property
-    def explainer(self) -> Explainer:
-        """Who answers, with the columns that decisions are made on, until a copy is asked. Raises as `explain` does."""
-        return self._explainer
-
-    @property
-    def caveats(self) -> tuple[Caveat, ...]:
-        """What every decision rests on that is made on the objects as they are."""
-        return self._caveats
 
     @cached_property
     def _objects(self) -> KeyedObjects:
         return KeyedObjects.of(self.read)
 
     @cached_property
-    def _version(self) -> Version:
+    def _version(self) -> ClusterVersion:
         # A snapshot of a form that is not known would be misunderstood; that it says so must not wait for the caveats.
         for _ in snapshots_of(self.read.documents):
             pass
-        return Version.of(self.read.documents)
+        return ClusterVersion.of(self.read.documents)
 
     @property
-    def _explainer(self) -> Explainer:
-        found = self._stage.show(self._version)
+    def explainer(self) -> Explainer:
+        """The explainer with the columns of this cluster, valid until a copy is asked. Raises as `explain` does."""
+        found = self._session.show(self._version)
         if found is None:
             # Too different from what it was copied from.
-            self._stage = Stage(partial(_explainer_of, self.settings, self.release))
-            found = self._stage.show(self._version)
+            self._session = ClusterSession(partial(_explainer_of, self.settings, self.release))
+            found = self._session.show(self._version)
         if found is None:
-            raise AssertionError("a stage does not show the version that it is made for")
+            raise AssertionError("a session does not show the version that it is made for")
         return found
 
     @cached_property
-    def _caveats(self) -> tuple[Caveat, ...]:
-        """What every explanation rests on."""
+    def caveats(self) -> tuple[Caveat, ...]:
+        """The caveats of every decision on the objects as they are."""
         configuration = self.settings.deciding() or default_configuration()
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
         dropped = self.settings.release.dropped(self.read.documents, self.release)
@@ -291,13 +278,13 @@ class Cluster:
         return basis_of(self.read, schedulers, simulates=False, further=further).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
-        """The explanation, whose further facts are found in this cluster, whichever copy was asked about since."""
-        stand = partial(self._stage.show_again, self._version)
+        """Return the explanation bound to this cluster, so that facts computed later are those of this copy."""
+        stand = partial(self._session.show_again, self._version)
         as_decided = partial(_as_decided, stand, explanation.as_decided)
-        return replace(explanation, as_decided=as_decided, caveats_found=lambda: self._caveats)
+        return replace(explanation, as_decided=as_decided, caveats_found=lambda: self.caveats)
 
     def _deciding_by(self, options: RunOptions) -> RunOptions:
-        """The options of a run in which schedulers decide by this cluster's settings."""
+        """Return the options of a run in which schedulers decide by this cluster's settings."""
         from podium.sim.scenario.scenario import split_documents
 
         settings = self.settings
@@ -321,37 +308,22 @@ def _explainer_of(
 
 @contextmanager
 def _as_decided(stand: Callable[[], object], decided: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """The cluster as it was decided on, of the copy that was asked about."""
+    """Show the copy that was asked about, and in it the cluster as it was decided on."""
     stand()
     with decided():
         yield
 
 
 def ask(
-    documents: Sequence[Document],
-    explainer: Explainer,
-    text: str,
-    namespace: str,
-    scheduler: str,
+    documents: Sequence[Document], explainer: Explainer, text: str, namespace: str, scheduler: str
 ) -> Explanation | WorkloadExplanation:
     """Return the answer about the target of ``text`` (`read_target`). Raises PodiumError."""
     target = read_target(text, namespace, explainer.is_pod)
     if target.kind == POD:
         _refuse_slip(text, documents, explainer.is_pod(target.key))
         return explainer.explain(target.key, scheduler)
-    return _explain_workload(documents, explainer, target, scheduler)
-
-
-def _explain_workload(
-    documents: Sequence[Document], explainer: Explainer, target: ExplainTarget, scheduler: str
-) -> WorkloadExplanation:
-    document = find_workload(documents, target)
-    if document is None or document.object is None:
-        objects = [document.object for document in documents if document.object is not None]
-        raise _missing(target, objects)
-    workload = document.object
-    objects = [found.object for found in documents if found.object is not None]
-    pods = pods_of(objects, workload)
+    document, workload = find_workload(documents, target)
+    pods = pods_of([found.object for found in documents if found.object is not None], workload)
     pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
     if pending is not None:
         explanation = explainer.explain(pending, scheduler)
@@ -372,21 +344,13 @@ def _refuse_slip(text: str, documents: Sequence[Document], is_there: bool) -> No
         raise PodiumError(f"{shown(text)} is no pod in the input; did you mean {near[0]}/{name}?")
 
 
-def _missing(target: ExplainTarget, objects: Sequence[Kubernetes]) -> PodiumError:
-    known = sorted(found.key for found in objects if found.kind == target.kind)
-    near = likely(target.key, known) or known[:3]
-    hint = f"; there is: {', '.join(near)}" if near else ""
-    return PodiumError(f"{target.kind} {target.key} is not in the input{hint}")
-
-
 Place = tuple[str | int, ...]
-_DEFAULT = "default"
 
 
 class KeyedObjects:
-    """The documents of an input in their order, found by group, kind, namespace and name. Copies share them.
+    """The documents of an input in their order, by group, kind, namespace and name. Copies share them.
 
-    Of a copy, `gone` are those that the original had and that were left out or replaced, `come` those that it had not.
+    In a copy, `gone` are those that the original had and that were left out or replaced, `come` the new ones.
     """
 
     def __init__(
@@ -403,7 +367,7 @@ class KeyedObjects:
 
     @classmethod
     def of(cls, read: Input) -> KeyedObjects:
-        """Those of an input. Documents that share a name, as those of unknown kinds may, are told apart by number."""
+        """Return those of an input. A number distinguishes documents of unknown kinds that share a name."""
         documents: dict[Place, Document] = {}
         for number, document in enumerate(read.documents):
             place: Place = place_of(document)
@@ -411,7 +375,7 @@ class KeyedObjects:
         return cls(documents, read.left_out)
 
     def copy(self) -> KeyedObjects:
-        """The same, of which nothing has come or gone."""
+        """Return the same, without a change."""
         return KeyedObjects(self._documents, self._left_out)
 
     @property
@@ -420,22 +384,18 @@ class KeyedObjects:
         return Input(list(self._documents.values()), self._left_out)
 
     def find(self, text: str) -> Document:
-        """The document of the object that `kind/name` or `kind/namespace/name` means. Raises InputError."""
-        return self._documents[self._place_named(text)]
+        """Return the document of the object that `kind/name` or `kind/namespace/name` means. Raises InputError."""
+        return self._documents[self._place_of(text)]
 
     def without(self, names: Iterable[str]) -> KeyedObjects:
-        """The others. Raises InputError for an object that is not there."""
-        places = [self._place_named(name) for name in names]
+        """Return the others. Raises InputError for an unknown object."""
         documents, gone = self._documents.copy(), list(self.gone)
-        for place in dict.fromkeys(places):
+        for place in dict.fromkeys(map(self._place_of, names)):
             gone.append(documents.pop(place))
         return KeyedObjects(documents, self._left_out, tuple(gone), self.come)
 
     def with_documents(self, later: Iterable[Document]) -> KeyedObjects:
-        """These, each in its place replaced by the later one of its kind and name; others come behind.
-
-        What an object keeps is told in `podium.api.input.overrides`.
-        """
+        """Return these with each later one in the place of the same kind and name, or at the end."""
         documents, gone, come = self._documents.copy(), list(self.gone), list(self.come)
         for document in later:
             place = place_of(document)
@@ -447,33 +407,19 @@ class KeyedObjects:
         return KeyedObjects(documents, self._left_out, tuple(gone), tuple(come))
 
     def with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> KeyedObjects:
-        """These, with fields of objects set as `podium plan set` does it; None takes one away. Raises InputError."""
+        """Return these with fields of objects set as `podium plan set` does; None removes one. Raises InputError."""
         from podium.app.planning.questions.change import changes_set
 
         found = self
         for target, values in fields.items():
             document = found.find(target)
-            changes = changes_set(Input([document]), _named(document.raw), assignments_of(values))
-            later = (load_text(msgspec.json.encode(change.after), document.source) for change in changes)
-            found = found.with_documents(document for documents in later for document in documents)
+            metadata = document.raw["metadata"]
+            name = "/".join(filter(None, (document.raw["kind"], metadata.get("namespace"), metadata["name"])))
+            for change in changes_set(Input([document]), name, assignments_of(values)):
+                found = found.with_documents(load_text(msgspec.json.encode(change.after), document.source))
         return found
 
-    def _place_named(self, text: str) -> Place:
-        from podium.app.planning.questions.change import kind_named, object_named
+    def _place_of(self, text: str) -> Place:
+        from podium.app.planning.questions.change import object_named
 
-        word, _, name = text.partition("/")
-        kind = kind_named(word) if name else ""
-        namespace, slash, rest = name.partition("/")
-        keys = [(namespace, rest)] if slash else [(_DEFAULT, name), ("", name)]
-        for group in (group for group, known in KINDS if known == kind):
-            for key in keys:
-                if (group, kind, *key) in self._documents:
-                    return (group, kind, *key)
-        # In another namespace; or it is not there, and what was probably meant is told.
         return place_of(object_named(self.input, text))
-
-
-def _named(raw: Raw) -> str:
-    """How a person names the object."""
-    metadata = raw["metadata"]
-    return "/".join(filter(None, (raw["kind"], metadata.get("namespace"), metadata["name"])))

@@ -1,4 +1,4 @@
-"""Objects in whatever form a program has them at hand, read as files would be."""
+"""Objects in any form that a program has, read as files are."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NULL = "null"
 
 
 def in_one_line(value: Any, source: str = "") -> str:
-    """The value as JSON. Raises InputError for what JSON has no words for, such as a number that is none."""
+    """Return the value as JSON. Raises InputError for values that JSON does not have, such as NaN."""
     try:
         text = msgspec.json.encode(value).decode()
         # Where a number is none, `null` is written, which would stand for no value at all.
@@ -47,7 +47,7 @@ def in_one_line(value: Any, source: str = "") -> str:
 
 
 def _has_numbers(value: Any) -> bool:
-    """Whether all numbers in it are such."""
+    """Return whether all numbers in it are finite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, Mapping):
@@ -56,7 +56,7 @@ def _has_numbers(value: Any) -> bool:
 
 
 def as_document(given: dict[str, Any], source: str) -> Document:
-    """The dictionary as a file would be read, so that the same mistakes are found. Raises InputError."""
+    """Return the dictionary, read as a file is, so that the same mistakes are found. Raises InputError."""
     documents = load_text(in_one_line(given, source), source)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} objects; one configuration is needed", source=source)
@@ -64,9 +64,9 @@ def as_document(given: dict[str, Any], source: str) -> Document:
 
 
 def assignments_of(fields: Mapping[str, Any]) -> list[str]:
-    """What `podium plan set` would be told: `replicas=5` to set a field, `replicas-` for None, to take one away.
+    """Return the arguments of `podium plan set`: `replicas=5` to set a field, `replicas-` for None.
 
-    Raises InputError for what is no mapping, and for values that JSON has no words for.
+    Raises InputError.
     """
     if not isinstance(fields, Mapping):
         raise InputError(f"fields: {shown(fields)} is no mapping of fields to values, such as {{'replicas': 5}}")
@@ -90,7 +90,7 @@ def read_objects(
     validation: Validation | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Input:
-    """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
+    """Return the objects as an input, in order. Raises InputError for wrong objects and duplicates."""
     given = _each(objects)
     names = [item for item in given if isinstance(item, str | Path)]
     with Reader(validation) as reader:
@@ -124,12 +124,12 @@ def _each(objects: Objects) -> list[Given]:
 
 
 def several(names: str | Iterable[str]) -> list[str]:
-    """Names that a program gives, of which one may stand by itself."""
+    """Return names, of which a program may give one alone."""
     return [names] if isinstance(names, str) else list(names)
 
 
 def _raw(typed: Kubernetes) -> dict[str, Any]:
-    """The object as a dictionary, with the kind that its type stands for."""
+    """Return the object as a dictionary with its kind."""
     kind = KIND_OF[type(typed)]
     return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
 
@@ -142,10 +142,10 @@ _SOURCE = "configuration"
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """A configuration, None for that of a default kube-scheduler, its version, and plugins that were handed over.
+    """How schedulers decide: a configuration, None for the default one, a version, and plugins that a program gave.
 
-    A configuration with extenders is refused unless they are to be ignored. `document` is the configuration as it is
-    written, None where that is not known.
+    A configuration with extenders is refused unless they are ignored. `document` is the configuration as it is written,
+    None if unknown.
     """
 
     configuration: Configuration | None = None
@@ -155,12 +155,12 @@ class DecisionSettings:
     document: Document | None = None
 
     def __post_init__(self) -> None:
-        """Raises InputError for a configuration with extenders that are not to be ignored, and for plugins."""
+        """Raises InputError for a configuration with extenders that are not ignored, and for wrong plugins."""
         self.without_extenders()
         self.deciding()
 
     def deciding(self, schedulers: Sequence[str] = ()) -> Configuration | None:
-        """The configuration with the plugins; None where there is neither.
+        """Return the configuration with the plugins; None without both.
 
         Without a configuration, each of the `schedulers` has the default profile with the plugins.
         """
@@ -174,11 +174,11 @@ class DecisionSettings:
         return with_plugins(configuration, self.plugins, IN_TREE)
 
     def caveats(self) -> tuple[Caveat, ...]:
-        """What an answer rests on that goes by these settings."""
+        """Return the caveats of answers with these settings."""
         return (*self.without_extenders(), *upstream_departures(self.configuration or default_configuration()))
 
     def without_extenders(self) -> tuple[Caveat, ...]:
-        """What is to be said of the configuration's extenders. Raises InputError where they are not to be ignored."""
+        """Return the caveats about extenders. Raises InputError if they are not ignored."""
         settings = self.configuration or default_configuration()
         return without_extenders(settings.extenders, settings.source, ignore=self.ignore_extenders)
 
@@ -191,7 +191,7 @@ class DecisionSettings:
         kubernetes_version: str | None = None,
         ignore_extenders: bool | None = None,
     ) -> DecisionSettings:
-        """These settings, but for what is given. Raises PodiumError as `read_settings` does."""
+        """Return these settings with changes. Raises PodiumError as `read_settings` does."""
         version = self.release.version if kubernetes_version is None else kubernetes_version
         read = read_settings(
             *(configuration, feature_gates or "", plugins or ()), kubernetes_version=version, ignore_extenders=True
@@ -214,7 +214,7 @@ def read_settings(
     kubernetes_version: str = "",
     ignore_extenders: bool = False,
 ) -> DecisionSettings:
-    """The settings as they are given. Raises PodiumError for what is wrong with any of them."""
+    """Return the settings. Raises PodiumError for wrong ones."""
     document: Document | None = None
     if isinstance(configuration, str | Path):
         document = load_document(str(configuration))

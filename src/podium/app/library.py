@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from podium.api.warnings import Validation
 from podium.app.cluster import Cluster
-from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.workload import Explanation
 from podium.app.inputs import ConfigurationGiven, Objects, read_objects, read_settings
 
 __all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
@@ -30,8 +30,8 @@ class LoadArguments(ExplainArguments, total=False):
 
 
 if TYPE_CHECKING:
+    from podium.app.planning.answer import PlanProgress
     from podium.app.planning.plans import Plans
-    from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run import Progress

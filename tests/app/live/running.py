@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from podium.app.live.health import HealthSettings
+from podium.app.live.metrics import HealthSettings
 from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
 from podium.app.live.logs import Log

@@ -12,7 +12,7 @@ import trustme
 from aiohttp import web
 
 from podium.api.errors import InputError
-from podium.app.live.decision import find_decision
+from podium.app.live.decisions import find_decision
 from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import check_settings
 from podium.framework.extenders import EXTENDER

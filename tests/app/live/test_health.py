@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from podium.api.errors import InputError
-from podium.app.live.health import Health, HealthSettings
+from podium.app.live.metrics import Health, HealthSettings
 
 TOKEN = "0123456789abcdef"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.app.live.leasing import lease_of
+from podium.app.live.live_program import lease_of
 from podium.app.live.options import LeaseOptions
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from tests.store.objects import SECOND

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from podium.api.errors import InputError
-from podium.app.live.health import HealthSettings
-from podium.app.serving.page.files import HEADERS
+from podium.app.live.metrics import HealthSettings
+from podium.app.serving.page.live_page import HEADERS
 from podium.app.serving.page.live_page import HEADER
 from tests.app.live.running import SETTINGS, Running, play
 from tests.client.api_server import APIServer

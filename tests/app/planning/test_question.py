@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.input.codec import Document, Input, decode
 from podium.app.planning import question as questions
-from podium.app.planning.question import PlanQuestion, can_fork, play_question
+from podium.app.planning.question import PlanQuestion, PlanRun, can_fork
 from podium.app.planning.scenarios import step, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
 from podium.controlplane.assembly import create_objects
@@ -72,7 +72,7 @@ def test_what_happens_anyway_is_what_a_run_without_the_steps_comes_to(
 ) -> None:
     given = cluster(*more)
 
-    played = play_question(given, question, options)
+    played = PlanRun(given, options).play(question)
 
     lasted_ns = played.result.measures.end_ns - played.result.measures.start_ns
     alone = play_shown(given, replace(options, until_ns=lasted_ns))
@@ -86,9 +86,9 @@ def test_what_happens_anyway_is_what_a_run_without_the_steps_comes_to(
 def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: RunOptions) -> None:
     given = cluster(pod("big", "3", priority=5), pod("never", "30"), replica_set("short", 2))
 
-    forked = play_question(given, question, options, forks=True)
+    forked = PlanRun(given, options, forks=True).play(question)
 
-    plain = play_question(given, question, options)
+    plain = PlanRun(given, options).play(question)
     for ours, theirs in ((forked.baseline, plain.baseline), (forked.result, plain.result)):
         assert all_of(ours) == all_of(theirs)
         assert (ours.told_more is None) == (theirs.told_more is None)
@@ -98,14 +98,14 @@ def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: 
 @pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
 def test_the_baseline_is_played_here_if_the_forked_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     given = cluster(pod("never", "30"))
-    plain = play_question(given, LATER, RunOptions())
+    plain = PlanRun(given, RunOptions()).play(LATER)
 
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(Simulation, "end_after", killed)
 
-    assert all_of(play_question(given, LATER, RunOptions(), forks=True).baseline) == all_of(plain.baseline)
+    assert all_of(PlanRun(given, RunOptions(), forks=True).play(LATER).baseline) == all_of(plain.baseline)
 
 
 def test_the_run_without_steps_is_played_only_if_something_happens_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,17 +117,17 @@ def test_the_run_without_steps_is_played_only_if_something_happens_in_it(monkeyp
 
     monkeypatch.setattr(questions, "play_shown", counted)
 
-    play_question(cluster(), DRAIN, RunOptions())
+    PlanRun(cluster(), RunOptions()).play(DRAIN)
     assert not runs
 
     # The scheduler tries the pod again after 5 minutes; the drain has ended by then.
     waiting = cluster(pod("never", "30"))
-    play_question(waiting, DRAIN, RunOptions())
+    PlanRun(waiting, RunOptions()).play(DRAIN)
     assert not runs
 
-    play_question(waiting, LATER, RunOptions())
+    PlanRun(waiting, RunOptions()).play(LATER)
     assert len(runs) == 1
-    play_question(cluster(SCENARIO), DRAIN, RunOptions())
+    PlanRun(cluster(SCENARIO), RunOptions()).play(DRAIN)
     assert len(runs) == 2
 
 
@@ -143,7 +143,7 @@ def test_two_simulations_are_never_in_memory_at_the_same_time(monkeypatch: pytes
     monkeypatch.setattr(questions, "simulation_of", noted)
     monkeypatch.setattr(run, "simulation_of", noted)
 
-    play_question(cluster(SCENARIO), DRAIN, RunOptions())
+    PlanRun(cluster(SCENARIO), RunOptions()).play(DRAIN)
 
     assert len(made) == 2
 
@@ -157,12 +157,12 @@ def test_the_objects_are_created_once_for_both_runs_and_all_samples(monkeypatch:
 
     monkeypatch.setattr(simulations, "create_objects", counted)
 
-    play_question(cluster(SCENARIO), DRAIN, RunOptions(), samples=2)
+    PlanRun(cluster(SCENARIO), RunOptions(), samples=2).play(DRAIN)
     assert len(creations) == 1
 
     # A question that begins with other objects is compared with a run of those that were read.
     other = replace(DRAIN, begins_with=tuple(read(node("a", cpu="1")).documents))
-    played = play_question(cluster(SCENARIO), other, RunOptions())
+    played = PlanRun(cluster(SCENARIO), RunOptions()).play(other)
     assert len(creations) == 3
     assert all_of(played.baseline) == all_of(
         play_shown(
@@ -174,7 +174,7 @@ def test_the_objects_are_created_once_for_both_runs_and_all_samples(monkeypatch:
 def test_it_is_the_same_run_whether_its_steps_come_at_once_or_are_added() -> None:
     given = cluster(pod("big", "3", priority=5))
 
-    played = play_question(given, DRAIN, RunOptions())
+    played = PlanRun(given, RunOptions()).play(DRAIN)
 
     whole = play_shown(with_scenario(given, played.scenario), RunOptions())
     assert all_of(played.result) == all_of(whole)

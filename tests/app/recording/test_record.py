@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from podium.apirequests.request import Request, Response
 from podium.app.console.command import podium as command
-from podium.app.console.source import ClusterSource
+from podium.app.console.options import ClusterSource
 from podium.app.recording import recording
 from podium.app.recording.recording import Limits, Recorded, RecordingFile
 from podium.sim.recording.tape import RecordingEntry

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from podium.app.console.command import podium
 from podium.app.library import load, simulate
-from podium.app.planning.question import PlanQuestion, play_question
+from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
 from podium.app.reporting import report
 from podium.app.reporting.picture import Picture
@@ -51,7 +51,7 @@ def test_a_run_is_told_with_its_sums() -> None:
 
     assert told["headline"] == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
     assert [table["title"] for table in told["more"]] == ["Waits", "Requested"]
-    assert told["more"][0]["rows"] == [[1000, 1, "1m", "1m", "1m", "1m"]]
+    assert told["more"][0]["rows"] == [["priority 1000", 1, "1m", "1m", "1m", "1m"]]
     assert len(told["stories"]) == 1
 
 
@@ -77,7 +77,7 @@ def test_settings_side_by_side_bear_their_names() -> None:
 
 def test_a_plan_without_impact_has_no_table_of_it() -> None:
     read = load([CLUSTER]).read
-    played = play_question(read, PlanQuestion("nothing", (step("cordon", {"name": NODE}),)), RunOptions())
+    played = PlanRun(read, RunOptions()).play(PlanQuestion("nothing", (step("cordon", {"name": NODE}),)))
 
     told = picture_of(played.answer())
 
@@ -144,7 +144,7 @@ def test_one_node_is_told_by_every_plugin() -> None:
     told = page_of("explain", "c", "--node", "node-1", "-f", STARVATION)
 
     assert told["headline"] == "default/c does not fit on node-1 as it is, and preempts there"
-    filters = next(table for table in told["tables"] if table["title"] == "Filters on node-1")
+    filters = next(table for table in told["tables"] if table["title"] == "Filters")
     assert ["NodeResourcesFit", "Unschedulable", "Insufficient cpu"] in filters["rows"]
     assert ["NodeUnschedulable", "passes", ""] in filters["rows"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.app.rescheduling.caveats import as_they_are, heedless
+from podium.app.rescheduling.offline import as_they_are, heedless
 from podium.framework.settings.configuration import (
     API_VERSION,
     KIND,

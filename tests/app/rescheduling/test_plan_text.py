@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.api.basis import Caveat
 from podium.app.console.page import Page
-from podium.app.rescheduling.plan_report import PlanReport, same_moves, write_plan
+from podium.app.rescheduling.offline import PlanReport, same_moves, write_plan
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.round_robin import ExcludedPods, LeftAlone, PlannedMove, PlannedMoves, ReschedulingPlan

@@ -16,7 +16,7 @@ from podium.api.meta import Raw
 from podium.api.versions.choice import read_choice
 from podium.api.versions.gates import Gate
 from podium.apirequests.request import Request
-from podium.app.console.source import Source
+from podium.app.console.options import Source
 from podium.app.serving import run as run_module
 from podium.app.serving.run import Wanted, assembled, place_of, settings_of
 from podium.app.serving.serving import Serving
@@ -105,7 +105,7 @@ def test_objects_that_are_served_are_there_and_of_others_it_is_told(
         return 0
 
     monkeypatch.setattr(Serving, "run", end)
-    monkeypatch.setattr(run_module, "_settle_process", lambda: None)
+    monkeypatch.setattr(run_module, "settle_collector", lambda: None)
 
     assert (
         run_module.run(Wanted(source=Source((str(tmp_path / "dump.json"),)), kubeconfig=str(tmp_path / "config"))) == 0

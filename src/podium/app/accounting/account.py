@@ -174,34 +174,21 @@ def in_words(chain: Chain) -> list[str]:
     return [*([] if first is None else [first.pod]), *(record.pod for record in chain)]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True, rename="camel"):
     """The disruptions that have something in common, added up.
 
-    ``lost`` is the running time that was lost, in seconds, and ``work`` that times what the pods asked for.
-    ``replaced`` are those victims in whose place a pod became ready, ``longest`` how long that took at most.
+    ``lost_seconds`` is the lost running time, and ``work`` that times what the pods asked for. ``replaced`` are the
+    victims whose replacement became ready, ``longest_until_ready`` how long that took at most.
     """
 
     name: str
     disruptions: int
     causes: dict[str, int]
     in_vain: int
-    lost: Seconds
+    lost_seconds: Seconds
     work: dict[str, int | float]
     replaced: int
-    longest: Seconds | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "disruptions": self.disruptions,
-            "causes": self.causes,
-            "inVain": self.in_vain,
-            "lostSeconds": self.lost,
-            "work": self.work,
-            "replaced": self.replaced,
-            "longestUntilReady": self.longest,
-        }
+    longest_until_ready: Seconds | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +213,9 @@ class LedgerAnswer:
             "source": account.source,
             "times": "since 1970" if account.is_dated else "since the start",
             "dropped": account.dropped,
-            "total": self.total.to_dict(),
+            "total": msgspec.to_builtins(self.total),
             "groupedBy": self.grouping,
-            "groups": [group.to_dict() for group in self.groups],
+            "groups": msgspec.to_builtins(self.groups),
             "chains": [
                 {"pods": in_words(chain), "disruptions": [record.id for record in chain]} for chain in self.chains
             ],
@@ -244,7 +231,7 @@ def answer_of(account: Account, asked: Asked) -> LedgerAnswer:
     for record in records:
         grouped.setdefault(group_of(record, asked.grouping), []).append(record)
     groups = [_summed(name, found) for name, found in grouped.items()]
-    groups.sort(key=lambda group: (-group.disruptions, -group.lost, group.name))
+    groups.sort(key=lambda group: (-group.disruptions, -group.lost_seconds, group.name))
     # Chains may lead beyond what was asked for: who has part in them is shown with all of them.
     wanted = {record.id for record in records}
     chains = [chain for chain in chains_of(account.records) if any(record.id in wanted for record in chain)]
@@ -275,9 +262,6 @@ def _summed(name: str, records: Sequence[Disruption]) -> Group:
 
 Grouping = Literal["owner", "namespace", "priority", "cause", "node", "by", "for"]
 
-NOBODY = "on their own"
-"""The owner of pods that belong to no workload."""
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -305,23 +289,20 @@ class Asked:
             for record in account.records
             if (since_s is None or record.time >= since_s)
             and (until_s is None or record.time <= until_s)
-            and self._concerns(record)
+            and (
+                (not self.owners or not {*self.owners}.isdisjoint(_names(record)))
+                and (not self.namespaces or record.namespace in self.namespaces)
+                and (not self.causes or record.cause in self.causes)
+                and (self.lowest_priority is None or record.priority >= self.lowest_priority)
+                and (self.highest_priority is None or record.priority <= self.highest_priority)
+                and (not self.only_in_vain or bool(record.in_vain))
+            )
         )
 
     def period(self, account: Account) -> tuple[float | None, float | None]:
         """Return from when and up to when, in the account's seconds; None is open. Raises InputError."""
         since_s = _seconds("--since", self.since, account) if self.since else None
         return since_s, _seconds("--until", self.until, account) if self.until else None
-
-    def _concerns(self, record: Disruption) -> bool:
-        return (
-            (not self.owners or not {*self.owners}.isdisjoint(_names(record)))
-            and (not self.namespaces or record.namespace in self.namespaces)
-            and (not self.causes or record.cause in self.causes)
-            and (self.lowest_priority is None or record.priority >= self.lowest_priority)
-            and (self.highest_priority is None or record.priority <= self.highest_priority)
-            and (not self.only_in_vain or bool(record.in_vain))
-        )
 
 
 def group_of(record: Disruption, grouping: Grouping) -> str:

@@ -9,7 +9,7 @@ from msgspec import json
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.api.kinds import KEPT_KINDS, KINDS, Kind
+from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
@@ -18,8 +18,8 @@ from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.traces.retold import Retelling, Retold, Seen
 from podium.app.accounting.traces.sightings import ToldEvent, told_events
+from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
-from podium.app.console.source import ClusterSource
 from podium.controllers.ledger.consumption import Consumption, UsageEntry
 from podium.controllers.ledger.disruption import since
 
@@ -112,7 +112,7 @@ def _usage_of(seen: Sequence[Seen], taken_ns: int) -> tuple[tuple[UsageEntry, ..
 def _read(raw: Raw, kind: str) -> Kubernetes | None:
     """The typed reading; what a newer Kubernetes has made of an object may not be read at all."""
     with suppress(InputError, ValueError):
-        return read(raw, _kind(kind).type)
+        return read(raw, next(known for known in KINDS.values() if known.name == kind).type)
     return None
 
 
@@ -120,10 +120,6 @@ def _is_dated(pod: Pod) -> bool:
     """Whether the times of a pod are times."""
     times = (pod.metadata.creation_timestamp, pod.metadata.deletion_timestamp, pod.status.start_time)
     return all(text is None or time_of(text) is not None for text in times)
-
-
-def _kind(name: str) -> Kind:
-    return next(kind for kind in KINDS.values() if kind.name == name)
 
 
 def _whole(raw: Raw) -> Raw:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import HTML, output_option_of
-from podium.app.console.source import ClusterSource, is_asked_by_kubectl, optional_cluster_options
+from podium.app.console.options import (
+    HTML,
+    ClusterSource,
+    is_asked_by_kubectl,
+    optional_cluster_options,
+    output_option_of,
+)
 
 if TYPE_CHECKING:
-    from podium.app.accounting.account import Account, Asked, Grouping, LedgerAnswer
+    from podium.app.accounting.account import Account, Asked
     from podium.app.accounting.text import UsageAnswer
-    from podium.controllers.ledger.disruption import Cause
 
 _CAUSES = (
     "preemption",
@@ -55,10 +59,12 @@ kept account tells by itself
 )
 @click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only pods there. Repeatable.")
 @click.option("--cause", "causes", type=click.Choice(_CAUSES), multiple=True, help="Only for this cause. Repeatable.")
-@click.option("--min-priority", type=int, metavar="N", help="Only pods of at least this priority.")
-@click.option("--max-priority", type=int, metavar="N", help="Only pods of at most this priority.")
-@click.option("--since", metavar="TIME", help="Only from then on: a time, or how long before the end, such as 1h.")
-@click.option("--until", metavar="TIME", help="Only up to then: a time, or how long before the end.")
+@click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
+@click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
+@click.option(
+    "--since", default="", metavar="TIME", help="Only from then on: a time, or how long before the end, such as 1h."
+)
+@click.option("--until", default="", metavar="TIME", help="Only up to then: a time, or how long before the end.")
 @click.option("--in-vain", "only_in_vain", is_flag=True, help="Only those that were in vain.")
 @click.option(
     "--group-by",
@@ -83,18 +89,10 @@ def ledger(
     file: str | None,
     data_dir: str | None,
     cluster: ClusterSource | None,
-    owners: tuple[str, ...],
-    namespaces: tuple[str, ...],
-    causes: tuple[Cause, ...],
-    min_priority: int | None,
-    max_priority: int | None,
-    since: str | None,
-    until: str | None,
-    only_in_vain: bool,
-    grouping: Grouping,
     every: bool,
     usage: bool,
     form: str,
+    **limits: Any,
 ) -> None:
     """Say who was disrupted, for whom and why, what it cost, and what became of them.
 
@@ -106,26 +104,22 @@ def ledger(
     """
     from podium.app.accounting.account import Asked, answer_of
 
-    if usage and (owners or causes or only_in_vain or form == HTML):
+    asked = Asked(**limits)
+    if usage and (asked.owners or asked.causes or asked.only_in_vain or form == HTML):
         problem = "is about disruptions; --usage takes --namespace, --min-priority, --max-priority, --since, --until."
         raise click.UsageError(f"--usage goes without --owner, --cause, --in-vain and -o html: each {problem}")
     account = _account(file, data_dir, cluster)
-    asked = Asked(
-        owners,
-        namespaces,
-        causes,
-        lowest_priority=min_priority,
-        highest_priority=max_priority,
-        since=since or "",
-        until=until or "",
-        only_in_vain=only_in_vain,
-        grouping=grouping,
-    )
     if usage:
         is_empty = not _show_usage(account, asked, form, every=every).rows
     else:
         answer = answer_of(account, asked)
-        _show(answer, form, every=every)
+        from podium.app.accounting.text import ledger_csv, write_ledger
+        from podium.app.console.output import show_answer
+
+        if form == "csv":
+            click.echo(ledger_csv(answer.account, answer.records), nl=False)
+        else:
+            show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))
         is_empty = not answer.records
     if account.hidden and is_empty:
         # What could not be read is not zero.
@@ -163,13 +157,3 @@ def _show_usage(account: Account, asked: Asked, form: str, *, every: bool) -> Us
     else:
         show_answer(answer, form, lambda page: write_usage(page, answer, every=every))
     return answer
-
-
-def _show(answer: LedgerAnswer, form: str, *, every: bool) -> None:
-    from podium.app.accounting.text import ledger_csv, write_ledger
-    from podium.app.console.output import show_answer
-
-    if form == "csv":
-        click.echo(ledger_csv(answer.account, answer.records), nl=False)
-    else:
-        show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))

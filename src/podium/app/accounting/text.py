@@ -1,4 +1,4 @@
-"""The account of disruptions for people: sums, who was hit most, chains, what was in vain, and the last of them."""
+"""The account of disruptions as text: sums, groups, chains, futile disruptions, and the last of all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import format_duration
 from podium.app.accounting.account import Account, Asked, Chain, Group, LedgerAnswer, in_words
+from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted
@@ -24,7 +25,7 @@ _MOST_IN_VAIN = 8
 _MOST_RECORDS = 20
 _MOST_PODS = 8
 _SECOND = 10**9
-_HEADINGS = ("", "disruptions", "in vain", "lost", "cpu lost", "ready again", "by")
+
 _TITLES = {
     "owner": "Who was disrupted most",
     "namespace": "By namespace",
@@ -38,19 +39,42 @@ _TITLES = {
 
 def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     """Write the first screen; with `every`, each disruption."""
+    account = answer.account
     page.paragraph(Cell(headline_of(answer), "bold"), hanging=2)
-    if answer.account.dropped:
-        page.paragraph(Cell(f"{answer.account.dropped:,} earlier ones are no longer kept", "dim"), indent=2)
+    if account.dropped:
+        page.paragraph(Cell(f"{account.dropped:,} earlier ones are no longer kept", "dim"), indent=2)
     if answer.records:
-        _write_groups(page, answer)
+        page.title(title_of(answer))
+        headings = ("", "disruptions", "in vain", "lost", "cpu lost", "ready again", "by")
+        page.table(list(map(_group_row, answer.groups)), headings, most=_MOST_GROUPS, right=range(1, 6))
         _write_chains(page, answer.chains)
-        _write_in_vain(page, answer)
-        _write_records(page, answer, every=every)
-    page.caveats(answer.account.caveats)
+    if answer.in_vain:
+        page.title("In vain", counted(len(answer.in_vain), "disruption"))
+        rows = [
+            (account.shown(record.time), Name(record.pod, PODS), Cell(record.in_vain, "warn"))
+            for record in answer.in_vain
+        ]
+        page.table(rows, most=_MOST_IN_VAIN)
+    if answer.records:
+        records = answer.records if every else answer.records[-_MOST_RECORDS:]
+        some = f"the last {len(records)} of {len(answer.records):,}; --all shows all"
+        page.title("Disruptions", some if len(records) < len(answer.records) else "")
+        lines = [
+            (
+                account.shown(record.time),
+                Name(record.pod, PODS, "bad"),
+                Name(record.node, NODES),
+                why_of(record),
+                outcome_of(record),
+            )
+            for record in records
+        ]
+        page.table(lines, ("at", "pod", "node", "why", "what became of it"))
+    page.caveats(account.caveats)
 
 
 def headline_of(answer: LedgerAnswer) -> str:
-    """The sums in a line."""
+    """Return the sums in one line."""
     total, hidden = answer.total, answer.account.hidden
     if not total.disruptions and hidden:
         return f"no disruptions are known, but {' and '.join(hidden)} may not be listed"
@@ -60,35 +84,26 @@ def headline_of(answer: LedgerAnswer) -> str:
     found = f"{counted(total.disruptions, 'disruption')}: {causes}"
     if total.in_vain:
         found += f"; {total.in_vain:,} in vain"
-    if total.lost:
-        found += f"; {_lasting(total.lost)} of running time lost"
+    if total.lost_seconds:
+        found += f"; {_lasting(total.lost_seconds)} of running time lost"
     return found
 
 
 def title_of(answer: LedgerAnswer) -> str:
-    """What the groups are."""
+    """Return the title of the groups."""
     return _TITLES[answer.grouping]
-
-
-def _write_groups(page: Page, answer: LedgerAnswer) -> None:
-    shown = answer.groups[:_MOST_GROUPS]
-    page.title(title_of(answer))
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
-    rows += [_group_row(group) for group in shown]
-    page.columns(rows, indent=2, right=range(1, len(_HEADINGS) - 1))
-    _write_more(page, len(answer.groups) - len(shown))
 
 
 def _group_row(group: Group) -> list[Part]:
     ready = f"{group.replaced:,} of {group.disruptions:,}"
-    if group.longest is not None:
-        ready += f", in {_lasting(group.longest)} at most"
+    if group.longest_until_ready is not None:
+        ready += f", in {_lasting(group.longest_until_ready)} at most"
     cpu = group.work.get("cpu", 0)
     return [
         Name(group.name, WORKLOADS),
         f"{group.disruptions:,}",
         Cell(f"{group.in_vain:,}", "warn") if group.in_vain else "",
-        _lasting(group.lost) if group.lost else "",
+        _lasting(group.lost_seconds) if group.lost_seconds else "",
         f"{cpu:,.0f} core-seconds" if cpu else "",
         ready,
         ", ".join(group.causes),
@@ -105,50 +120,19 @@ def _write_chains(page: Page, chains: Sequence[Chain]) -> None:
         if len(pods) > _MOST_PODS:
             text += f" → and {len(pods) - _MOST_PODS:,} more"
         page.paragraph(text, indent=2, hanging=2)
-    _write_more(page, len(chains) - _MOST_CHAINS)
-
-
-def _write_in_vain(page: Page, answer: LedgerAnswer) -> None:
-    found = answer.in_vain
-    if not found:
-        return
-    page.title("In vain", counted(len(found), "disruption"))
-    rows: list[list[Part]] = [
-        [answer.account.shown(record.time), Name(record.pod, PODS), Cell(record.in_vain, "warn")]
-        for record in found[:_MOST_IN_VAIN]
-    ]
-    page.columns(rows, indent=2)
-    _write_more(page, len(found) - _MOST_IN_VAIN)
-
-
-def _write_records(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
-    records = answer.records if every else answer.records[-_MOST_RECORDS:]
-    left = len(answer.records) - len(records)
-    page.title("Disruptions", f"the last {len(records)} of {len(answer.records):,}; --all shows all" if left else "")
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("at", "pod", "node", "why", "what became of it")]]
-    for record in records:
-        rows.append(
-            [
-                answer.account.shown(record.time),
-                Name(record.pod, PODS, "bad"),
-                Name(record.node, NODES),
-                why_of(record),
-                fate_of(record),
-            ]
-        )
-    page.columns(rows, indent=2)
+    page.more(len(chains) - _MOST_CHAINS)
 
 
 def why_of(record: Disruption) -> Part:
-    """What brought a disruption about, and for whom."""
+    """Return the cause of a disruption, and the pod that benefits from it."""
     beneficiary = record.beneficiary
     if beneficiary is None:
         return record.cause
     return Name(beneficiary.pod, PODS, before=f"{record.cause} for ")
 
 
-def fate_of(record: Disruption) -> Part:
-    """What became of a victim."""
+def outcome_of(record: Disruption) -> Part:
+    """Return the state of a victim's replacement."""
     came = record.replacement
     if came is None:
         return Cell("nothing came in its place", "dim") if record.owner else Cell("nobody makes it again", "dim")
@@ -159,50 +143,32 @@ def fate_of(record: Disruption) -> Part:
     return f"{where}{when}"
 
 
-def _write_more(page: Page, number: int) -> None:
-    if number > 0:
-        page.line(Cell(f"and {number:,} more", "dim"), indent=2)
-
-
 def _lasting(time: Seconds) -> str:
     return format_duration(round(time) * _SECOND)
 
 
-COLUMNS = (
-    *("id", "time", "pod", "uid", "owner", "priority", "node", "cause", "by", "rule", "plan", "candidates"),
-    *("for", "forOwner", "forPriority", "outcome", "forNode", "forPlacedAfter"),
-    *("ran", "lost", "cpuLost", "memoryLost", "grace", "endedAfter"),
-    *("replacement", "replacementNode", "placedAfter", "readyAfter", "inVain"),
-)
-"""The columns, in their order."""
+_COLUMNS = {
+    **{name: name for name in ("id", "time", "pod", "uid", "owner", "priority", "node", "cause", "by", "rule", "plan")},
+    "candidates": "alternatives.candidates",
+    **{"for": "beneficiary.pod", "forOwner": "beneficiary.owner", "forPriority": "beneficiary.priority"},
+    **{"outcome": "beneficiary.outcome", "forNode": "beneficiary.node", "forPlacedAfter": "beneficiary.placedAfter"},
+    **{"ran": "loss.ran", "lost": "loss.lost", "cpuLost": "loss.work.cpu", "memoryLost": "loss.work.memory"},
+    **{"grace": "loss.grace", "endedAfter": "loss.endedAfter"},
+    **{"replacement": "replacement.pod", "replacementNode": "replacement.node"},
+    **{"placedAfter": "replacement.placedAfter", "readyAfter": "replacement.readyAfter", "inVain": "inVain"},
+}
+"""The columns of CSV, each with the path of its value in the JSON of a disruption."""
 
 
 def ledger_csv(account: Account, records: Sequence[Disruption]) -> str:
     """Return a row for each disruption as CSV."""
-    return in_csv(COLUMNS, (_row(account, record) for record in records))
-
-
-def _row(account: Account, record: Disruption) -> list[object]:
-    beneficiary, came, loss = record.beneficiary, record.replacement, record.loss
-    time = account.shown(record.time) if account.is_dated else record.time
-    row: list[object] = [record.id, time, record.pod, record.uid, record.owner, record.priority, record.node]
-    row += [record.cause, record.by, record.rule, record.plan]
-    row.append(None if record.alternatives is None else record.alternatives.candidates)
-    row += (
-        [None] * 6
-        if beneficiary is None
-        else [
-            beneficiary.pod,
-            beneficiary.owner,
-            beneficiary.priority,
-            beneficiary.outcome,
-            beneficiary.node,
-            beneficiary.placed_after,
-        ]
-    )
-    row += [loss.ran, loss.lost, loss.work.get("cpu"), loss.work.get("memory"), loss.grace, loss.ended_after]
-    row += [None] * 4 if came is None else [came.pod, came.node, came.placed_after, came.ready_after]
-    return [*row, record.in_vain]
+    rows = []
+    for record in records:
+        found = flat(record.to_dict())
+        if account.is_dated:
+            found["time"] = account.shown(record.time)
+        rows.append([found.get(path) for path in _COLUMNS.values()])
+    return in_csv(tuple(_COLUMNS), rows)
 
 
 _HOUR_S = 3_600
@@ -292,12 +258,16 @@ def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by
     others = sorted({name for used in rows for name in used.requested} - {CPU, MEMORY, POD_COUNT})
     names = (POD_COUNT, CPU, MEMORY, *others)
     first = ("hour", "namespace") if by_hour else ("namespace",)
-    table: list[list[Part]] = [[Cell(text, "dim") for text in (*first, "class", "priority", *map(_heading, names))]]
+    headings = (*first, "class", "priority", *map(_heading, names))
+    table = []
     for used in rows:
         places = (_hour(account, used), used.namespace) if by_hour else (used.namespace,)
-        amounts = [_shown(name, used.requested.get(name, 0.0)) for name in names]
+        amounts = [
+            f"{used.requested.get(name, 0.0) / _GIB if is_bytes(name) else used.requested.get(name, 0.0):,.2f}"
+            for name in names
+        ]
         table.append([*map(str, places), used.priority_class or "none", str(used.priority), *amounts])
-    page.columns(table, indent=2, right=range(len(first) + 1, len(table[0])))
+    page.table(table, headings, right=range(len(first) + 1, len(headings)))
 
 
 def _hour(account: Account, used: UsageEntry) -> str | int:
@@ -310,7 +280,3 @@ def _heading(name: str) -> str:
     if name == POD_COUNT:
         return "pod-hours"
     return f"{name} GiB-hours" if is_bytes(name) else f"{name}-hours"
-
-
-def _shown(name: str, amount: float) -> str:
-    return f"{amount / _GIB if is_bytes(name) else amount:,.2f}"

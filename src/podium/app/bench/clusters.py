@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -52,13 +52,12 @@ GANG_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is there before the clock starts, and the pods that are then scheduled.
+    """The objects that exist before the clock starts, and the pods that are then scheduled.
 
     ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them. Without a
-    ``configuration`` it is the default one that decides. ``groups`` are there beside the nodes.
+    ``configuration`` the default one decides. ``groups`` exist besides the nodes.
     """
 
-    name: str
     nodes: list[Node]
     placed: list[Pod]
     pods: list[Pod]
@@ -130,38 +129,42 @@ def configuration_of(profile: Raw) -> Configuration:
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "bench")
 
 
-def _basic(nodes: int, pods: int) -> Workload:
-    return Workload("basic", [node(i) for i in range(nodes)], [], [pod(f"pod-{i}", "100m") for i in range(pods)])
+def _nodes(number: int, **fields: int) -> list[Node]:
+    return [node(index, **fields) for index in range(number)]
 
 
-def _preemption(nodes: int, pods: int) -> Workload:
-    low = [pod(f"low-{i}-{k}", "900m", on=f"node-{i:06d}", memory="500Mi") for i in range(nodes) for k in range(4)]
-    high = [pod(f"high-{i}", "3", priority=10) for i in range(pods)]
-    return Workload("preemption", [node(i) for i in range(nodes)], low, high)
+def _pods(number: int, cpu: str, name: str = "pod", **fields: Any) -> list[Pod]:
+    return [pod(f"{name}-{index}", cpu, **fields) for index in range(number)]
+
+
+def _running(number: int, nodes: int, cpu: str, name: str = "init", **fields: Any) -> list[Pod]:
+    """Return pods that run on the nodes in turns."""
+    return [pod(f"{name}-{index}", cpu, on=f"node-{index % nodes:06d}", **fields) for index in range(number)]
+
+
+def _low(nodes: int, cpu: str, priority: Callable[[int, int], int] = lambda *_: 0) -> list[Pod]:
+    """Return four pods on each node that others may preempt."""
+    return [
+        pod(f"low-{i}-{k}", cpu, on=f"node-{i:06d}", priority=priority(i, k)) for i in range(nodes) for k in range(4)
+    ]
 
 
 def _preemption_across(nodes: int, pods: int) -> Workload:
     batch, latency = {"app": "batch"}, {"app": "latency"}
     terms = (*_selecting(batch, RACK).required, *_selecting(latency, RACK).required)
     apart = Affinity(pod_anti_affinity=PodAffinity(required=terms))
-    low = [pod(f"low-{i}-{k}", "900m", on=f"node-{i:06d}", memory="500Mi") for i in range(nodes) for k in range(4)]
-    low += [
+    in_the_way = [
         pod(f"batch-{i}", "100m", on=f"node-{i:06d}", labels=batch)
         for i in range(nodes)
         if i % _RACK_SIZE < _IN_THE_WAY
     ]
-    high = [pod(f"high-{i}", "3", priority=10, labels=latency, affinity=apart) for i in range(pods)]
-    made = [node(i, rack_size=_RACK_SIZE) for i in range(nodes)]
+    high = _pods(pods, "3", "high", priority=10, labels=latency, affinity=apart)
     configured = configuration_of({"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]})
-    return Workload("preemption-across", made, low, high, configuration=configured)
+    made = _nodes(nodes, rack_size=_RACK_SIZE)
+    return Workload(made, [*_low(nodes, "900m"), *in_the_way], high, configuration=configured)
 
 
 def _preemption_gangs(nodes: int, pods: int) -> Workload:
-    low = [
-        pod(f"low-{i}-{k}", "1", on=f"node-{i:06d}", priority=(i * 7 + k) % _PRIORITIES)
-        for i in range(nodes)
-        for k in range(4)
-    ]
     high, groups = [], []
     for first in range(0, pods, GANG_SIZE):
         name, size = f"gang-{first // GANG_SIZE}", min(GANG_SIZE, pods - first)
@@ -169,41 +172,34 @@ def _preemption_gangs(nodes: int, pods: int) -> Workload:
         spec = PodGroupSpec(scheduling_policy=policy, priority=10)
         meta = ObjectMeta(name=name, namespace="default")
         groups.append(PodGroup(api_version="scheduling.k8s.io/v1alpha2", kind="PodGroup", metadata=meta, spec=spec))
-        members = [pod(f"{name}-{i}", "2", priority=10) for i in range(size)]
         of_group = PodSchedulingGroup(pod_group_name=name)
+        members = _pods(size, "2", name, priority=10)
         high += [replace(member, spec=replace(member.spec, scheduling_group=of_group)) for member in members]
-    made = [node(i) for i in range(nodes)]
+    low = _low(nodes, "1", lambda i, k: (i * 7 + k) % _PRIORITIES)
     configured = configuration_of({"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}})
-    return Workload("preemption-gangs", made, low, high, configuration=configured, groups=groups)
+    return Workload(_nodes(nodes), low, high, configuration=configured, groups=groups)
 
 
 def _affinity(nodes: int, pods: int) -> Workload:
-    labels = {"color": "blue"}
-    near = Affinity(pod_affinity=_selecting(labels, ZONE))
-    placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels, affinity=near) for i in range(pods)]
-    wanted = [pod(f"pod-{i}", "100m", labels=labels, affinity=near) for i in range(pods)]
-    return Workload("affinity", [node(i) for i in range(nodes)], placed, wanted)
+    near: Raw = {"labels": {"color": "blue"}, "affinity": Affinity(pod_affinity=_selecting({"color": "blue"}, ZONE))}
+    return Workload(_nodes(nodes), _running(pods, nodes, "100m", **near), _pods(pods, "100m", **near))
 
 
 def _antiaffinity(nodes: int, pods: int) -> Workload:
-    labels = {"color": "green"}
-    apart = Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME))
-    placed = [pod(f"init-{i}", "100m", on=f"node-{i:06d}", labels=labels, affinity=apart) for i in range(nodes // 5)]
-    wanted = [pod(f"pod-{i}", "100m", labels=labels, affinity=apart) for i in range(min(pods, nodes - nodes // 5))]
-    return Workload("antiaffinity", [node(i) for i in range(nodes)], placed, wanted)
+    labels, some = {"color": "green"}, nodes // 5
+    apart: Raw = {"labels": labels, "affinity": Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME))}
+    wanted = _pods(min(pods, nodes - some), "100m", **apart)
+    return Workload(_nodes(nodes), _running(some, nodes, "100m", **apart), wanted)
 
 
 def _spread(nodes: int, pods: int) -> Workload:
     labels = {"color": "blue"}
-    spread = _spreading(labels, 5, "DoNotSchedule")
-    placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels) for i in range(pods // 5)]
-    wanted = [pod(f"pod-{i}", "100m", labels=labels, spread=spread) for i in range(pods)]
-    return Workload("spread", [node(i, zones=3) for i in range(nodes)], placed, wanted)
+    wanted = _pods(pods, "100m", labels=labels, spread=_spreading(labels, 5, "DoNotSchedule"))
+    return Workload(_nodes(nodes, zones=3), _running(pods // 5, nodes, "100m", labels=labels), wanted)
 
 
 def _unschedulable(nodes: int, pods: int) -> Workload:
-    wanted = [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)]
-    return Workload("unschedulable", [node(i) for i in range(nodes)], [], wanted)
+    return Workload(_nodes(nodes), [], [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)])
 
 
 def _mixed_churn(nodes: int, pods: int) -> Workload:
@@ -219,8 +215,7 @@ def _mixed_churn(nodes: int, pods: int) -> Workload:
                 case _:
                     yield pod(f"pod-{i}", "300m", priority=5, labels={"app": f"a{i % 50}"})
 
-    placed = [pod(f"init-{i}", "500m", on=f"node-{i % nodes:06d}") for i in range(2 * nodes)]
-    return Workload("mixed-churn", [node(i, zones=3) for i in range(nodes)], placed, list(wanted()), churn=True)
+    return Workload(_nodes(nodes, zones=3), _running(2 * nodes, nodes, "500m"), list(wanted()), churn=True)
 
 
 def _explain(nodes: int, pods: int) -> Workload:
@@ -230,20 +225,20 @@ def _explain(nodes: int, pods: int) -> Workload:
     ]
     sizes = ("100m", "3500m", "9")
     wanted = [pod(f"pod-{i}", sizes[i % 3].replace("00m", f"{i % 100:02d}m"), priority=100) for i in range(pods)]
-    return Workload("explain", [node(i, zones=3) for i in range(nodes)], placed, wanted)
+    return Workload(_nodes(nodes, zones=3), placed, wanted)
 
 
 def _scale(nodes: int, pods: int) -> Workload:
     labels = [{"app": f"a{i}"} for i in range(1000)]
     placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels[i % 1000]) for i in range(10 * nodes)]
-    return Workload(
-        "scale", [node(i, zones=3) for i in range(nodes)], placed, [pod(f"pod-{i}", "1") for i in range(pods)]
-    )
+    return Workload(_nodes(nodes, zones=3), placed, _pods(pods, "1"))
 
 
 BUILDERS: dict[str, Callable[[int, int], Workload]] = {
-    "basic": _basic,
-    "preemption": _preemption,
+    "basic": lambda nodes, pods: Workload(_nodes(nodes), [], _pods(pods, "100m")),
+    "preemption": lambda nodes, pods: Workload(
+        _nodes(nodes), _low(nodes, "900m"), _pods(pods, "3", "high", priority=10)
+    ),
     "preemption-across": _preemption_across,
     "preemption-gangs": _preemption_gangs,
     "affinity": _affinity,

@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
-from podium.app.console.cells import WORKLOADS, Cell, Name, Part
+from podium.app.console.cells import WORKLOADS, Name, Part
 from podium.app.console.page import Page
 
 SECOND_NS = 1_000_000_000
@@ -194,13 +194,13 @@ def write_measurements(
 ) -> None:
     """Write a line for each measurement, with its ratios to an earlier run if there are some."""
     headings = _COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in headings]]
+    rows: list[list[Part]] = []
     for index, measurement in enumerate(measurements):
         compared = None if ratios is None else ratios[index]
         figures = [getattr(compared, name, None) for name in Ratios.__struct_fields__] if ratios is not None else []
         cells = ["" if figure is None else f"{figure:.2f}" for figure in figures]
         rows.append([Name(measurement.workload, WORKLOADS), *_cells(measurement), *cells])
-    page.columns(rows, right=range(1, len(headings)))
+    page.table(rows, headings, indent=0, right=range(1, len(headings)))
     for measurement in measurements:
         if measurement.times_without is not None:
             times = f"{measurement.times_without:.2f} times the CPU s of the same without it"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any
 
@@ -91,6 +92,17 @@ class Play:
             driver.scheduler.handle(Changed(node), driver.now)
 
 
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """Keep the garbage collector from looking at the objects that exist before the context."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
     """Decide about the pods of a workload, by when each is bound or found to fit nowhere.
 
@@ -103,13 +115,16 @@ def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice)
     play = Play(workload, release)
     play.show(timed)
     load_seconds = watch.lap()
-    gc.collect()
-    gc.freeze()
-    watch.lap()
-    play.run()
-    seconds = watch.lap()
-    gc.unfreeze()
+    with _frozen():
+        watch.lap()
+        play.run()
+        seconds = watch.lap()
     driver = play.driver
+
+    def decide() -> None:
+        play.show(counted)
+        play.run()
+
     return measured(
         name,
         len(timed),
@@ -119,20 +134,8 @@ def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice)
         counts={"bound": len(driver.bound), "preempted": driver.preempted, "attempts": len(driver.attempt_ns)},
         load_seconds=load_seconds,
         times_ns=driver.attempt_ns,
-        operations_per_pod=_counted(play, counted),
+        operations_per_pod=operations(decide).total() / len(counted) if counted else None,
     )
-
-
-def _counted(play: Play, pods: Sequence[Pod]) -> float | None:
-    """The operations that a pod takes, from being seen to the end; None without pods."""
-    if not pods:
-        return None
-
-    def decide() -> None:
-        play.show(pods)
-        play.run()
-
-    return operations(decide).total() / len(pods)
 
 
 def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
@@ -142,16 +145,14 @@ def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measure
     watch = Stopwatch()
     explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], release=release.of())
     load_seconds = watch.lap()
-    gc.collect()
-    gc.freeze()
-    watch.lap()
     times, outcomes = [], Counter[str]()
-    for pod in workload.pods:
-        began = perf_counter_ns()
-        outcomes[explainer.explain(pod.key).outcome] += 1
-        times.append(perf_counter_ns() - began)
-    seconds = watch.lap()
-    gc.unfreeze()
+    with _frozen():
+        watch.lap()
+        for pod in workload.pods:
+            began = perf_counter_ns()
+            outcomes[explainer.explain(pod.key).outcome] += 1
+            times.append(perf_counter_ns() - began)
+        seconds = watch.lap()
     some = workload.pods[:_COUNTED_QUESTIONS]
     counted = operations(lambda: [explainer.explain(pod.key) for pod in some])
     return measured(
@@ -212,13 +213,11 @@ def measure_rescheduling(nodes: int, pods: int) -> Measurement:
         return found
 
     first = plan()
-    gc.collect()
-    gc.freeze()
-    load_seconds = watch.lap()
-    for _ in range(_PLANS):
-        plan()
-    seconds = watch.lap() / _PLANS
-    gc.unfreeze()
+    with _frozen():
+        load_seconds = watch.lap()
+        for _ in range(_PLANS):
+            plan()
+        seconds = watch.lap() / _PLANS
     moved = sum(len(group.moves) for group in first.planned)
     return measured(
         "reschedule",
@@ -248,8 +247,8 @@ class BenchDriver:
         self.attempt_ns: list[int] = []
         self._carries: dict[type[Action], Callable[[Any], None]] = {
             Bind: self._bind,
-            DeleteObject: self._delete,
-            ReportUnschedulable: self._report,
+            DeleteObject: lambda action: self.preempt(action.uid) if action.kind == "Pod" else None,
+            ReportUnschedulable: lambda action: self._nominate(action.uid, action.nominated_node_name),
             Nominate: lambda action: self._nominate(action.uid, action.node_name),
         }
 
@@ -263,6 +262,11 @@ class BenchDriver:
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self._carry_out(self.scheduler.handle(Gone(pod), self.now))
+
+    def preempt(self, uid: str) -> None:
+        """End a pod that is preempted."""
+        self.preempted += 1
+        self.end(uid)
 
     def attempt(self) -> bool:
         """Let the scheduler make one attempt; False if it has nothing to attempt now."""
@@ -295,16 +299,7 @@ class BenchDriver:
         status = replace(pod.status, nominated_node_name="") if pod.status.nominated_node_name else pod.status
         self.show(replace(pod, spec=replace(pod.spec, node_name=action.node_name), status=status))
 
-    def _delete(self, action: DeleteObject) -> None:
-        if action.kind == "Pod":
-            self.preempted += 1
-            self.end(action.uid)
-
-    def _report(self, action: ReportUnschedulable) -> None:
-        if action.nominated_node_name is not None:
-            self._nominate(action.uid, action.nominated_node_name)
-
-    def _nominate(self, uid: str, node_name: str) -> None:
+    def _nominate(self, uid: str, node_name: str | None) -> None:
         pod = self.pods.get(uid)
-        if pod is not None:
+        if pod is not None and node_name is not None:
             self.show(replace(pod, status=replace(pod.status, nominated_node_name=node_name)))

@@ -1,4 +1,4 @@
-"""What stands in the columns of a page: text, a name, or several names."""
+"""The parts of a page's columns: text, a name, or several names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ QUOTAS = "quotas"
 
 _FEWEST_ALIKE = 3
 
-Told = TypeVar("Told", bound=Hashable)
+Same = TypeVar("Same", bound=Hashable)
 
 
 class Cell(NamedTuple):
-    """A piece of text, and how it looks: bold, dim, good, bad, warn, title or "" for plain."""
+    """A piece of text and its style: bold, dim, good, bad, warn, title or "" for plain."""
 
     text: str
     style: str = ""
 
 
 class Name(NamedTuple):
-    """A name, and what stands `before` and `after` it.
+    """A name with the text `before` and `after` it.
 
-    A `kind` (nodes, pods) is what the names are among which no two are shown alike, in all columns of a table.
+    No two names of a `kind` (nodes, pods) are shown alike, in all columns of a table.
     """
 
     name: str
@@ -42,25 +42,26 @@ class Name(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Names of which as many are shown as there is room for, at most `most`, those beyond counted."""
+    """Names, of which as many are shown as there is room for, at most `most`, and the others are counted."""
 
     names: tuple[Name, ...]
     style: str = ""
     most: int | None = None
 
 
-Part = Cell | Name | Names | str
+Part = Cell | Name | Names | str | int
+"""A part of a row; a number is written with thousands separators."""
 
 
 def names_of(names: Iterable[str], kind: str, style: str = "", most: int | None = None) -> Names:
-    """Names of one kind as one part."""
+    """Return names of one kind as one part."""
     return Names(tuple(Name(name, kind) for name in names), style, most)
 
 
 def text_of(part: Part) -> str:
-    """What a part says where there is room for it."""
-    if isinstance(part, str):
-        return part
+    """Return the whole text of a part."""
+    if isinstance(part, str | int):
+        return part if isinstance(part, str) else f"{part:,}"
     if isinstance(part, Names):
         names = [name.text for name in part.names]
         return ", ".join(names) if part.most is None else listed(names, part.most)
@@ -68,34 +69,34 @@ def text_of(part: Part) -> str:
 
 
 def style_of(part: Part) -> str:
-    """How a part looks."""
-    return "" if isinstance(part, str) else part.style
+    """Return the style of a part."""
+    return "" if isinstance(part, str | int) else part.style
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """The names in one line, those beyond `most` counted."""
+    """Return the names in one line; those beyond `most` are counted."""
     if len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 
 
-def told_once(named: Iterable[tuple[str, Told]], fewest: int = _FEWEST_ALIKE) -> list[tuple[list[str], Told]]:
-    """Who has the same told of them, together where they are not fewer than that, in the order of the first."""
-    alike: dict[Told, list[str]] = {}
-    for name, told in named:
-        alike.setdefault(told, []).append(name)
+def grouped_by_text(named: Iterable[tuple[str, Same]], fewest: int = _FEWEST_ALIKE) -> list[tuple[list[str], Same]]:
+    """Return the names with what is said of each: those with the same text together, unless they are fewer than that.
+
+    The groups are in the order of their first names.
+    """
+    alike: dict[Same, list[str]] = {}
+    for name, text in named:
+        alike.setdefault(text, []).append(name)
     return [
-        (group, told)
-        for told, names in alike.items()
+        (group, text)
+        for text, names in alike.items()
         for group in ([names] if len(names) >= fewest else [[name] for name in names])
     ]
 
 
 def fitted(names: Sequence[str], width: int, most: int | None = None) -> str:
-    """As many of the names as `width` has room for, at least one and each of them whole, with those beyond counted.
-
-    Of more than `most`, and one, no more than `most`.
-    """
+    """Return as many whole names as fit into `width`, at least one and at most `most`; the others are counted."""
     limit = len(names) if most is None or len(names) <= most + 1 else most
     shown, used = 1, -2
     for number, name in enumerate(names[:limit], start=1):
@@ -112,5 +113,5 @@ def _more(number: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """The number with its noun, in the plural where it needs to be."""
+    """Return the number with its noun, in the plural except for 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -34,7 +34,7 @@ SUBCOMMANDS = {
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
     "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),
     "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
-    "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
+    "trace": ("podium.app.simulating.command:trace", "Turn recorded workloads into something to simulate."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
@@ -101,7 +101,10 @@ class Group(click.Group):
             return super().invoke(ctx)
         except PodiumError as error:
             if ctx.find_root().meta.get(_TRACEBACK):
-                _print_traceback(error)
+                from traceback import format_exception
+
+                for line in "".join(format_exception(error)).splitlines():
+                    click.echo(escape(line, _LONGEST_ERROR), err=True)
             raise CommandFailure(str(error)) from None
         except OSError as error:
             # A reader that went away is not an error, and click ends quietly for it.
@@ -172,14 +175,6 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 def _trace(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     ctx.find_root().meta[_TRACEBACK] = wanted
-
-
-def _print_traceback(error: BaseException) -> None:
-    """Print where an error came from, for people who write plugins."""
-    from traceback import format_exception
-
-    for line in "".join(format_exception(error)).splitlines():
-        click.echo(escape(line, _LONGEST_ERROR), err=True)
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -1,11 +1,11 @@
-"""The options that several subcommands share, the types of their values, and the options of a run."""
+"""The options that several subcommands share: types, sources of objects, and the options of a run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,9 +14,30 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.api.versions.choice import ReleaseChoice
+    from podium.app.inputs import DecisionSettings
     from podium.sim.run_options import RunOptions
 
-Answer = TypeVar("Answer")
+Decorator = Callable[[Decorated], Decorated]
+
+
+def adding(parameter: str, value_of: Callable[[dict[str, Any]], Any], *options: Callable[..., Any]) -> Decorator[Any]:
+    """Return a decorator that adds options to a command, which gets what follows from them as one parameter.
+
+    ``value_of`` takes the values of the options out of all those given, and returns that of the parameter.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Any:
+        @wraps(command)
+        def with_parameter(*arguments: Any, **given: Any) -> Any:
+            value = value_of(given)
+            return command(*arguments, **given, **{parameter: value})
+
+        decorated: Callable[..., Any] = with_parameter
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
 
 
 class Duration(click.ParamType[int]):
@@ -56,6 +77,7 @@ class Time(click.ParamType[int]):
 
 ledger_age_option = click.option(
     "--ledger-age",
+    "ledger_age_ns",
     type=Duration(),
     default="2160h",
     show_default=True,
@@ -73,12 +95,20 @@ validate_option = click.option(
 )
 
 
+namespace_option = click.option(
+    "-n",
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="The namespace of a TARGET given without one.",
+)
+
 HTML = "html"
 _FORMS = ("text", "json", "yaml")
 
 
 def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
-    """The form, unless it is a picture for nobody but a terminal: that is told before anything takes its time."""
+    """Return the form. Raises UsageError for a picture on a terminal, before anything takes its time."""
     if form == HTML and sys.stdout.isatty():
         raise click.UsageError("-o html is for a browser, not for a terminal; put > answer.html behind the command")
     return form
@@ -87,7 +117,7 @@ def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
 def output_option_of(
     forms: tuple[str, ...], what: str = "How the answer is printed."
 ) -> Callable[[Decorated], Decorated]:
-    """The option that says in which of these forms the answer is printed, as text without it."""
+    """Return the option for the form of the answer: one of these, text by default."""
     return click.option(
         "-o",
         "--output",
@@ -103,7 +133,7 @@ def output_option_of(
 output_option = output_option_of(_FORMS)
 
 picture_output_option = output_option_of((*_FORMS, HTML))
-"""That of a command whose answer can be seen as a picture, too."""
+"""The same for a command whose answer has a picture, too."""
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
@@ -116,38 +146,48 @@ ignore_extenders_option = click.option(
 )
 
 
-def release_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Add the version that decides and its feature gates; the command gets them as ``release``."""
+def _release_of(given: dict[str, Any]) -> ReleaseChoice:
+    from podium.api.errors import InputError
+    from podium.api.versions.choice import read_choice
 
-    @wraps(command)
-    def with_release(*arguments: Any, kubernetes_version: str, feature_gates: str, **given: Any) -> Answer:
-        return command(*arguments, release=_choice(kubernetes_version, feature_gates), **given)
+    try:
+        return read_choice(given.pop("kubernetes_version"), given.pop("feature_gates"))
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
 
-    decorated = click.option(
-        "--feature-gates",
-        metavar="GATES",
-        default="",
-        help="Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
-        "preemption policy count.",
-    )(with_release)
-    return click.option(
+
+release_options = adding(
+    "release",
+    _release_of,
+    click.option(
         "--kubernetes-version",
         metavar="VERSION",
         default="",
         help="Decide as kube-scheduler of this version, 1.31 to 1.37, or a patch level such as 1.34.1; without it, of "
         "the cluster's version, or 1.36.",
-    )(decorated)
+    ),
+    click.option(
+        "--feature-gates",
+        metavar="GATES",
+        default="",
+        help="Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
+        "preemption policy count.",
+    ),
+)
+"""Add the version that decides and its feature gates; the command gets them as ``release``."""
 
 
-def _choice(version: str, gates: str) -> ReleaseChoice:
-    from podium.api.errors import InputError
-    from podium.api.versions.choice import read_choice
+def _settings_of(given: dict[str, Any]) -> DecisionSettings:
+    from podium.app.inputs import DecisionSettings
+    from podium.framework.settings.configuration import load_configuration
 
-    try:
-        return read_choice(version, gates)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
+    config = given.pop("config")
+    configuration = load_configuration(config) if config else None
+    return DecisionSettings(configuration, given.pop("release"), given.pop("ignore_extenders"))
 
+
+settings_options = adding("settings", _settings_of, config_option, ignore_extenders_option, release_options)
+"""Add the options that say how schedulers decide; the command gets them as ``settings``."""
 
 _TIMES: dict[str, tuple[click.ParamType[int], int | None, str]] = {
     "until": (Duration(), None, "When to stop, after the start; not the scenario's own end."),
@@ -176,7 +216,27 @@ _LIMITS = {
 }
 """The limits of a simulation (`podium.sim.run_options`)."""
 
-_RUN_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+
+def _run_options_of(given: dict[str, Any]) -> RunOptions:
+    from podium.sim.run_options import RunOptions, SimulationLimits
+
+    times = [f"{name.replace('-', '_')}_ns" for name in _TIMES]
+    found = {name: given.pop(name) for name in (*times, "release", "ignore_extenders")}
+    limits = SimulationLimits.raised(**{name: given.pop(f"max_{name}") for name in _LIMITS})
+    return RunOptions(**found, limits=limits)
+
+
+def _single_run_options_of(given: dict[str, Any]) -> RunOptions:
+    from podium.framework.settings.configuration import load_configuration
+
+    config = given.pop("config")
+    options: RunOptions = given.pop("options")
+    return replace(options, seed=given.pop("seed"), configuration=load_configuration(config) if config else None)
+
+
+run_options = adding(
+    "options",
+    _run_options_of,
     *(
         click.option(f"--{name}", f"{name.replace('-', '_')}_ns", type=type_, default=default, help=what)
         for name, (type_, default, what) in _TIMES.items()
@@ -188,37 +248,145 @@ _RUN_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         for name, what in _LIMITS.items()
     ),
 )
+"""Add the options of a run; the command gets them as ``options``."""
+
+_seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes."
+)
 
 
-def run_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Add the options of a run; the command gets them as ``options``."""
-
-    @wraps(command)
-    def with_options(*arguments: Any, **given: Any) -> Answer:
-        from podium.sim.run_options import RunOptions, SimulationLimits
-
-        times = [f"{name.replace('-', '_')}_ns" for name in _TIMES]
-        found = {name: given.pop(name) for name in (*times, "release", "ignore_extenders")}
-        limits = SimulationLimits.raised(**{name: given.pop(f"max_{name}") for name in _LIMITS})
-        return command(*arguments, options=RunOptions(**found, limits=limits), **given)
-
-    decorated: Callable[..., Answer] = with_options
-    for option in reversed(_RUN_OPTIONS):
-        decorated = option(decorated)
-    return decorated
-
-
-def single_run_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+def single_run_options(command: Decorated) -> Any:
     """Add the options of a command that plays one run: `run_options`, its seed and its scheduler's configuration."""
+    return _seed_option(config_option(run_options(adding("options", _single_run_options_of)(command))))
 
-    @wraps(command)
-    def with_options(*arguments: Any, options: RunOptions, seed: int, config: str | None, **given: Any) -> Answer:
-        from podium.framework.settings.configuration import load_configuration
 
-        configuration = load_configuration(config) if config else None
-        return command(*arguments, options=replace(options, seed=seed, configuration=configuration), **given)
+KUBECTL_PLUGIN = "kubectl podium"
+"""The name of the command if kubectl runs it."""
 
-    decorated = config_option(run_options(with_options))
-    return click.option(
-        "--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes."
-    )(decorated)
+
+@dataclass(frozen=True, slots=True)
+class ClusterSource:
+    """A cluster, by a context of a kubeconfig; "" is the current one, and the usual files."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    allows_exec_plugins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files in their order, and the cluster that is read before them, None for none.
+
+    The objects of `overrides` take the place of those of the same kind and name (`podium.api.input.overrides`).
+    """
+
+    files: tuple[str, ...] = ()
+    cluster: ClusterSource | None = None
+    allows_exec_plugins: bool = False
+    overrides: tuple[str, ...] = ()
+
+    def with_file(self, file: str) -> Source:
+        return replace(self, files=(*self.files, file))
+
+    def or_current_cluster(self) -> Source:
+        """Return the same, or the cluster of the current context if nothing is named."""
+        if self.files or self.cluster is not None:
+            return self
+        return replace(self, cluster=ClusterSource(allows_exec_plugins=self.allows_exec_plugins))
+
+    def needed(self, otherwise: str = "or a cluster with --context") -> Source:
+        """Return the same, or the current cluster if kubectl runs the command and nothing is named.
+
+        Raises UsageError, which says what could be given beside files.
+        """
+        if self.files or self.cluster is not None:
+            return self
+        if is_asked_by_kubectl():
+            return self.or_current_cluster()
+        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
+
+
+def is_asked_by_kubectl() -> bool:
+    """Return whether kubectl runs the command, so that the current cluster is meant if nothing is named."""
+    return click.get_current_context().find_root().info_name == KUBECTL_PLUGIN
+
+
+_CLUSTER_OPTIONS = (
+    click.option(
+        "--context",
+        metavar="NAME",
+        help="Read the objects from the cluster of this context of the kubeconfig; nothing is changed there.",
+    ),
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="The kubeconfig; without it, those of KUBECONFIG, or ~/.kube/config. Without --context, its current one.",
+    ),
+    click.option(
+        "--allow-exec-plugins",
+        "allows_exec_plugins",
+        is_flag=True,
+        help="Run the program that the kubeconfig names for credentials.",
+    ),
+)
+_FILES = click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="Manifests, YAML or JSON, gzipped or not, or a snapshot: a file, a directory with its folders, or - for "
+    "standard input. May be repeated.",
+)
+_OVERRIDES = click.option(
+    "--override",
+    "overrides",
+    metavar="FILE",
+    multiple=True,
+    help="Manifests as with -f, read after all others: each object takes the place of the one of its kind and name. "
+    "May be repeated.",
+)
+
+
+def _cluster_of(given: dict[str, Any], *, is_optional: bool = True) -> ClusterSource | None:
+    """Take the cluster out of the options; None if it is optional and they name none."""
+    context, kubeconfig = given.pop("context"), given.pop("kubeconfig")
+    allows_exec_plugins = given.pop("allows_exec_plugins")
+    if is_optional and context is None and kubeconfig is None:
+        return None
+    return ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
+
+
+def _optional_cluster_of(given: dict[str, Any]) -> ClusterSource | None:
+    allowed = ClusterSource(allows_exec_plugins=True) if given["allows_exec_plugins"] else None
+    return _cluster_of(given) or allowed
+
+
+def _source_of(given: dict[str, Any]) -> Source:
+    allows_exec_plugins = given["allows_exec_plugins"]
+    return Source(given.pop("files"), _cluster_of(given), allows_exec_plugins)
+
+
+def _with_overrides(given: dict[str, Any]) -> Source:
+    source: Source = given.pop("source")
+    return replace(source, overrides=given.pop("overrides"))
+
+
+cluster_options = adding("cluster", partial(_cluster_of, is_optional=False), *_CLUSTER_OPTIONS)
+"""Add the options that name a cluster; the command gets them as ``cluster``, a ClusterSource."""
+
+optional_cluster_options = adding("cluster", _optional_cluster_of, *_CLUSTER_OPTIONS)
+"""The same for a command that does without a cluster, too: None if none is named, and no program may be run."""
+
+override_option = adding("source", _with_overrides, _OVERRIDES)
+"""Add the option that names files whose objects replace others, to the ``source`` that the command gets."""
+
+optional_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)
+"""Add the options that name files and a cluster; the command gets them as ``source``, which may be empty."""
+
+_needed_source_options = adding("source", lambda given: _source_of(given).needed(), _FILES, *_CLUSTER_OPTIONS)
+
+
+def source_options(command: Decorated) -> Any:
+    """Add the options that name files and a cluster, one of which is needed, and overrides."""
+    return _needed_source_options(override_option(command))

@@ -6,8 +6,10 @@ Everything is made harmless here: whatever a terminal would act on is written as
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import escape
 from podium.app.console.cells import Cell, Name, Names, Part, counted, fitted, listed, names_of, style_of, text_of
@@ -16,7 +18,7 @@ from podium.app.console.table import GAP, Table
 if TYPE_CHECKING:
     from podium.api.basis import Caveat
 
-__all__ = ["WIDTH", "Cell", "Name", "Names", "Page", "Part", "counted", "fitted", "listed", "names_of"]
+__all__ = ["WIDTH", "Cell", "Name", "Names", "Page", "Part", "Section", "counted", "fitted", "listed", "names_of"]
 
 WIDTH = 100
 """How wide a page is that no terminal shows."""
@@ -25,6 +27,39 @@ _LONGEST = 10_000
 _NARROWEST = 16
 _NAMES = 0.6
 _CODES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "warn": "33", "title": "1;36"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer: a title, rows of cells below ``headings``, which may be empty, and ``data`` for JSON.
+
+    Text shows ``most`` rows, and how many more there are, of what ``noun``; pictures show all.
+    """
+
+    name: str
+    title: str
+    rows: tuple[tuple[Part, ...], ...]
+    headings: tuple[str, ...] = ()
+    rest: str = ""
+    data: Any = None
+    most: int | None = None
+    noun: str = ""
+    right: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        records: Iterable[Mapping[str, Any]],
+        row: Callable[[Any], tuple[Part, ...]],
+        headings: tuple[str, ...] = (),
+        rest: str = "",
+        **others: Any,
+    ) -> Section:
+        """Return the section with a row for each record, which is its data."""
+        data = list(records)
+        return cls(name, title, tuple(map(row, data)), headings, rest, data, **others)
 
 
 class Page:
@@ -83,6 +118,40 @@ class Page:
         for line in table.lines():
             self._lines.append((" " * indent + "".join(map(self._painted, line))).rstrip())
 
+    def table(
+        self,
+        rows: Sequence[Sequence[Part]],
+        headings: Sequence[str] = (),
+        *,
+        most: int | None = None,
+        noun: str = "",
+        indent: int = 2,
+        right: Iterable[int] = (),
+    ) -> None:
+        """Write aligned rows below headings: of more than ``most`` rows the first, and how many follow.
+
+        Columns of numbers end evenly, and those that are numbered in ``right``.
+        """
+        shown = rows[:most]
+        head = [[Cell(heading, "dim") for heading in headings]] if headings else []
+        cells = zip_longest(*shown, fillvalue="")
+        numbers = {at for at, column in enumerate(cells) if all(isinstance(cell, int) or cell == "" for cell in column)}
+        self.columns([*head, *shown], indent=indent, right=numbers.union(right))
+        self.more(len(rows) - len(shown), noun, indent=indent)
+
+    def sections(self, sections: Iterable[Section]) -> None:
+        """Write the sections that have rows."""
+        for section in sections:
+            if section.rows:
+                self.title(section.title, section.rest)
+                self.table(section.rows, section.headings, most=section.most, noun=section.noun, right=section.right)
+
+    def more(self, number: int, noun: str = "", *, indent: int = 2) -> None:
+        """Write how many more of something there are; nothing for none."""
+        if number > 0:
+            text = counted(number, f"more {noun}") if noun else f"{number:,} more"
+            self.line(Cell(f"and {text}", "dim"), indent=indent)
+
     def _wrapped(self, text: str, width: int, hanging: int) -> list[str]:
         text = escape(text, _LONGEST)
         if len(text) <= width:
@@ -106,7 +175,7 @@ def _clean(part: Part) -> Part:
         return _clean_name(part)
     if isinstance(part, Cell):
         return Cell(escape(part.text, _LONGEST), part.style)
-    return escape(part, _LONGEST)
+    return escape(text_of(part), _LONGEST)
 
 
 def _clean_name(name: Name) -> Name:

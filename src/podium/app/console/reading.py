@@ -13,8 +13,8 @@ from podium.api.input.codec import Input, Reader
 from podium.api.input.files import FileName
 from podium.api.input.overrides import overridden
 from podium.api.warnings import Validation
+from podium.app.console.options import ClusterSource, Source
 from podium.app.console.progress import ProgressBar
-from podium.app.console.source import ClusterSource, Source
 
 # From a cluster, the lists come first; then they are read.
 _LISTING_SHARE = 0.5
@@ -58,13 +58,9 @@ def _read_cluster(reader: Reader, cluster: ClusterSource, progress: Progress) ->
     found = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
     place = f"context {found.snapshot.context}"
     for index, (kind, objects) in enumerate(found.objects):
-        reader.read_text(_list_of(objects), f"{place}, {kind}")
+        reader.read_text(b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}", f"{place}, {kind}")
         progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * (index + 1) / len(found.objects))
     reader.read_text(msgspec.json.encode(found.snapshot.to_dict()), place)
-
-
-def _list_of(objects: Sequence[bytes]) -> bytes:
-    return b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}"
 
 
 def _told() -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration
-from podium.app.console.source import ClusterSource, cluster_options
+from podium.app.console.options import ClusterSource, Duration, cluster_options
 
 if TYPE_CHECKING:
-    from podium.app.deleting.deletion import Deletion, Wish
+    from podium.app.deleting.deletion import Deletion, DeletionOptions
 
 _POD = ("pod", "pods", "po")
 _SECOND = 10**9
@@ -28,9 +27,10 @@ Examples: have a pod go within its disruption budgets, for up to five minutes; a
 @click.argument("targets", nargs=-1, required=True, metavar="pod NAME...")
 @cluster_options
 @click.option("-n", "--namespace", metavar="NAME", help="Their namespace; without it, that of the context, or default.")
-@click.option("--direct", is_flag=True, help="Delete them, whatever their budgets say.")
+@click.option("--direct", "is_direct", is_flag=True, help="Delete them, whatever their budgets say.")
 @click.option(
     "--grace-period",
+    "grace_seconds",
     type=click.IntRange(0),
     metavar="SECONDS",
     help="How long they may take to end; without it, as long as each has said.",
@@ -42,18 +42,12 @@ Examples: have a pod go within its disruption budgets, for up to five minutes; a
     show_default=True,
     help="For how long a pod that its budgets keep is asked for again, and its end waited for; 0 asks once.",
 )
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until they have ended.")
-@click.option("--dry-run", is_flag=True, help="Ask the server whether it would let them go, and change nothing.")
+@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until they have ended.")
+@click.option(
+    "--dry-run", "is_dry_run", is_flag=True, help="Ask the server whether it would let them go, and change nothing."
+)
 def delete(
-    *,
-    targets: tuple[str, ...],
-    cluster: ClusterSource,
-    namespace: str | None,
-    direct: bool,
-    grace_period: int | None,
-    timeout: int,
-    wait: bool,
-    dry_run: bool,
+    *, targets: tuple[str, ...], cluster: ClusterSource, namespace: str | None, timeout: int, **options: Any
 ) -> None:
     """Delete pods through eviction, so that their disruption budgets are kept.
 
@@ -61,7 +55,7 @@ def delete(
     keep it, and why. It works on any cluster.
     """
     from podium.api.errors import InputError, escape, shown
-    from podium.app.deleting.deletion import Wish, kind_and_names
+    from podium.app.deleting.deletion import DeletionOptions, kind_and_names
 
     try:
         kind, names = kind_and_names(targets)
@@ -71,15 +65,9 @@ def delete(
         raise click.UsageError(f"{shown(kind)} is not evicted, only pods are; use kubectl delete")
     if not names:
         raise click.UsageError("names no pod; write `pod NAME` or `pod/NAME`")
-    wish = Wish(
-        is_direct=direct,
-        is_dry_run=dry_run,
-        waits=wait,
-        grace_seconds=grace_period,
-        timeout_s=timeout / _SECOND,
-    )
+    wanted = DeletionOptions(timeout_s=timeout / _SECOND, **options)
     failed = 0
-    for deletion in _delete(cluster, namespace, names, wish):
+    for deletion in _delete(cluster, namespace, names, wanted):
         name = deletion.pod.partition("/")[2]
         if deletion.is_done:
             click.echo(escape(f'pod "{name}" {_SAID.get(deletion.outcome, deletion.outcome)}', 500))
@@ -99,26 +87,18 @@ _SAID = {
 }
 
 
-def _delete(cluster: ClusterSource, namespace: str | None, names: list[str], wish: Wish) -> list[Deletion]:
+def _delete(
+    cluster: ClusterSource, namespace: str | None, names: list[str], options: DeletionOptions
+) -> list[Deletion]:
     """Delete the pods, one after another, so that each sees what the ones before it left of the budgets."""
     import asyncio
-    import os
-    import time
 
     from podium.app.deleting.deletion import delete_pod
-    from podium.client.credentials import Credentials
-    from podium.client.kubeconfig import find_access
-    from podium.client.session import Session
-    from podium.store.api_resources import APIResources
+    from podium.app.snapshots.cluster import open_session
 
     async def run() -> list[Deletion]:
-        access = find_access(os.environ, cluster.kubeconfig, cluster.context)
-        credentials = Credentials(access, time.time_ns, allows_exec=cluster.allows_exec_plugins)
-        session = Session(access, credentials, APIResources(), user_agent="podium-delete")
-        space = namespace or access.namespace or "default"
-        try:
-            return [await delete_pod(session, f"{space}/{name}", wish) for name in names]
-        finally:
-            await session.close()
+        async with open_session(cluster, "podium-delete") as session:
+            space = namespace or session.access.namespace or "default"
+            return [await delete_pod(session, f"{space}/{name}", options) for name in names]
 
     return asyncio.run(run())

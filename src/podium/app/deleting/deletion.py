@@ -28,11 +28,11 @@ Outcome = Literal["evicted", "deleted", "gone", "would be evicted", "would be de
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """How pods are to go.
+class DeletionOptions:
+    """How pods are deleted.
 
-    ``grace_seconds`` None leaves each its own period. ``timeout_s`` is for how long a pod that its budgets keep is
-    asked for again, and its end is waited for. ``component`` is whose cap counts at servers that know of caps.
+    ``grace_seconds`` None keeps each pod's own period. ``timeout_s`` limits how long an eviction that budgets refuse is
+    retried, and how long its end is awaited. ``component`` is the one whose cap counts at servers that know caps.
     """
 
     is_direct: bool = False
@@ -56,7 +56,7 @@ class Deletion:
         return self.outcome not in ("blocked", "refused", "going")
 
 
-async def delete_pod(session: Session, key: str, wish: Wish) -> Deletion:
+async def delete_pod(session: Session, key: str, options: DeletionOptions) -> Deletion:
     """Have a pod go. Raises NoAnswerError where no answer comes."""
     found = await session.answer(Request(verb="get", kind="Pod", key=key))
     if found.error is not None:
@@ -65,44 +65,47 @@ async def delete_pod(session: Session, key: str, wish: Wish) -> Deletion:
         pod = read(found.object or {}, Pod)
     except InputError as error:
         return Deletion(key, "refused", (str(error),))
-    until_s = time.monotonic() + wish.timeout_s
-    deletion = await _ask(session, pod, wish, until_s)
-    if deletion.outcome in ("evicted", "deleted") and wish.waits:
+    until_s = time.monotonic() + options.timeout_s
+    deletion = await _ask(session, pod, options, until_s)
+    if deletion.outcome in ("evicted", "deleted") and options.waits:
         return await _wait(session, pod, deletion, until_s)
     return deletion
 
 
-async def _ask(session: Session, pod: Pod, wish: Wish, until_s: float) -> Deletion:
+async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: float) -> Deletion:
     """Ask until it is granted, refused for good, or it is too late."""
     while True:
-        response = await session.answer(_request(pod, wish))
+        response = await session.answer(_request(pod, options))
         error = response.error
         if error is None:
-            return Deletion(pod.key, _granted(wish))
+            return Deletion(pod.key, _granted(options))
         if error.code == _NOT_FOUND or (error.code == _CONFLICT and await _is_gone(session, pod)):
             return Deletion(pod.key, "gone")
         if error.code != _TOO_MANY:
             return Deletion(pod.key, "refused", (error.message,))
-        wait_s = _wait_s(error)
-        if wish.is_dry_run or time.monotonic() + wait_s > until_s:
+        asked = error.details.get("retryAfterSeconds")
+        wait_s = max(float(asked), 0.1) if isinstance(asked, int) and asked > 0 else _RETRY_S
+        if options.is_dry_run or time.monotonic() + wait_s > until_s:
             return Deletion(pod.key, "blocked", await _why(session, pod, error))
         await asyncio.sleep(wait_s)
 
 
-def _request(pod: Pod, wish: Wish) -> Request:
-    options = delete_options_body(pod.metadata.uid, wish.grace_seconds)
-    if wish.is_dry_run:
-        options = {**options, "dryRun": ["All"]}
-    if wish.is_direct:
-        return Request(verb="delete", kind="Pod", key=pod.key, body=options, dry_run=wish.is_dry_run)
-    body = eviction_body(pod.key, options, wish.component)
-    return Request(verb="create", kind="Pod", key=pod.key, subresource="eviction", body=body, dry_run=wish.is_dry_run)
+def _request(pod: Pod, options: DeletionOptions) -> Request:
+    body = delete_options_body(pod.metadata.uid, options.grace_seconds)
+    if options.is_dry_run:
+        body = {**body, "dryRun": ["All"]}
+    if options.is_direct:
+        return Request(verb="delete", kind="Pod", key=pod.key, body=body, dry_run=options.is_dry_run)
+    body = eviction_body(pod.key, body, options.component)
+    return Request(
+        verb="create", kind="Pod", key=pod.key, subresource="eviction", body=body, dry_run=options.is_dry_run
+    )
 
 
-def _granted(wish: Wish) -> Outcome:
-    if wish.is_dry_run:
-        return "would be deleted" if wish.is_direct else "would be evicted"
-    return "deleted" if wish.is_direct else "evicted"
+def _granted(options: DeletionOptions) -> Outcome:
+    if options.is_dry_run:
+        return "would be deleted" if options.is_direct else "would be evicted"
+    return "deleted" if options.is_direct else "evicted"
 
 
 async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) -> Deletion:
@@ -121,11 +124,6 @@ async def _is_gone(session: Session, pod: Pod) -> bool:
         return response.error.code == _NOT_FOUND
     metadata = (response.object or {}).get("metadata", {})
     return bool(metadata.get("uid") != pod.metadata.uid)
-
-
-def _wait_s(error: StoreError) -> float:
-    asked = error.details.get("retryAfterSeconds")
-    return max(float(asked), 0.1) if isinstance(asked, int) and asked > 0 else _RETRY_S
 
 
 async def _why(session: Session, pod: Pod, error: StoreError) -> tuple[str, ...]:

@@ -23,15 +23,6 @@ def examples_folder() -> Path:
     raise InputError("this copy of Podium has no examples; they are in its source archive")
 
 
-def copy_examples(target: Path) -> int:
-    """Copy them into a folder that is not there yet; how many files. Raises InputError for one that is there."""
-    source = examples_folder()
-    if target.exists():
-        raise InputError(f"{target} is there already; name another folder, or remove it")
-    shutil.copytree(source, target, ignore=_LEFT_OUT)
-    return sum(path.is_file() for path in target.rglob("*"))
-
-
 _EPILOG = """
 \b
 Example: what happens if a service is deployed to one of the clusters of the cookbook
@@ -48,5 +39,9 @@ def examples(*, folder: Path) -> None:
     They are clusters, scenarios, configurations and plugins to try things on. Without FOLDER they come into the folder
     examples here, so that commands of the documents work as they stand.
     """
-    number = copy_examples(folder)
+    source = examples_folder()
+    if folder.exists():
+        raise InputError(f"{folder} is there already; name another folder, or remove it")
+    shutil.copytree(source, folder, ignore=_LEFT_OUT)
+    number = sum(path.is_file() for path in folder.rglob("*"))
     click.echo(f"{number} files in {folder}; the clusters of the cookbook are in {folder / 'cookbook'}")

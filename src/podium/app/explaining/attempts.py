@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.app.explaining.gang import beside_those_before, decide_gang
-from podium.app.explaining.limited_search import limited_search
 from podium.app.explaining.pod_decision import (
     NO_DEVICES,
     Claims,
@@ -20,6 +20,7 @@ from podium.app.explaining.pod_decision import (
     PendingPreemptor,
     PlacedPodFacts,
     PodDecision,
+    limited_search,
 )
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
@@ -263,6 +264,22 @@ def _without(cluster: Cluster, record: PodRecord) -> Iterator[None]:
         cluster.add_pod(record)
 
 
+Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedulable"]
+"""What a pod does to others: it preempts them now; it would on a node that is not the best; ..."""
+
+
+def effect_on(decision: PodDecision, uids: Collection[str]) -> Effect:
+    """Return what the pod of a decision does to the pods with these uids."""
+    if any(victim.uid in uids for victim in decision.victims):
+        return "preempts"
+    plan = decision.plan
+    if plan is None:
+        return "fits" if decision.outcome == "schedulable" else "unschedulable"
+    if any(victim.uid in uids for candidate in plan.candidates.values() for victim in candidate.victims):
+        return "may-preempt"
+    return "unschedulable" if plan.chosen is None else "preempts-others"
+
+
 def _preemptors(
     record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
 ) -> tuple[tuple[PendingPreemptor, ...], int]:
@@ -272,37 +289,23 @@ def _preemptors(
     """
     if not record.is_preemptible or record.is_mirror:
         return (), 0
-    above = (pod for pod in pending if may_preempt(runners, pod, record.priority))
+    above = [pod for pod in pending if not pod.gates and may_preempt(runners, pod, record.priority)]
     found: list[PendingPreemptor] = []
-    answers: dict[tuple[object, ...], bool | None] = {}
+    effects: dict[tuple[object, ...], Effect] = {}
     not_asked = 0
     for pod in sorted(above, key=lambda pod: (-pod.priority, pod.key)):
         runner = runners.get(pod.scheduler_name)
-        if runner is None or pod.gates:
+        if runner is None:
             continue
         kind = (pod.pod_class, pod.priority, pod.preemption_policy, pod.scheduler_name, pod.nominated_node_name)
-        if kind not in answers:
-            if len(answers) == MAX_ASKED:
+        if kind not in effects:
+            if len(effects) == MAX_ASKED:
                 not_asked += 1
                 continue
-            answers[kind] = _preempts(explain_decision(runner, pod), record)
-        is_chosen = answers[kind]
-        if is_chosen is not None:
-            found.append(PendingPreemptor(pod, is_chosen))
+            effects[kind] = effect_on(explain_decision(runner, pod), (record.uid,))
+        if effects[kind] in ("preempts", "may-preempt"):
+            found.append(PendingPreemptor(pod, effects[kind] == "preempts"))
     return tuple(found), not_asked
-
-
-def _preempts(decision: PodDecision, record: PodRecord) -> bool | None:
-    """Return True if the pod preempts the record now, False if it would on a node that is not the best, or None."""
-    if any(victim.uid == record.uid for victim in decision.victims):
-        return True
-    plan = decision.plan
-    if plan is None:
-        return None
-    found = [candidate] if (candidate := plan.candidates.get(record.node_name)) else []
-    # With a search beyond nodes, victims may be on other nodes than the preemptor's.
-    candidates = found if plan.search is None else plan.candidates.values()
-    return False if any(victim.uid == record.uid for each in candidates for victim in each.victims) else None
 
 
 def _rank(totals: Mapping[str, int], best: Sequence[str], node: str) -> int | None:

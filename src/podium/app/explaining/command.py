@@ -10,18 +10,19 @@ import click
 from podium.app.console.command import Command
 from podium.app.console.options import (
     HTML,
-    config_option,
-    ignore_extenders_option,
+    Source,
+    namespace_option,
+    optional_source_options,
+    override_option,
     picture_output_option,
-    release_options,
+    settings_options,
     validate_option,
 )
-from podium.app.console.source import Source, optional_source_options, override_option
 
 if TYPE_CHECKING:
-    from podium.api.versions.choice import ReleaseChoice
     from podium.api.warnings import Validation
     from podium.app.console.page import Page
+    from podium.app.inputs import DecisionSettings
 
 _EPILOG = """
 \b
@@ -42,20 +43,12 @@ Example: why does no pod of the Deployment go to node-3
     help="Show the last decision about a pod that podium scheduler --decisions has written to this file.",
 )
 @validate_option
-@click.option(
-    "-n",
-    "--namespace",
-    default="default",
-    show_default=True,
-    help="The namespace of a TARGET given without one.",
-)
+@namespace_option
 @click.option("--node", metavar="NODE", help="Explain one node: the verdict of every plugin, and the scores.")
 @click.option("--all-nodes", is_flag=True, help="List every node with its verdict, however many there are.")
 @click.option("--outcomes", is_flag=True, help="List all equal outcomes, by preempted workloads.")
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
-@config_option
-@ignore_extenders_option
-@release_options
+@settings_options
 @picture_output_option
 def explain(
     *,
@@ -68,9 +61,7 @@ def explain(
     all_nodes: bool,
     outcomes: bool,
     scheduler: str,
-    config: str | None,
-    ignore_extenders: bool,
-    release: ReleaseChoice,
+    settings: DecisionSettings,
     form: str,
 ) -> None:
     """Explain what would happen to TARGET now, and why.
@@ -88,15 +79,11 @@ def explain(
     from podium.app.console.reading import read_shown
     from podium.app.explaining.on_node import answer_on
     from podium.app.explaining.workload import WorkloadExplanation, write_answer
-    from podium.app.inputs import DecisionSettings
-    from podium.framework.settings.configuration import load_configuration
 
     if decision is not None:
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
         return
     source = source.needed("a cluster with --context, or --decision")
-    configuration = load_configuration(config) if config else None
-    settings = DecisionSettings(configuration, release, ignore_extenders)
     cluster = Cluster(read_shown(source, validation), settings)
     with ProgressBar("deciding"):
         answer = cluster.ask(target, namespace, scheduler)
@@ -112,7 +99,7 @@ def explain(
 
 def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.console.output import show, show_answer
-    from podium.app.live.decision import find_decision, write_decision
+    from podium.app.live.decisions import find_decision, write_decision
 
     decision, line = find_decision(path, pod)
     if form in ("text", HTML):

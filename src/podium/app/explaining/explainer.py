@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import count
-from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node, RuntimeClass
-from podium.api.pod import Pod, PodResourceClaim, PodResourceClaimStatus
+from podium.api.pod import Pod, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
 from podium.api.present import newest_time
 from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.app.console.cells import listed
 from podium.app.explaining.attempts import explain_placed, explain_with_group
-from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.pod_decision import PodDecision
+from podium.app.explaining.workload import Explanation
 from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pods import PodRecord
 from podium.controllers.workloads.claims import device_claim, volume_claims
@@ -69,7 +69,7 @@ class Explainer:
 
         Raises PodiumError for a pod or PodGroup that no API server would have accepted.
         """
-        objects = self._objects = list(objects)
+        objects = self.objects = list(objects)
         self._now_ns = newest_time(objects) if now_ns is None else now_ns
         self.cluster = Cluster(release)
         self._feed = ClusterUpdater(self.cluster)
@@ -97,13 +97,14 @@ class Explainer:
         self._levels = [priority_class for name, priority_class in classes.items() if name not in given]
         configuration = configuration or default_configuration()
         profiles = build_profiles(configuration, Registry(IN_TREE), self.cluster, examines_all=True)
-        self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self._disruptions = self._disruptions_among(objects)
         self._classes = classes
         self._defaults = defaults
         # The claims that were created here for a pod, by its key.
         self._made: dict[str, tuple[Kubernetes, ...]] = {}
-        self._feed_all(map(self._admitted_other, later))
+        for item in later:
+            self._feed.changed(self._admitted_other(item))
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._add_pod(self._admitted_pod(pod))
 
@@ -118,10 +119,10 @@ class Explainer:
             return self._explanation(explain_with_group(self._runner_of(record, scheduler), record))
         placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
         if placed is None:
-            raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
-        pending = [self._pending[key] for key in sorted(self._pending)]
+            pending = listed(self.pending, 5) or "none"
+            raise PodiumError(f"pod {pod} is not in the input; pending there: {pending}")
         runner = self._runner_of(placed, scheduler)
-        return self._explanation(explain_placed(runner, placed, pending, self._runners))
+        return self._explanation(explain_placed(runner, placed, self.waiting, self.runners))
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
         """Explain a pod that is not in the input, with claims that would be created for it; none of them stays."""
@@ -148,17 +149,10 @@ class Explainer:
             return claim_admitted(item, self._defaults.storage_classes)
         return claim_admitted(item, ()) if isinstance(item, ResourceClaim) else item
 
-    def _is_there(self, claim: Kubernetes) -> bool:
-        return self.cluster.find(claim) is not None
-
-    def _feed_all(self, objects: Iterable[Kubernetes]) -> None:
-        for item in objects:
-            self._feed.changed(item)
-
     @contextmanager
     def _with_claims(self, claims: tuple[Kubernetes, ...]) -> Iterator[None]:
         """Add the claims that do not exist inside the context."""
-        added = [claim for claim in claims if not self._is_there(claim)]
+        added = [claim for claim in claims if self.cluster.find(claim) is None]
         for claim in added:
             self.cluster.put(claim)
         try:
@@ -177,7 +171,7 @@ class Explainer:
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._admitted_pod(item) for item in arriving if isinstance(item, Pod)]
         others = [self._admitted_other(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
-        self._objects, self._disruptions = objects, self._disruptions_among(objects)
+        self.objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
                 self._pending.pop(item.key, None)
@@ -186,7 +180,8 @@ class Explainer:
                     self._feed.gone(claim)
             elif (item.kind, item.key) not in staying:
                 self._feed.gone(self._admitted_other(item))
-        self._feed_all(others)
+        for item in others:
+            self._feed.changed(item)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._add_pod(pod)
         for record in self._pending.values():
@@ -212,9 +207,9 @@ class Explainer:
     def _runner_of(self, record: PodRecord, scheduler: str) -> Runner:
         """Return the runner of a pod's profile. Raises PodiumError for one that is not configured."""
         wanted = scheduler or record.scheduler_name
-        runner = self._runners.get(wanted)
+        runner = self.runners.get(wanted)
         if runner is None:
-            known = ", ".join(sorted(self._runners))
+            known = ", ".join(sorted(self.runners))
             raise PodiumError(f"pod {record.key} is for scheduler {wanted}, which is not configured; there is: {known}")
         return runner
 
@@ -224,43 +219,29 @@ class Explainer:
         return self._disruptions()
 
     @property
-    def schedulers(self) -> list[str]:
-        """The names of the profiles."""
-        return sorted(self._runners)
-
-    @property
     def pending(self) -> list[str]:
         """The keys of the pending pods."""
         return sorted(self._pending)
-
-    @property
-    def objects(self) -> Sequence[Kubernetes]:
-        """The loaded objects, budgets with a status."""
-        return self._objects
 
     @property
     def waiting(self) -> list[PodRecord]:
         """The pods without a node, by key."""
         return [self._pending[key] for key in sorted(self._pending)]
 
-    @property
-    def runners(self) -> Mapping[str, Runner]:
-        """The runner of each profile, by name."""
-        return MappingProxyType(self._runners)
-
     def made(self, pod: Pod) -> tuple[Pod, tuple[Kubernetes, ...]]:
         """Return a pod as the API server would store it, and the claims to create for it.
 
         Raises InputError for one that no API server would accept.
         """
-        pod, claims = with_made_claims(self._admitted_pod(pod), self._defaults.claim_templates, self._is_there)
+        pod, claims = with_made_claims(self._admitted_pod(pod), self._defaults.claim_templates, self.cluster)
         return pod, tuple(map(self._admitted_other, claims))
 
     def _add_pod(self, pod: Pod) -> None:
-        pod, claims = with_made_claims(pod, self._defaults.claim_templates, self._is_there)
+        pod, claims = with_made_claims(pod, self._defaults.claim_templates, self.cluster)
         if claims:
             self._made[pod.key] = tuple(map(self._admitted_other, claims))
-            self._feed_all(self._made[pod.key])
+        for claim in self._made.get(pod.key, ()) if claims else ():
+            self._feed.changed(claim)
         change = self._feed.pod_changed(pod)
         record = change.after
         if record is None:
@@ -291,7 +272,7 @@ class Explainer:
 
         Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
         """
-        runner = self._runners.get(record.scheduler_name)
+        runner = self.runners.get(record.scheduler_name)
         if runner is None:
             return False
         return self.cluster.nominations.counts_gated or runner.pre_enqueue(record).is_success
@@ -302,43 +283,30 @@ def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
     return sorted(objects, key=lambda object_: object_.metadata.name if isinstance(object_, Node) else "")
 
 
-def _some(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(names[:most]) or "none"
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
-
-
 def with_made_claims(
-    pod: Pod, templates: Mapping[str, ResourceClaimTemplate], is_there: Callable[[Kubernetes], bool]
+    pod: Pod, templates: Mapping[str, ResourceClaimTemplate], cluster: Cluster
 ) -> tuple[Pod, tuple[Kubernetes, ...]]:
     """Return the pod with the names of its claims, and the claims to create: for devices by `templates`, for volumes.
 
-    A pod that was in a cluster gets none. `is_there` is whether a claim's name is taken.
+    A pod that was in a cluster gets none, and no claim gets a name that is taken.
     """
     if pod.metadata.uid or pod.spec.node_name:
         return pod, ()
     volumes = (msgspec.convert(raw, PersistentVolumeClaim) for raw in volume_claims(pod, pod.key))
-    claims: list[Kubernetes] = [claim for claim in volumes if not is_there(claim)]
+    claims: list[Kubernetes] = [claim for claim in volumes if cluster.find(claim) is None]
     statuses = {status.name: status for status in pod.status.resource_claim_statuses}
     for named in pod.spec.resource_claims:
         template = templates.get(f"{pod.metadata.namespace}/{named.resource_claim_template_name}")
         if template is not None and named.name not in statuses:
-            claim = _for_devices(pod, named, msgspec.to_builtins(template), is_there)
+            raw = device_claim(pod, pod.key, named, msgspec.to_builtins(template))
+            generated = raw["metadata"].pop("generateName")
+            names = ({**raw["metadata"], "name": f"{generated}{number}"} for number in count(1))
+            candidates = (msgspec.convert({**raw, "metadata": metadata}, ResourceClaim) for metadata in names)
+            claim = next(claim for claim in candidates if cluster.find(claim) is None)
             claims.append(claim)
             statuses[named.name] = PodResourceClaimStatus(name=named.name, resource_claim_name=claim.metadata.name)
     status = msgspec.structs.replace(pod.status, resource_claim_statuses=tuple(statuses.values()))
     return msgspec.structs.replace(pod, status=status), tuple(claims)
-
-
-def _for_devices(
-    pod: Pod, named: PodResourceClaim, template: Raw, is_there: Callable[[Kubernetes], bool]
-) -> ResourceClaim:
-    raw = device_claim(pod, pod.key, named, template)
-    generated = raw["metadata"].pop("generateName")
-    claims = (
-        msgspec.convert({**raw, "metadata": {**raw["metadata"], "name": f"{generated}{number}"}}, ResourceClaim)
-        for number in count(1)
-    )
-    return next(claim for claim in claims if not is_there(claim))
 
 
 @dataclass(frozen=True, slots=True)

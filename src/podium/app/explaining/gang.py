@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.api.pod_group import PodGroup
+from podium.app.answers import filled
 from podium.cluster.pods import PodRecord
 from podium.decide.gang_placement import (
     Alike,
@@ -93,18 +93,12 @@ class GangDecision:
             "members": {member.pod.key: self.node_of(member.pod.uid) for member in self.placement.members},
         }
         if self.placement.domains:
-            found["domain"] = self.placement.domain
-            found["domains"] = self.placement.domains
-        if self.placement.is_arranged:
-            found["isArranged"] = True
-        if self.placement.problem:
-            found["problem"] = self.placement.problem
+            found |= {"domain": self.placement.domain, "domains": self.placement.domains}
+        found |= filled(isArranged=self.placement.is_arranged, problem=self.placement.problem)
         if self.way_out is not None:
             found["victims"] = [victim.key for victim in self.way_out.victims]
-            if self.way_out.status.message:
-                found["preemption"] = self.way_out.status.message
-            if self.plan is not None:
-                found["plan"] = _plan_dict(self.plan)
+            plan = None if self.plan is None else _plan_dict(self.plan)
+            found |= filled(preemption=self.way_out.status.message, plan=plan)
         return found
 
 
@@ -132,8 +126,20 @@ def decide_gang(
     plugin = gang_plugin(runner)
     if group is None or plugin is None:
         return None
+    cluster = runner.cluster
+    members = {**cluster.pod_groups.members(group.key), pod.uid: pod}
+    placed = [cluster.placed[uid] for uid, each in members.items() if uid in cluster.placed and not each.terminating]
+    waiting = [
+        each
+        for uid, each in members.items()
+        if uid not in cluster.placed
+        and not each.terminating
+        and each.scheduler_name == pod.scheduler_name
+        and runner.pre_enqueue(each).is_success
+    ]
+    waiting.sort(key=lambda each: order_of(each, each.created_ns))
     trial = replace(
-        _trial(runner, group, pod),
+        GroupTrial.of(group, waiting, placed),
         alike=alike,
         seed=seed,
         detailed=detailed,
@@ -159,37 +165,16 @@ def beside_those_before(runner: Runner, decision: GangDecision, pod: PodRecord) 
         yield
 
 
-def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
-    cluster = runner.cluster
-    members = {**cluster.pod_groups.members(group.key), pod.uid: pod}
-    placed = [cluster.placed[uid] for uid, each in members.items() if uid in cluster.placed and not each.terminating]
-    waiting = [
-        each
-        for uid, each in members.items()
-        if uid not in cluster.placed
-        and not each.terminating
-        and each.scheduler_name == pod.scheduler_name
-        and runner.pre_enqueue(each).is_success
-    ]
-    waiting.sort(key=lambda each: order_of(each, each.created_ns))
-    return GroupTrial.of(group, waiting, placed)
-
-
 def _plan_dict(plan: GangPlan) -> dict[str, Any]:
     """Return the plan as plain values; ``ways`` begins with the chosen one."""
     ways = () if plan.chosen is None else (plan.chosen, *plan.alternatives)
-    found: dict[str, Any] = {"eligible": plan.eligible, "ways": [_way(plan, way) for way in ways]}
-    if plan.criterion:
-        found["decidedBy"] = plan.criterion
-    if plan.reason:
-        found["reason"] = plan.reason
-    if plan.put_off is not None:
-        found["putOff"] = plan.put_off.to_dict()
-    if plan.held_back is not None:
-        found["heldBack"] = plan.held_back.to_dict()
-    if plan.search is not None:
-        found["search"] = search_dict(plan.search, "domainsLeftOut")
-    return found
+    return {"eligible": plan.eligible, "ways": [_way(plan, way) for way in ways]} | filled(
+        decidedBy=plan.criterion,
+        reason=plan.reason,
+        putOff=plan.put_off and plan.put_off.to_dict(),
+        heldBack=plan.held_back and plan.held_back.to_dict(),
+        search=plan.search and search_dict(plan.search, "domainsLeftOut"),
+    )
 
 
 def search_dict(search: SearchEffort, left_out: str) -> dict[str, Any]:
@@ -226,18 +211,15 @@ def arrangement_caveat(placement: GroupPlacement) -> Caveat | None:
 
 
 def _way(plan: GangPlan, way: GangCandidate) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    depends = {victim.key: way.depends_on[victim.uid] for victim in way.victims if victim.uid in way.depends_on}
+    costs = zip(plan.criteria, way.cost, strict=True) if plan.criteria and way.cost else ()
+    return {
         "members": {member.key: node_name for member, node_name in way.placements},
         "victims": {name: [victim.key for victim in pods] for name, pods in way.victims_by_node.items()},
         "pdbViolations": way.budget_violations,
+        **filled(
+            domain=way.domain,
+            dependsOn=depends,
+            costs={criterion.name: criterion.shown(value) for criterion, value in costs},
+        ),
     }
-    if way.domain:
-        found["domain"] = way.domain
-    if way.depends_on:
-        found["dependsOn"] = {
-            victim.key: way.depends_on[victim.uid] for victim in way.victims if victim.uid in way.depends_on
-        }
-    if plan.criteria and way.cost:
-        costs = zip(plan.criteria, way.cost, strict=True)
-        found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}
-    return found

@@ -316,7 +316,13 @@ def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s)
     cluster = runner.cluster
     rows = rows[cluster.nodes.present[rows]]
     verdicts = filter_verdicts(runner, state, pod, View(cluster, rows))
-    nominated = _nominated_rows(cluster, pod, rows)
+    nominations = cluster.nominations
+    kept = [
+        row
+        for row in (nominations.rows() if nominations else ())
+        if any(other.uid != pod.uid and nominations.counts_for(other, pod) for other in nominations.on_row(row))
+    ]
+    nominated = np.isin(rows, sorted(kept)).astype(np.int64)
     columns = [each.codes for _, each in verdicts] + [nominated]
     # Taints are named, so that nodes with different taints are kept apart.
     if any(name == _TAINTS and each.codes.any() for name, each in verdicts):
@@ -348,17 +354,6 @@ def _equal_positions(columns: Sequence[Int64s], size: int) -> Iterator[Int64s]:
     for positions in sorted(np.split(order, starts[1:]), key=lambda found: int(found[0]) if len(found) else -1):
         if len(positions):
             yield positions
-
-
-def _nominated_rows(cluster: Cluster, pod: PodRecord, rows: Int64s) -> Int64s:
-    """Return ``[rows]``: 1 for nodes with nominated pods beside which the pod has to fit."""
-    nominations = cluster.nominations
-    kept = [
-        row
-        for row in (nominations.rows() if nominations else ())
-        if any(other.uid != pod.uid and nominations.counts_for(other, pod) for other in nominations.on_row(row))
-    ]
-    return np.isin(rows, sorted(kept)).astype(np.int64)
 
 
 def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import node_hint
 from podium.app.answers import Shown
-from podium.app.console.page import Cell, Page, Part, counted, listed
+from podium.app.console.page import Cell, Page, Part, Section, counted, listed
 from podium.app.explaining.obstacles import filter_verdicts, find_obstacles, obstacle_texts
 from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision, status_dict
 from podium.cluster.pods import PodRecord
@@ -54,10 +55,19 @@ class NodeAnswer(Shown):
     @property
     def headline(self) -> str:
         """Whether the pod goes to the node, in one line."""
-        return _headline(self)
-
-    def _in_a_line(self) -> str:
-        return self.headline
+        explanation, node = self.explanation, self.node
+        pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, if evicted,"
+        if explanation.pre_enqueue is not None or explanation.error:
+            return f"{pod} goes to no node: it is not attempted, or the attempt fails"
+        if self.fits and self.taken == node:
+            return f"{pod} goes to {node}"
+        if self.fits:
+            return f"{pod} fits on {node}, and goes to {self.taken}"
+        if self.taken == node:
+            return f"{pod} does not fit on {node} as it is, and preempts there"
+        does = "preempts on" if explanation.victims else "goes to"
+        goes = f"; it {does} {self.taken}" if self.taken else ""
+        return f"{pod} does not fit on {node}{goes}"
 
     def write(self, page: Page) -> None:
         """Write it as `podium explain --node` does."""
@@ -181,7 +191,7 @@ def _reasons(status: Status) -> dict[str, Any]:
 
 def write_on_node(page: Page, answer: NodeAnswer) -> None:
     """Write why the pod goes there or not: each filter's verdict, the scores, and preemption."""
-    page.paragraph(Cell(_headline(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
+    page.paragraph(Cell(answer.headline, "good" if answer.taken == answer.node else "warn"), hanging=2)
     if answer.explanation.error:
         page.paragraph(answer.explanation.error, indent=2, hanging=2)
     for obstacle in answer.obstacles:
@@ -189,56 +199,46 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
     if answer.before is not None:
         page.title("Before the node was looked at", answer.before.plugin)
         page.paragraph(answer.before.message, indent=2)
-    if answer.verdicts:
-        page.title("Filters", "in the order of the profile; the first that rejects is the node's verdict")
-        page.columns([_verdict_row(verdict) for verdict in answer.verdicts], indent=2)
+    filters, scores = verdict_sections(answer)
+    page.sections([filters])
     if answer.beside:
         page.title("Room is kept there for")
         page.paragraph(listed([pod.key for pod in answer.beside], _MAX_VICTIMS), indent=2)
-    _write_scores(page, answer)
+    page.sections([scores])
     _write_preemption(page, answer)
     page.caveats(answer.explanation.caveats)
 
 
-def _headline(answer: NodeAnswer) -> str:
-    """Return whether the pod goes to the node, in one line."""
-    explanation, node = answer.explanation, answer.node
-    pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, if evicted,"
-    if explanation.pre_enqueue is not None or explanation.error:
-        return f"{pod} goes to no node: it is not attempted, or the attempt fails"
-    if answer.fits and answer.taken == node:
-        return f"{pod} goes to {node}"
-    if answer.fits:
-        return f"{pod} fits on {node}, and goes to {answer.taken}"
-    if answer.taken == node:
-        return f"{pod} does not fit on {node} as it is, and preempts there"
-    does = "preempts on" if explanation.victims else "goes to"
-    goes = f"; it {does} {answer.taken}" if answer.taken else ""
-    return f"{pod} does not fit on {node}{goes}"
-
-
-def _verdict_row(verdict: FilterVerdict) -> list[Part]:
-    if verdict.status is None:
-        return [verdict.plugin, Cell("does not apply", "dim"), ""]
-    if verdict.status.is_success:
-        return [verdict.plugin, Cell("passes", "good"), ""]
-    return [verdict.plugin, Cell(verdict.status.code.value, "bad"), ", ".join(verdict.status.reasons)]
-
-
-def _write_scores(page: Page, answer: NodeAnswer) -> None:
-    if not answer.scores:
-        return
+def verdict_sections(answer: NodeAnswer) -> list[Section]:
+    """Return each filter's verdict on the node, and the scores beside those of the node that the pod gets."""
+    order = "in the order of the profile; the first that rejects is the node's verdict"
+    filters = [(verdict.plugin, *_verdict_cells(verdict.status)) for verdict in answer.verdicts]
     taken = [] if answer.taken == answer.node else [answer.taken]
-    page.title("Scores", f"beside those of {answer.taken}, which it gets" if taken else "")
-    heads = ["plugin", "raw", "normalised", "weight", "weighted", *(f"on {node}" for node in taken)]
-    rows: list[list[Part]] = [[Cell(head, "dim") for head in heads]]
-    beside = {score.plugin: score.weighted for score in answer.taken_scores}
-    for score in answer.scores:
-        figures = [str(figure) for figure in (score.raw, score.normalized, score.weight, score.weighted)]
-        rows.append([score.plugin, *figures, *(str(beside.get(score.plugin, "")) for _ in taken)])
-    total = str(sum(score.weighted for score in answer.scores))
-    rows.append(["total", "", "", "", Cell(total, "bold"), *(str(sum(beside.values())) for _ in taken)])
-    page.columns(rows, indent=2, right=(1, 2, 3, 4, 5))
+    other = {score.plugin: score.weighted for score in answer.taken_scores}
+    scores: list[tuple[Part, ...]] = [
+        (
+            *(score.plugin, score.raw, score.normalized, score.weight, score.weighted),
+            *(other.get(score.plugin, "") for _ in taken),
+        )
+        for score in answer.scores
+    ]
+    if scores:
+        total = Cell(str(sum(score.weighted for score in answer.scores)), "bold")
+        scores.append(("total", "", "", "", total, *(sum(other.values()) for _ in taken)))
+    headings = ("plugin", "raw", "normalised", "weight", "weighted", *(f"on {node}" for node in taken))
+    rest = f"beside those of {answer.taken}, which it gets" if taken else ""
+    return [
+        Section("filters", "Filters", tuple(filters), rest=order),
+        Section("scores", "Scores", tuple(scores), headings, rest, right=(4,)),
+    ]
+
+
+def _verdict_cells(status: Status | None) -> tuple[Part, str]:
+    if status is None:
+        return Cell("does not apply", "dim"), ""
+    if status.is_success:
+        return Cell("passes", "good"), ""
+    return Cell(status.code.value, "bad"), ", ".join(status.reasons)
 
 
 def _write_preemption(page: Page, answer: NodeAnswer) -> None:
@@ -257,98 +257,60 @@ def _write_preemption(page: Page, answer: NodeAnswer) -> None:
         page.paragraph(f"does not help: {why}", indent=2, hanging=2)
 
 
-@dataclass(frozen=True, slots=True)
-class FilterColumn:
-    """The verdicts of one Filter plugin: ``of`` has for each node the index of its status in ``statuses``.
+def verdict_table(decision: PodDecision) -> dict[str, Any]:
+    """Return the verdicts of all filters on all nodes, by name, and the scores of feasible nodes, as plain values.
 
-    A plugin that does not apply to the pod ``is_skipped``, and has neither.
+    Filters and scores are columns in the profile's order, without filters if the pod is rejected before any node is
+    looked at. kube-scheduler asks no further filter about a rejected node. ``before`` is why a node was not looked at,
+    "" for those that were; scores are None for nodes that have none.
     """
-
-    plugin: str
-    statuses: tuple[Status, ...] = ()
-    of: tuple[int, ...] = ()
-    is_skipped: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the column as plain values."""
-        if self.is_skipped:
-            return {"plugin": self.plugin, "skipped": True}
-        return {
-            "plugin": self.plugin,
-            "skipped": False,
-            "statuses": [{"status": status.code.value, "reasons": list(status.reasons)} for status in self.statuses],
-            "of": list(self.of),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictTable:
-    """The verdicts of all filters on all nodes, by name, and the scores of feasible nodes, in the profile's order.
-
-    kube-scheduler asks no further filter about a rejected node. ``before`` is why a node was not looked at, or the pod
-    rejected before any was: by node, "" for those that were looked at.
-    """
-
-    nodes: tuple[str, ...]
-    filters: tuple[FilterColumn, ...]
-    before: tuple[str, ...]
-    scores: tuple[tuple[Score, ...], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain values, by column; None for the scores of nodes that have none."""
-        plugins = [(score.plugin, score.weight) for score in next(filter(None, self.scores), ())]
-        return {
-            "nodes": list(self.nodes),
-            "before": list(self.before),
-            "filters": [column.to_dict() for column in self.filters],
-            "scores": [
-                {
-                    "plugin": plugin,
-                    "weight": weight,
-                    "raw": [scores[place].raw if scores else None for scores in self.scores],
-                    "normalized": [scores[place].normalized if scores else None for scores in self.scores],
-                }
-                for place, (plugin, weight) in enumerate(plugins)
-            ],
-            "totals": [sum(score.weighted for score in scores) if scores else None for scores in self.scores],
-        }
-
-
-def verdict_table(decision: PodDecision) -> VerdictTable:
-    """Return the table behind a decision; without filters if the pod is rejected before any node is looked at."""
     runner, pod = decision.runner, decision.record
     row_of = runner.cluster.nodes.row_of
-    nodes = tuple(sorted(row_of))
-    nothing = ((),) * len(nodes)
+    nodes = sorted(row_of)
     if decision.pre_enqueue is not None or decision.error:
         held = decision.error or "; ".join(decision.pre_enqueue.reasons if decision.pre_enqueue else ())
-        return VerdictTable(nodes, (), (held,) * len(nodes), nothing)
+        return _table(nodes, [held] * len(nodes))
     rows = np.array([row_of[node] for node in nodes], dtype=np.int64)
     with decision.as_decided():
         state = CycleState()
         pre_filter = runner.pre_filter(state, pod)
         if not pre_filter.status.is_success:
             reason = f"{pre_filter.status.plugin}: {'; '.join(pre_filter.status.reasons)}"
-            return VerdictTable(nodes, (), (reason,) * len(nodes), nothing)
-        looked_at = None if pre_filter.rows is None else set(pre_filter.rows.tolist())
-        why = "" if looked_at is None else "; ".join(pre_filter.left_out.reasons)
-        before = tuple("" if looked_at is None or row in looked_at else why for row in rows.tolist())
+            return _table(nodes, [reason] * len(nodes))
+        why = "; ".join(pre_filter.left_out.reasons)
+        looked_at = rows if pre_filter.rows is None else pre_filter.rows
+        before = ["" if is_there else why for is_there in np.isin(rows, looked_at).tolist()]
         found = dict(filter_verdicts(runner, state, pod, View(runner.cluster, rows)))
-        filters = tuple(_column(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter)
+        filters = [_column(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter]
         scores = scores_of(decision)
-    return VerdictTable(nodes, filters, before, tuple(scores.get(node, ()) for node in nodes))
+    return _table(nodes, before, filters, scores)
 
 
-def _column(plugin: str, verdicts: Verdicts | None) -> FilterColumn:
+def _table(
+    nodes: list[str],
+    before: list[str],
+    filters: Sequence[dict[str, Any]] = (),
+    by_node: Mapping[str, tuple[Score, ...]] = MappingProxyType({}),
+) -> dict[str, Any]:
+    of_nodes = [by_node.get(node, ()) for node in nodes]
+    columns = [
+        {
+            "plugin": score.plugin,
+            "weight": score.weight,
+            "raw": [scores[place].raw if scores else None for scores in of_nodes],
+            "normalized": [scores[place].normalized if scores else None for scores in of_nodes],
+        }
+        for place, score in enumerate(next(filter(None, of_nodes), ()))
+    ]
+    totals = [sum(score.weighted for score in scores) if scores else None for scores in of_nodes]
+    return {"nodes": nodes, "before": before, "filters": list(filters), "scores": columns, "totals": totals}
+
+
+def _column(plugin: str, verdicts: Verdicts | None) -> dict[str, Any]:
+    """Return the verdicts of a filter: ``of`` has for each node the index of its status in ``statuses``."""
     if verdicts is None:
-        return FilterColumn(plugin, is_skipped=True)
-    indexes: dict[tuple[str, tuple[str, ...]], int] = {}
-    kept: list[Status] = []
-    of = []
-    for status in _statuses(plugin, verdicts):
-        same = (status.code.value, tuple(status.reasons))
-        if same not in indexes:
-            indexes[same] = len(kept)
-            kept.append(status)
-        of.append(indexes[same])
-    return FilterColumn(plugin, tuple(kept), tuple(of))
+        return {"plugin": plugin, "skipped": True}
+    found = [(status.code.value, tuple(status.reasons)) for status in _statuses(plugin, verdicts)]
+    places = {status: place for place, status in enumerate(dict.fromkeys(found))}
+    statuses = [{"status": code, "reasons": list(reasons)} for code, reasons in places]
+    return {"plugin": plugin, "skipped": False, "statuses": statuses, "of": [places[status] for status in found]}

@@ -117,13 +117,11 @@ def write_outcomes(page: Page, decision: PodDecision) -> None:
     )
     page.title("Outcomes", f"{choices:,} choices {why}")
     rows: list[list[Part]] = []
-    for outcome in outcomes[:MAX_OUTCOMES]:
+    for outcome in outcomes:
         nodes = names_of([node for node, _ in outcome.victims], NODES, most=_MAX_NODES)
         share: list[Part] = [f"{outcome.chance:.0%}"] if is_limited else []
         rows.append([*share, _losses(outcome.losses), counted(len(outcome.victims), "node"), nodes])
-    page.columns(rows, indent=2)
-    if len(outcomes) > MAX_OUTCOMES:
-        page.line(Cell(f"and {len(outcomes) - MAX_OUTCOMES:,} more", "dim"), indent=2)
+    page.table(rows, most=MAX_OUTCOMES)
 
 
 def _losses(losses: Sequence[tuple[str, int]]) -> Part:

@@ -1,25 +1,32 @@
-"""The decision about one pod: the verdict of every node, the scores, and what preemption would do."""
+"""The decision about one pod: verdicts, scores, preemption, and the limits of kube-scheduler's search."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from podium.api.basis import Caveat
 from podium.api.meta import plain
 from podium.api.resource_claims import AllocationResult, ResourceClaim
+from podium.app.answers import filled
 from podium.app.explaining.gang import GangDecision, arrangement_caveat, gang_caveat, search_dict
-from podium.app.explaining.limited_search import LimitedSearch, limited_candidates_of
+from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.decide.placement import Placement
 from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
+from podium.decide.sampling import enough_candidates, examine, mixed, nodes_to_find, turned, until_enough
 from podium.framework.plugin import PostFilterResult
 from podium.framework.pre_filters import LEFT_OUT
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Status
+from podium.plugins.default_preemption import UPSTREAM_MINIMUM
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.sim.results.disruption_state import DisruptionState
@@ -187,25 +194,27 @@ class PodDecision:
 
         Nodes that a PreFilter excluded have the plugin's name "PreFilter" and no reason of their own.
         """
-        found: dict[str, Any] = {"pod": self.pod, "outcome": self.outcome, "node": self.node}
-        if self.pre_enqueue is not None:
-            found["preEnqueue"] = status_dict(self.pre_enqueue)
-        if self.error:
-            found["error"] = self.error
-        if self.pre_filter is not None:
-            found["preFilter"] = status_dict(self.pre_filter)
-        found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
+        claims = {node: shown for node, some in self.devices.claims.items() if (shown := claims_dict(some))}
+        found: dict[str, Any] = {
+            **{"pod": self.pod, "outcome": self.outcome, "node": self.node},
+            **filled(
+                preEnqueue=self.pre_enqueue and status_dict(self.pre_enqueue),
+                error=self.error,
+                preFilter=self.pre_filter and status_dict(self.pre_filter),
+            ),
+            "nodes": {
+                name: status_dict(Status(status.code, plugin=status.plugin) if status.plugin == LEFT_OUT else status)
+                for name, status in self.nodes.items()
+            },
+        }
         if self.best:
             found |= {"scores": dict(self.scores.items()), "totals": dict(self.totals.items()), "best": list(self.best)}
-        claims = {node: shown for node, some in self.devices.claims.items() if (shown := claims_dict(some))}
-        if claims:
-            found["claims"] = claims
-        if self.plan is not None:
-            found["preemption"] = _plan(self.plan)
-        if self.is_bound_early:
-            found["isBoundEarly"] = True
-        if self.gang is not None:
-            found["gang"] = self.gang.to_dict()
+        found |= filled(
+            claims=claims,
+            preemption=self.plan and _plan(self.plan),
+            isBoundEarly=self.is_bound_early,
+            gang=self.gang and self.gang.to_dict(),
+        )
         return found | self._post_filters()
 
     def _post_filters(self) -> dict[str, Any]:
@@ -221,56 +230,41 @@ class PodDecision:
         return found
 
 
-def _verdict(status: Status) -> dict[str, Any]:
-    return status_dict(Status(status.code, plugin=status.plugin) if status.plugin == LEFT_OUT else status)
-
-
 def status_dict(status: Status) -> dict[str, Any]:
     """Return the JSON form of a verdict."""
-    found: dict[str, Any] = {"status": status.code.value}
-    if status.plugin:
-        found["plugin"] = status.plugin
-    if status.reasons:
-        found["reasons"] = list(status.reasons)
-    return found
+    return {"status": status.code.value, **filled(plugin=status.plugin, reasons=list(status.reasons))}
 
 
 def _plan(plan: PreemptionPlan) -> dict[str, Any]:
-    found: dict[str, Any] = {"eligible": plan.eligible}
-    if plan.is_exchange:
-        found["isExchange"] = True
-    if plan.reason:
-        found["reason"] = plan.reason
-    found["candidates"] = {name: _candidate(plan, candidate) for name, candidate in sorted(plan.candidates.items())}
-    if plan.rejected:
-        found["rejected"] = {name: status_dict(status) for name, status in sorted(plan.rejected.items())}
-    found["selected"] = list(plan.selected)
-    if plan.put_off is not None:
-        found["putOff"] = plan.put_off.to_dict()
-    if plan.held_back is not None:
-        found["heldBack"] = plan.held_back.to_dict()
-    if plan.error:
-        found["error"] = plan.error
-    if plan.search is not None:
-        found["search"] = search_dict(plan.search, "nodesLeftOut")
-    if plan.chosen is not None and plan.chosen.reasons:
-        key_of = {victim.uid: victim.key for victim in plan.chosen.victims}
-        found["reasons"] = {key_of[uid]: reason for uid, reason in plan.chosen.reasons.items()}
-    return found
+    chosen = plan.chosen
+    keys = {} if chosen is None else {victim.uid: victim.key for victim in chosen.victims}
+    return {
+        "eligible": plan.eligible,
+        **filled(isExchange=plan.is_exchange, reason=plan.reason),
+        "candidates": {name: _candidate(plan, candidate) for name, candidate in sorted(plan.candidates.items())},
+        **filled(rejected={name: status_dict(status) for name, status in sorted(plan.rejected.items())}),
+        "selected": list(plan.selected),
+        **filled(
+            putOff=plan.put_off and plan.put_off.to_dict(),
+            heldBack=plan.held_back and plan.held_back.to_dict(),
+            error=plan.error,
+            search=plan.search and search_dict(plan.search, "nodesLeftOut"),
+            reasons=chosen and {keys[uid]: reason for uid, reason in chosen.reasons.items()},
+        ),
+    }
 
 
 def _candidate(plan: PreemptionPlan, candidate: PreemptionCandidate) -> dict[str, Any]:
     """Return the victims, their cost by stated criteria, and the nodes of victims elsewhere."""
-    found: dict[str, Any] = {
+    costs = zip(plan.criteria, candidate.cost, strict=True) if plan.criteria else ()
+    return {
         "victims": [victim.key for victim in candidate.victims],
         "pdbViolations": candidate.budget_violations,
+        **filled(
+            elsewhere={victim.key: victim.node_name for victim in candidate.elsewhere},
+            costs={criterion.name: criterion.shown(value) for criterion, value in costs},
+        ),
     }
-    if candidate.elsewhere:
-        found["elsewhere"] = {victim.key: victim.node_name for victim in candidate.elsewhere}
-    if plan.criteria:
-        costs = zip(plan.criteria, candidate.cost, strict=True)
-        found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}
-    return found
 
 
 def claims_dict(claims: Claims) -> dict[str, Any]:
@@ -286,3 +280,89 @@ def claims_dict(claims: Claims) -> dict[str, Any]:
         if allocation.node_selector is not None:
             entry["nodeSelector"] = plain(allocation.node_selector)
     return found
+
+
+DRAWS = 500
+"""The most searches that are drawn."""
+
+Chances = Mapping[str, float]
+"""The share of the searches that choose a node, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedSearch:
+    """A search that ends when it has found ``wanted`` of ``fitting`` nodes, out of ``number``.
+
+    ``chances`` draws where it may begin; ``best`` are the nodes that are equally good if all are examined.
+    """
+
+    number: int
+    fitting: int
+    wanted: int
+    best: int
+    preempts: bool
+    chances: Callable[[], Chances]
+
+    def caveat(self) -> Caveat:
+        """Return what the limit means for the decision."""
+        examined = min(round(self.number * self.wanted / self.fitting), self.number)
+        tie = f"; these {self.best:,} tie, and any may be taken" if self.best > 1 else ""
+        what = "tries preemption on" if self.preempts else "examines"
+        found = "candidates" if self.preempts else "nodes that fit"
+        message = (
+            f"kube-scheduler {what} about {examined:,} of {self.number:,} nodes, until it has {self.wanted:,} {found}: "
+            f"the best of all {self.fitting:,} may not be among them{tie}"
+        )
+        return Caveat("nodes-examined", message, self.number - examined)
+
+
+def limited_search(runner: Runner, placement: Placement, best: int) -> LimitedSearch | None:
+    """Return the limit of the search for a node; None if it finds all feasible nodes, or if extenders take part."""
+    profile, rows = runner.profile, placement.rows
+    order = runner.cluster.nodes.tree_order()
+    order = order if len(rows) >= len(order) else order[np.isin(order, rows)]
+    wanted = nodes_to_find(profile.percentage_of_nodes_to_score or 0, len(order))
+    if not profile.examines_all or len(placement.feasible) <= wanted or runner.extenders_of(placement.pod) is not None:
+        return None
+    outcome = placement.outcome
+
+    def chances() -> Chances:
+        starts = np.unique(np.linspace(0, len(order) - 1, min(DRAWS, len(order)), dtype=np.int64)).tolist()
+        found: defaultdict[str, float] = defaultdict(float)
+        for start in starts:
+            feasible = examine(turned(order, start), outcome, rows, wanted).feasible
+            view = View(runner.cluster, feasible)
+            runner.scoring.prepare(placement.state, placement.pod, view)
+            totals = runner.scoring.totals(placement.state, placement.pod, view)
+            _share(found, runner, feasible[np.flatnonzero(totals == totals.max())], 1 / len(starts))
+        return found
+
+    return LimitedSearch(len(order), len(placement.feasible), wanted, best, preempts=False, chances=chances)
+
+
+def limited_candidates_of(runner: Runner, plan: PreemptionPlan) -> LimitedSearch | None:
+    """Return the limit of the search for candidates; None if it finds all of them."""
+    tried = len(plan.candidates) + len(plan.rejected)
+    enough = enough_candidates(UPSTREAM_MINIMUM, tried)
+    if not runner.profile.examines_all or len(plan.candidates) <= enough or plan.search is not None:
+        return None
+
+    def chances() -> Chances:
+        nodes, found = runner.cluster.nodes, defaultdict[str, float](float)
+        rows = np.array([nodes.row_of[name] for name in plan.candidates], dtype=np.int64)
+        violates = np.array([each.budget_violations > 0 for each in plan.candidates.values()])
+        costs = np.array([each.cost for each in plan.candidates.values()], dtype=np.int64)
+        ranks = np.unique(costs, axis=0, return_inverse=True)[1].reshape(-1)
+        for draw in range(DRAWS):
+            order = np.argsort(mixed(nodes.name_hash[rows] + np.uint64(draw)), kind="stable")
+            kept = until_enough(order, violates, enough)
+            _share(found, runner, rows[kept[ranks[kept] == ranks[kept].min()]], 1 / DRAWS)
+        return found
+
+    return LimitedSearch(tried, len(plan.candidates), enough, len(plan.selected), preempts=True, chances=chances)
+
+
+def _share(found: defaultdict[str, float], runner: Runner, rows: Int64s, chance: float) -> None:
+    """Add the chance of a search, divided among the rows that are equally good."""
+    for row in rows.tolist():
+        found[runner.cluster.nodes.name(row)] += chance / len(rows)

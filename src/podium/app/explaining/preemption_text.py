@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from podium.api.quantity import format_quantity
 from podium.app.console.cells import NODES, PODS
@@ -32,13 +32,6 @@ _HOUR = 3_600
 _HEADINGS = ("violations", "priority", "victims")
 
 
-def _write_rows(page: Page, rows: list[list[Part]], most: int) -> None:
-    """Write the first rows, and the number of the others."""
-    page.columns(rows[:most], indent=2)
-    if len(rows) > most:
-        page.line(Cell(f"and {len(rows) - most:,} more", "dim"), indent=2)
-
-
 def write_by_reason(page: Page, statuses: Mapping[str, Status]) -> None:
     """Write a row for each message: the number of nodes, the message, and their names; nodes that fit come first."""
     nodes: dict[str, list[str]] = {}
@@ -63,9 +56,11 @@ def write_preemption(
     if plan.chosen is None:
         page.title("Preemption", _no_way(decision, plan))
     else:
+        chosen = plan.chosen.node_name
         page.title("Preemption", _decision(page, plan))
-        rows = _candidate_rows(plan, plan.chosen)
-        page.columns(rows, indent=2, right=tuple(range(2, len(rows[0]) - 1)))
+        order = sorted(plan.candidates.values(), key=lambda each: (each.cost, each.node_name != chosen, each.node_name))
+        places: list[Part] = [Name(each.node_name, NODES, "good" if each.node_name == chosen else "") for each in order]
+        _write_ways(page, plan, order, "node", places)
         _write_victims(page, decision, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
@@ -80,16 +75,8 @@ def write_proposal(page: Page, proposal: PostFilterResult) -> None:
         page.paragraph(f"{answer.plugin}  {message}", indent=2, hanging=2)
     if proposal.victims and not isinstance(proposal.plan, PreemptionPlan):
         page.title("Victims", f"that {proposal.status.plugin} proposes")
-        rows: list[list[Part]] = [
-            [
-                Name(victim.key, PODS, "bad"),
-                Name(victim.node_name, NODES),
-                f"priority {victim.priority}",
-                Cell(victim.pod_class.qos, "dim"),
-            ]
-            for victim in proposal.victims
-        ]
-        _write_rows(page, rows, _MAX_VICTIMS)
+        rows = [_victim_cells(victim, Name(victim.node_name, NODES)) for victim in proposal.victims]
+        page.table(rows, most=_MAX_VICTIMS)
 
 
 def _no_way(decision: PodDecision, plan: PreemptionPlan) -> str:
@@ -117,30 +104,34 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
     return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def _candidate_rows(plan: PreemptionPlan, chosen: PreemptionCandidate) -> list[list[Part]]:
-    """Return the best candidates by the criteria, the chosen one first."""
-    order = sorted(
-        plan.candidates.values(),
-        key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
-    )
-    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
-    for candidate in order[:_MAX_NODES]:
-        is_chosen = candidate.node_name == chosen.node_name
-        style = "good" if is_chosen else ""
-        node = Name(candidate.node_name, NODES, style)
-        names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
-        rows.append([Cell("→" if is_chosen else "", style), node, *costs_of(plan, candidate), names])
-    if len(order) > _MAX_NODES:
-        rows.append(["", Cell(f"and {len(order) - _MAX_NODES:,} more", "dim")])
-    return rows
-
-
-def costs_of(plan: PreemptionPlan, candidate: PreemptionCandidate) -> list[str]:
-    """Return a candidate's cost, a text for each heading."""
+def costs_of(plan: PreemptionPlan | GangPlan, way: PreemptionCandidate | GangCandidate) -> list[str]:
+    """Return the cost of a way to preempt, a text for each heading."""
     if not plan.criteria:
-        return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
-    return [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
+        highest = max(victim.priority for victim in way.victims)
+        return [str(way.budget_violations), str(highest), str(len(way.victims))]
+    return [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, way.cost, strict=True)]
+
+
+def _write_ways(
+    page: Page,
+    plan: PreemptionPlan | GangPlan,
+    ways: Sequence[PreemptionCandidate | GangCandidate],
+    place: str = "",
+    places: Sequence[Part] = (),
+) -> None:
+    """Write the first ways to preempt with their costs, the chosen one first, and their ``places`` if they have any."""
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    head = ["", *([place] if places else []), *headings, ""]
+    rows: list[list[Part]] = [
+        [
+            Cell("" if number else "→", "" if number else "good"),
+            *places[number : number + 1],
+            *costs_of(plan, way),
+            names_of([victim.key for victim in way.victims], PODS, "dim", most=1),
+        ]
+        for number, way in enumerate(ways)
+    ]
+    page.table(rows, head, most=_MAX_NODES, right=range(1 + bool(places), len(head) - 1))
 
 
 def _cost_text(criterion: CostColumn, value: int) -> str:
@@ -160,7 +151,16 @@ def _write_victims(
     nodes = {victim.node_name for victim in chosen.victims}
     where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
     page.title("Victims", f"{where}, the most important first")
-    _write_rows(page, [_victim_row(decision, chosen, victim, obstacles) for victim in chosen.victims], _MAX_VICTIMS)
+    rows = []
+    for victim in chosen.victims:
+        reason = chosen.reasons.get(victim.uid, "")
+        facts = []
+        if victim.node_name == chosen.node_name:
+            facts = victim_facts(decision.runner.cluster, decision.record, victim, obstacles)
+            reason = reason if reason.startswith("requires") else ""
+        on_node = [Name(victim.node_name, NODES)] if chosen.elsewhere else []
+        rows.append(_victim_cells(victim, *on_node, why=", ".join(filter(None, (*facts, reason)))))
+    page.table(rows, most=_MAX_VICTIMS)
     budgets = decision.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
     for budget in budgets:
         allowed = f"allows {counted(budget.disruptions_allowed, 'disruption')}"
@@ -168,25 +168,11 @@ def _write_victims(
         page.paragraph(f"budget {budget.key} {allowed}, and covers {counted(covered, 'victim')}", indent=2, hanging=2)
 
 
-def _victim_row(
-    decision: PodDecision, chosen: PreemptionCandidate, victim: PodRecord, obstacles: NodeObstacles | None
-) -> list[Part]:
-    """Return the victim, its node if some victims are elsewhere, and why it is one."""
-    reason = chosen.reasons.get(victim.uid, "")
-    if victim.node_name == chosen.node_name:
-        found = victim_facts(decision.runner.cluster, decision.record, victim, obstacles)
-        reason = reason if reason.startswith("requires") else ""
-    else:
-        found = []
-    found += [reason] if reason else []
-    where: list[Part] = [Name(victim.node_name, NODES)] if chosen.elsewhere else []
-    return [
-        Name(victim.key, PODS, "bad"),
-        *where,
-        f"priority {victim.priority}",
-        Cell(victim.pod_class.qos, "dim"),
-        ", ".join(found) + (" (terminating already)" if victim.terminating else ""),
-    ]
+def _victim_cells(victim: PodRecord, *where: Part, why: str = "") -> list[Part]:
+    """Return the victim, its node if that is not known, and why it is one."""
+    ending = " (terminating already)" if victim.terminating else ""
+    pod = (Name(victim.key, PODS, "bad"), *where, f"priority {victim.priority}", Cell(victim.pod_class.qos, "dim"))
+    return [*pod, why + ending]
 
 
 def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles: NodeObstacles | None) -> list[str]:
@@ -240,7 +226,7 @@ def write_gang(page: Page, decision: GangDecision) -> None:
         page.paragraph(Cell(shown, "dim"), indent=2)
     if placement.is_arranged:
         page.paragraph(Cell("one by one too few fit; another arrangement was found", "dim"), indent=2)
-    _write_rows(page, [_member_row(decision, member) for member in placement.members], _MAX_MEMBERS)
+    page.table([_member_row(decision, member) for member in placement.members], most=_MAX_MEMBERS)
     if decision.plan is not None and decision.plan.chosen is not None:
         _write_gang_plan(page, decision.plan, decision.plan.chosen)
     elif decision.way_out is not None and decision.way_out.status.message:
@@ -260,40 +246,16 @@ def _member_row(decision: GangDecision, member: MemberPlacement) -> list[Part]:
 
 def _write_gang_plan(page: Page, plan: GangPlan, chosen: GangCandidate) -> None:
     """Write the chosen alternative and the others, and the victims on each node."""
-    page.title("Preemption", _gang_plan_note(plan, chosen))
     if not chosen.victims:
+        page.title("Preemption", "no victims: the members that are needed fit together in another arrangement")
         return
-    ways = (chosen, *plan.alternatives)
-    has_domains = any(way.domain for way in ways)
-    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
-    head = ["", *(["domain"] if has_domains else []), *headings, ""]
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in head]]
-    rows += [_way_row(plan, way, has_domains=has_domains) for way in ways[:_MAX_NODES]]
-    page.columns(rows, indent=2, right=tuple(range(1 + has_domains, len(head) - 1)))
-    if len(ways) > _MAX_NODES:
-        page.line(Cell(f"and {len(ways) - _MAX_NODES:,} more", "dim"), indent=2)
-    _write_gang_victims(page, chosen)
-
-
-def _gang_plan_note(plan: GangPlan, chosen: GangCandidate) -> str:
-    if not chosen.victims:
-        return "no victims: the members that are needed fit together in another arrangement"
     members = counted(len(chosen.placements), "member")
-    beside = f"; decided by the {plan.criterion}" if plan.criterion else ""
-    return f"one plan for {members}{f' in {chosen.domain}' if chosen.domain else ''}{beside}"
-
-
-def _way_row(plan: GangPlan, way: GangCandidate, *, has_domains: bool) -> list[Part]:
-    is_chosen = way is plan.chosen
-    if plan.criteria:
-        costs = [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, way.cost, strict=True)]
-    else:
-        highest = max(victim.priority for victim in way.victims)
-        costs = [str(way.budget_violations), str(highest), str(len(way.victims))]
-    style = "good" if is_chosen else ""
-    names = names_of([victim.key for victim in way.victims], PODS, "dim", most=1)
-    domain: list[Part] = [Cell(way.domain, style)] if has_domains else []
-    return [Cell("→" if is_chosen else "", style), *domain, *costs, names]
+    decided = f"; decided by the {plan.criterion}" if plan.criterion else ""
+    page.title("Preemption", f"one plan for {members}{f' in {chosen.domain}' if chosen.domain else ''}{decided}")
+    ways = (chosen, *plan.alternatives)
+    domains: list[Part] = [Cell(way.domain, "good" if way is chosen else "") for way in ways]
+    _write_ways(page, plan, ways, "domain", domains if any(way.domain for way in ways) else ())
+    _write_gang_victims(page, chosen)
 
 
 def _write_gang_victims(page: Page, way: GangCandidate) -> None:
@@ -302,27 +264,15 @@ def _write_gang_victims(page: Page, way: GangCandidate) -> None:
     comes_to: dict[str, list[str]] = {}
     for member, node_name in way.placements:
         comes_to.setdefault(node_name, []).append(member.key)
-    rows = [
-        _gang_victim_row(name, victim, comes_to.get(name, []), way.depends_on.get(victim.uid, ""))
-        for name, victims in by_node.items()
-        for victim in victims
-    ]
-    _write_rows(page, rows, _MAX_VICTIMS)
-
-
-def _gang_victim_row(node_name: str, victim: PodRecord, members: list[str], other: str) -> list[Part]:
-    """Return the victim on its node with the members that need its room, or the ``other`` victim that it needs."""
-    group = victim.pod_class.pod_group
-    if other:
-        why = f"requires to be near {other}"
-    elif members:
-        why = f"for {members[0]}" + (f" and {len(members) - 1:,} more" if len(members) > 1 else "")
-    else:
-        why = f"goes with its group, {group}" if group else "is in the way elsewhere"
-    return [
-        Name(node_name, NODES),
-        Name(victim.key, PODS, "bad"),
-        f"priority {victim.priority}",
-        Cell(victim.pod_class.qos, "dim"),
-        why + (" (terminating already)" if victim.terminating else ""),
-    ]
+    rows: list[list[Part]] = []
+    for name, victims in by_node.items():
+        members = comes_to.get(name, [])
+        for victim in victims:
+            group, other = victim.pod_class.pod_group, way.depends_on.get(victim.uid, "")
+            why = f"goes with its group, {group}" if group else "is in the way elsewhere"
+            if other:
+                why = f"requires to be near {other}"
+            elif members:
+                why = f"for {listed(members, 1)}"
+            rows.append([Name(name, NODES), *_victim_cells(victim, why=why)])
+    page.table(rows, most=_MAX_VICTIMS)

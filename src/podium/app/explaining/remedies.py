@@ -192,9 +192,17 @@ def write_remedies(page: Page, decision: PodDecision, obstacles: Sequence[NodeOb
     for line in [] if decision.plan is None else _plan_lines(decision, decision.plan):
         page.paragraph(line, indent=2, hanging=2)
     if remedies.protection is not None:
-        page.paragraph(_protection_text(remedies.protection), indent=2, hanging=2)
+        pods = listed([f"{pod.key} ({pod.preemption_policy})" for pod in remedies.protection.pods], _MAX_NAMES)
+        page.paragraph(
+            f"without the preemptionPolicy of {pods} {_preempting(remedies.protection.then)}", indent=2, hanging=2
+        )
     if remedies.pod is not None:
-        page.paragraph(_pod_text(remedies.pod), indent=2, hanging=2)
+        conditions = []
+        if remedies.pod.from_never:
+            conditions.append("preemptionPolicy PreemptLowerPriority")
+        if remedies.pod.priority is not None:
+            conditions.append(f"priority {remedies.pod.priority}")
+        page.paragraph(f"with {' and '.join(conditions)} {_preempting(remedies.pod.then)}", indent=2, hanging=2)
 
 
 def _plan_lines(decision: PodDecision, plan: PreemptionPlan) -> list[str]:
@@ -209,11 +217,6 @@ def _plan_lines(decision: PodDecision, plan: PreemptionPlan) -> list[str]:
     if plan.held_back is not None:
         lines.append(_held_back(plan.held_back))
     return lines
-
-
-def _protection_text(remedy: ProtectionRemedy) -> str:
-    pods = listed([f"{pod.key} ({pod.preemption_policy})" for pod in remedy.pods], _MAX_NAMES)
-    return f"without the preemptionPolicy of {pods} {_preempting(remedy.then)}"
 
 
 def _held_back(held: HeldBack) -> str:
@@ -232,12 +235,3 @@ def _preempting(then: PodDecision) -> str:
         return f"it would fit on {then.node}"
     victims = listed([victim.key for victim in then.victims], _MAX_NAMES)
     return f"it would preempt {victims} on {then.node}"
-
-
-def _pod_text(remedy: PodRemedy) -> str:
-    conditions = []
-    if remedy.from_never:
-        conditions.append("preemptionPolicy PreemptLowerPriority")
-    if remedy.priority is not None:
-        conditions.append(f"priority {remedy.priority}")
-    return f"with {' and '.join(conditions)} {_preempting(remedy.then)}"

@@ -60,7 +60,15 @@ def _write_decision(page: Page, decision: PodDecision, *, all_nodes: bool) -> No
         page.paragraph(message, indent=2)
         return
     _write_nodes(page, decision, all_nodes=all_nodes)
-    _write_devices(page, decision)
+    devices = decision.devices
+    claims = devices.claims.get(decision.pending_node)
+    if claims:
+        page.title("Devices", f"that its claims get on {decision.pending_node}")
+        page.columns(_device_rows(claims), indent=2)
+    elif devices.releases:
+        page.title("Devices", "deallocated from a claim, which may get others elsewhere")
+        for claim in devices.releases:
+            page.paragraph(claim, indent=2)
     if decision.scores:
         _write_scores(page, decision)
     _write_preemption_and_remedies(page, decision)
@@ -100,7 +108,13 @@ def headline_of(decision: PodDecision) -> str:
     if decision.outcome == "error":
         return f"{pod} is not scheduled: the attempt fails"
     if decision.gang is not None:
-        return _of_gang(decision)
+        if decision.outcome == "schedulable":
+            return f"{decision.pod} fits with its gang: node {decision.node}"
+        if decision.outcome == "preempts":
+            return f"{decision.pod} preempts with its gang: it is to go to {decision.node}"
+        if decision.awaits_others:
+            return f"{decision.pod} would fit, and waits for its gang"
+        return f"{decision.pod} is unschedulable"
     return _fits_or_not(decision, pod, plan)
 
 
@@ -122,16 +136,6 @@ def _fits_or_not(decision: PodDecision, pod: str, plan: PreemptionPlan | None) -
     if plan is not None and not plan.eligible:
         return f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
     return f"{pod} is unschedulable"
-
-
-def _of_gang(decision: PodDecision) -> str:
-    if decision.outcome == "schedulable":
-        return f"{decision.pod} fits with its gang: node {decision.node}"
-    if decision.outcome == "preempts":
-        return f"{decision.pod} preempts with its gang: it is to go to {decision.node}"
-    if decision.awaits_others:
-        return f"{decision.pod} would fit, and waits for its gang"
-    return f"{decision.pod} is unschedulable"
 
 
 def facts_of(decision: PodDecision) -> list[str]:
@@ -184,23 +188,11 @@ def _write_each_node(page: Page, decision: PodDecision) -> None:
     rows: list[list[Part]] = []
     for name in order:
         status = decision.nodes[name]
-        verdict = Cell("fits", "good") if status.is_success else Cell(status.message)
-        plugin = "" if status.is_success else status.plugin
-        rows.append([Name(name, NODES), str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
+        plugin, verdict = Cell(status.plugin, "dim"), Cell(status.message)
+        if status.is_success:
+            plugin, verdict = Cell(""), Cell("fits", "good")
+        rows.append([Name(name, NODES), str(totals.get(name, "")), plugin, verdict])
     page.columns(rows, indent=2, right=(1,))
-
-
-def _write_devices(page: Page, decision: PodDecision) -> None:
-    """Write what the claims get on the pod's node, and which claims are deallocated if there is none."""
-    devices = decision.devices
-    claims = devices.claims.get(decision.pending_node)
-    if claims:
-        page.title("Devices", f"that its claims get on {decision.pending_node}")
-        page.columns(_device_rows(claims), indent=2)
-    elif devices.releases:
-        page.title("Devices", "deallocated from a claim, which may get others elsewhere")
-        for claim in devices.releases:
-            page.paragraph(claim, indent=2)
 
 
 def _write_scores(page: Page, decision: PodDecision) -> None:
@@ -254,16 +246,16 @@ def _score_rows(decision: PodDecision, nodes: list[str], columns: list[str]) -> 
     return rows
 
 
-def _device_rows(claims: Claims) -> list[list[Part]]:
+def _device_rows(claims: Claims) -> list[tuple[str, ...]]:
     """Return what claims would get on one node: a row for each device with claim, request, driver and pool."""
-    rows: list[list[Part]] = []
-    for claim, allocation in claims:
-        name = "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name
-        rows += [
-            [name, result.request, result.device, f"of {result.driver}/{result.pool}"]
-            for result in allocation.devices.results
-        ]
-    return rows
+    return [
+        (
+            "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name,
+            *(result.request, result.device, f"of {result.driver}/{result.pool}"),
+        )
+        for claim, allocation in claims
+        for result in allocation.devices.results
+    ]
 
 
 def _write_placed(page: Page, decision: PodDecision, placed: PlacedPodFacts) -> None:
@@ -328,18 +320,14 @@ def _write_preemptors(page: Page, decision: PodDecision, placed: PlacedPodFacts)
     has_equals = any(each.pod.priority == record.priority for each in placed.preemptors)
     note = f"pods of a priority {'from' if has_equals else 'above'} {record.priority} that may preempt"
     page.title("Possible preemptors", note)
-    rows: list[list[Part]] = [
-        [
+    rows = [
+        (
             Name(each.pod.key, PODS, "bad" if each.is_chosen else ""),
             f"priority {each.pod.priority}",
             "pending, and would preempt it now" if each.is_chosen else "pending, and prefers another node",
-        ]
-        for each in placed.preemptors[:_MAX_PREEMPTORS]
+        )
+        for each in placed.preemptors
     ]
-    page.columns(rows, indent=2)
-    if not rows:
-        page.line("no pending pod would preempt it", indent=2)
-    if len(placed.preemptors) > _MAX_PREEMPTORS:
-        page.line(Cell(f"and {len(placed.preemptors) - _MAX_PREEMPTORS:,} more", "dim"), indent=2)
+    page.table(rows or [("no pending pod would preempt it",)], most=_MAX_PREEMPTORS)
     if placed.not_asked:
         page.line(Cell(f"{counted(placed.not_asked, 'pending pod')} of lower priority not tried", "dim"), indent=2)

@@ -1,10 +1,10 @@
-"""The targets of `podium explain`: pods, and workloads with their pods and the pod that they would create next."""
+"""The targets and answers of `podium explain`: pods, workloads, and the pod that a workload would create next."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from podium.api.errors import PodiumError, shown
@@ -12,17 +12,22 @@ from podium.api.input.codec import Document, decode
 from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
+from podium.api.policy import PRIORITY_RULE_ANNOTATION
+from podium.api.schemas.suggestion import likely
 from podium.api.storage import PersistentVolumeClaim
+from podium.api.times import format_time
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
-from podium.app.answers import Frame, Shown
+from podium.app.answers import Frame, Shown, Value, filled, kinds
 from podium.app.console.page import Cell, Page, counted, fitted, listed
-from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.on_node import NodeAnswer, write_on_node
-from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision
-from podium.app.explaining.text import write_explanation
+from podium.app.explaining.on_node import NodeAnswer, answer_on, write_on_node
+from podium.app.explaining.outcomes import outcomes_dict, outcomes_of
+from podium.app.explaining.pod_decision import SCHEMA_VERSION, PlacedPodFacts, PodDecision
+from podium.app.explaining.remedies import remedies_dict
+from podium.app.explaining.text import headline_of, write_explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
 from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
 from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
+from podium.sim.results.disruption_state import DisruptionState
 
 POD = "Pod"
 _MAX_PARTS = 3
@@ -98,9 +103,6 @@ class WorkloadExplanation(Shown):
         """What becomes of the explained pod, in one line."""
         return f"{self.kind} {self.key}: {self.explanation.headline}"
 
-    def _in_a_line(self) -> str:
-        return self.headline
-
     def write(self, page: Page) -> None:
         """Write it as `podium explain` does."""
         write_workload(page, self)
@@ -126,13 +128,18 @@ class WorkloadExplanation(Shown):
         }
 
 
-def find_workload(documents: Iterable[Document], target: ExplainTarget) -> Document | None:
-    """Return the document of a workload; None if there is none."""
+def find_workload(documents: Iterable[Document], target: ExplainTarget) -> tuple[Document, Kubernetes]:
+    """Return the document and the object of a workload. Raises PodiumError if there is none."""
+    known = []
     for document in documents:
         found = document.object
-        if found is not None and found.kind == target.kind and found.key == target.key:
-            return document
-    return None
+        if found is not None and found.kind == target.kind:
+            if found.key == target.key:
+                return document, found
+            known.append(found.key)
+    near = likely(target.key, sorted(known)) or sorted(known)[:3]
+    hint = f"; there is: {', '.join(near)}" if near else ""
+    raise PodiumError(f"{target.kind} {target.key} is not in the input{hint}")
 
 
 def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, ...]:
@@ -266,3 +273,91 @@ def write_answer(
         write_on_node(page, on_node)
     else:
         write_explanation(page, answer, all_nodes=all_nodes, outcomes=outcomes)
+
+
+_COLUMNS = kinds("node status plugin reasons", "total")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(PodDecision, Shown):
+    """The decision about one pod of a loaded cluster."""
+
+    @classmethod
+    def of(cls, decision: PodDecision, disruptions: Callable[[], DisruptionState] = DisruptionState) -> Explanation:
+        """Return the explanation of a decision."""
+        values = {field.name: getattr(decision, field.name) for field in fields(decision)}
+        return cls(**{**values, "disruptions_found": disruptions})
+
+    @property
+    def headline(self) -> str:
+        """What becomes of the pod, in one line."""
+        return headline_of(self)
+
+    def on_node(self, node: str) -> NodeAnswer:
+        """Return what every plugin says of one node: "why not there?". Raises PodiumError for an unknown node."""
+        return answer_on(self, node)
+
+    def write(self, page: Page) -> None:
+        """Write it as `podium explain` does."""
+        write_explanation(page, self)
+
+    def frame(self, name: str = "nodes") -> Frame:
+        """Return a table of the explanation: `nodes`, the only one. Raises PodiumError for another.
+
+        A row for each node, by name: `node`, `status` as kube-scheduler names it, the `plugin` that rejected it, its
+        `reasons`; the `total` score and the weighted one of each plugin, as `score.PLUGIN`, if the pod fits; and if
+        preemption was tried the number of `victims`, and of these those that violate a budget.
+        """
+        if name != "nodes":
+            raise PodiumError(f"an explanation has no table {name}; it has: nodes")
+        return Frame.of_rows("nodes", [self._row(node) for node in self.nodes], _COLUMNS)
+
+    def _row(self, node: str) -> dict[str, Value]:
+        status = self.nodes[node]
+        row: dict[str, Value] = {
+            "node": node,
+            "status": status.code.value,
+            "plugin": status.plugin or None,
+            "reasons": ", ".join(status.reasons) or None,
+            "total": self.totals.get(node),
+        }
+        row |= {f"score.{plugin}": score for plugin, score in self.scores.get(node, {}).items()}
+        candidate = None if self.plan is None else self.plan.candidates.get(node)
+        if candidate is not None:
+            row |= {"victims": len(candidate.victims), "pdbViolations": candidate.budget_violations}
+        return row
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values: the decision, equal outcomes, what would have to change, the caveats."""
+        record, outcomes = self.record, outcomes_of(self)
+        found = {"schemaVersion": SCHEMA_VERSION, **self.decision(), "priority": record.priority}
+        if PRIORITY_RULE_ANNOTATION in record.annotations:
+            found["priorityRule"] = record.annotations[PRIORITY_RULE_ANNOTATION]
+        found |= filled(nominatedNode=record.nominated_node_name, gates=list(record.gates))
+        if self.plan is not None and self.plan.criterion:
+            found["preemption"] = {**found["preemption"], "decidedBy": self.plan.criterion}
+        if sum(len(outcome.victims) for outcome in outcomes) > 1:
+            found |= outcomes_dict(outcomes)
+        return {
+            **found,
+            **filled(
+                remedies=remedies_dict(self),
+                placed=self.placed and _placed_dict(self.placed),
+                disruptions=self.disruptions and self.disruptions.to_dict(),
+            ),
+            "caveats": [caveat.to_dict() for caveat in self.caveats],
+        }
+
+
+def _placed_dict(placed: PlacedPodFacts) -> dict[str, Any]:
+    return {
+        "placedBy": placed.by,
+        "since": None if placed.since_ns is None else format_time(placed.since_ns),
+        "rank": placed.rank,
+        "ifEvicted": {"outcome": placed.then, "node": placed.then_node, "replacedBy": placed.controller or None},
+        "preemptors": [
+            {"pod": each.pod.key, "priority": each.pod.priority, "now": each.is_chosen} for each in placed.preemptors
+        ],
+        "preemptorsNotAsked": placed.not_asked,
+        "budgets": [{"budget": name, "allowed": allowed} for name, allowed in placed.budgets],
+    }

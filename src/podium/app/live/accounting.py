@@ -121,8 +121,10 @@ class AccountedMachine:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         if isinstance(observation, Tick):
             is_own = self._begins(now)
-            if (self._writes(now) or is_own) and not _is_due(self.machine.deadline(), now):
-                return []
+            if self._writes(now) or is_own:
+                time_ns = self.machine.deadline().time_ns
+                if time_ns is None or time_ns > now:
+                    return []
         # The ledger is told before the machine: who is preempted for whom is known from what there was.
         is_asked = self._due_ns is not None and self._shown is None
         self._show(observation, now)
@@ -152,26 +154,21 @@ class AccountedMachine:
         if isinstance(observation, Answered):
             self._ledger.answered(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
-            self._show_pod(observation.object, now)
+            pod, is_added = observation.object, None
+            uid = pod.metadata.uid
+            if self._shown is None:
+                is_added = uid not in self._there
+                self._there.add(uid)
+            else:
+                if uid not in self._shown and is_disrupted(pod):
+                    self._ledger.known(pod)
+                self._shown[uid] = pod
+            self._ledger.changed(pod, now, is_added=is_added)
         elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
             if self._shown is not None:
                 self._shown.pop(observation.object.metadata.uid, None)
             self._there.discard(observation.object.metadata.uid)
             self._ledger.gone(observation.object, now)
-
-    def _show_pod(self, pod: Pod, now: int) -> None:
-        is_added = None
-        if self._shown is not None:
-            self._show_first(pod, self._shown)
-        else:
-            is_added = pod.metadata.uid not in self._there
-            self._there.add(pod.metadata.uid)
-        self._ledger.changed(pod, now, is_added=is_added)
-
-    def _show_first(self, pod: Pod, shown: dict[str, Pod]) -> None:
-        if pod.metadata.uid not in shown and is_disrupted(pod):
-            self._ledger.known(pod)
-        shown[pod.metadata.uid] = pod
 
     def _writes(self, now: int) -> bool:
         """Write down what has been recorded, if it is time to; whether it was."""
@@ -181,7 +178,3 @@ class AccountedMachine:
         # What a disk does not take is tried again.
         self._due_ns = now + _WRITTEN_EACH_NS if self._file.has_waiting else None
         return True
-
-
-def _is_due(deadline: Deadline, now: int) -> bool:
-    return deadline.time_ns is not None and deadline.time_ns <= now

@@ -1,4 +1,4 @@
-"""What of Podium's rules does not hold on a cluster, said once when a scheduler begins to run there."""
+"""The rules of Podium that do not hold on a cluster, reported once when a scheduler begins to run there."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ def caveats(
 
 
 def of_access(access: ClusterAccess) -> Iterator[Caveat]:
-    """What is not sure about how the API server is reached."""
+    """Yield what is insecure about the connection to the API server."""
     if access.is_insecure:
-        yield Caveat(
-            "insecure",
-            "the API server's certificate is not checked (insecure-skip-tls-verify): whoever is in between can read "
-            "the credentials and answer in its place",
-            1,
-            (access.name,),
+        message = (
+            "the API server's certificate is not checked (insecure-skip-tls-verify): others on the way can read the "
+            "credentials and answer in its place"
         )
+        yield Caveat("insecure", message, 1, (access.name,))
     elif access.server.startswith("http://"):
         yield Caveat("plain-http", "what is said to the API server is not encrypted", 1, (access.server,))
 
@@ -45,45 +43,28 @@ def of_access(access: ClusterAccess) -> Iterator[Caveat]:
 def hidden_kinds(hidden: Collection[str]) -> Iterator[Caveat]:
     """Return which kinds the API server does not show. If it does not serve a kind, there are no objects to know."""
     if hidden:
-        yield Caveat(
-            "hidden-kinds",
-            "the API server does not let this program list these kinds; it goes on as if there were no such objects",
-            len(hidden),
-            tuple(sorted(hidden)),
+        message = (
+            "the API server does not let this program list these kinds; it goes on as if there were no such objects"
         )
+        yield Caveat("hidden-kinds", message, len(hidden), tuple(sorted(hidden)))
+
+
+_FOREIGN_SERVER = {
+    "preemption-policies": "preemption policies beyond Never and PreemptLowerPriority are refused by this API server; "
+    "they hold where a pod's annotation podium.dev/preemption-policy names them",
+    "budgets": "budgets are counted by the cluster's own disruption controller, which does not know of a preemption "
+    "before the victim is gone; a pod with several budgets cannot be evicted",
+    "rates": "rates of budgets are counted by the leader here, in the budgets' annotation podium.dev/disruption-rate; "
+    "the API server does not ask them when it judges an eviction",
+}
+_NO_POLICY = "there is no DisruptionPolicy here (its definition is not installed): no caps, bounds or default budgets"
+_CAPS = (
+    "caps of the DisruptionPolicy hold for preemptions by this scheduler alone; its levels make no classes, its "
+    "priority rules give pods none, and its default budgets and bounds need Podium's controllers"
+)
 
 
 def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
-    """What Podium's own API server does, and others do not."""
-    yield Caveat(
-        "preemption-policies",
-        "preemption policies beyond Never and PreemptLowerPriority are refused by this API server; they hold where a "
-        "pod's annotation podium.dev/preemption-policy names them",
-        0,
-    )
-    yield Caveat(
-        "budgets",
-        "budgets are counted by the cluster's own disruption controller, which does not know of a preemption before "
-        "the victim is gone; a pod with several budgets cannot be evicted",
-        0,
-    )
-    yield Caveat(
-        "rates",
-        "rates of budgets are counted by whoever leads here, in the budgets' annotation podium.dev/disruption-rate; "
-        "the API server does not ask them when it judges an eviction",
-        0,
-    )
-    if _POLICY in absent:
-        yield Caveat(
-            "no-policy",
-            "there is no DisruptionPolicy here (its definition is not installed): no caps, bounds or default budgets",
-            1,
-            (_POLICY,),
-        )
-    else:
-        yield Caveat(
-            "caps",
-            "caps of the DisruptionPolicy hold for preemptions by this scheduler alone; its levels make no classes, "
-            "its priority rules give pods none, and its default budgets and bounds need Podium's controllers",
-            0,
-        )
+    """Yield what Podium's own API server does, and others do not."""
+    yield from (Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items())
+    yield Caveat("no-policy", _NO_POLICY, 1, (_POLICY,)) if _POLICY in absent else Caveat("caps", _CAPS, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,25 +34,23 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
     "pause_file",
     metavar="FILE",
     default="",
-    help="Preempt nobody while there is such a file.",
+    help="Preempt no pods while this file exists.",
 )
-@click.option("--trim-avoid-lists", is_flag=True, help="Take off nodes' avoid lists what is over, as the leader.")
+@click.option(
+    "--trim-avoid-lists",
+    "trims_avoid_lists",
+    is_flag=True,
+    help="As the leader, remove expired entries of avoid lists.",
+)
 @click.option("--decisions", metavar="FILE", default="", help="Write each decision there, a line of JSON.")
 @click.option(
-    "--allow-insecure-preemption", is_flag=True, help="Preempt though the API server's certificate is not checked."
+    "--allow-insecure-preemption",
+    "allows_insecure_preemption",
+    is_flag=True,
+    help="Preempt though the API server's certificate is not checked.",
 )
 @program_options("kube-scheduler")
-def scheduler(
-    *,
-    config: str | None,
-    release: ReleaseChoice,
-    dry_run: bool,
-    pause_file: str,
-    trim_avoid_lists: bool,
-    decisions: str,
-    allow_insecure_preemption: bool,
-    program: ProgramOptions,
-) -> None:
+def scheduler(*, config: str | None, release: ReleaseChoice, program: ProgramOptions, **own: Any) -> None:
     """Schedule the pods of a cluster, as kube-scheduler does.
 
     It watches the API server of a kubeconfig or, within a pod, of the pod's own cluster; binds pods, preempts, and says
@@ -64,16 +62,8 @@ def scheduler(
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     configuration = load_configuration(config) if config else default_configuration()
-    settings = LiveSettings(
-        configuration=configuration,
-        release=release,
-        dry_run=dry_run,
-        trims_avoid_lists=trim_avoid_lists,
-        pause_file=pause_file,
-        allows_insecure_preemption=allow_insecure_preemption,
-        decisions=decisions,
-        **program.of_program(configuration, "kube-scheduler", elects=not dry_run),
-    )
+    of_program = program.of_program(configuration, "kube-scheduler", elects=not own["dry_run"])
+    settings = LiveSettings(configuration=configuration, release=release, **own, **of_program)
     kubeconfig = program.kubeconfig or configuration.client_connection.kubeconfig
     access = find_access(os.environ, kubeconfig, program.context)
     check_settings(access, settings)

@@ -1,7 +1,7 @@
-"""Decisions, one JSON line each: what was decided about a pod, from what, and what else could have been.
+"""Decisions as JSON lines: written by a scheduler, and read and shown by `podium explain --decision`.
 
-A line holds what `podium explain` would have said then, shortened: nodes that were refused are grouped by the reason,
-and of what is ranked the best are kept. `podium explain --decision` shows it.
+A line has what `podium explain` would have answered then, shortened: rejected nodes are grouped by reason, and only the
+best of ranked nodes are kept.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from podium.api.errors import InputError
+import msgspec
+
+from podium.api.errors import InputError, PodiumError
+from podium.api.input.files import read_bytes
 from podium.api.times import format_exact_time
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, counted, names_of
 from podium.app.explaining.attempts import explain_decision
-from podium.app.explaining.explanation import Explanation
-from podium.app.live.observed import Attempt
+from podium.app.explaining.workload import Explanation
+from podium.app.live.live_scheduler import Attempt
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.runner import Runner
@@ -103,7 +108,8 @@ class DecisionRecorder:
         found["nodes"] = grouped(found.get("nodes", {}))
         for field in ("scores", "totals"):
             if field in found:
-                found[field] = _best(found[field], explanation.totals)
+                names = sorted(found[field], key=lambda name: (-explanation.totals.get(name, 0), name))[:MOST_RANKED]
+                found[field] = {name: found[field][name] for name in names}
         if "preemption" in found:
             found["preemption"] = _shortened(found["preemption"])
         self._found = {
@@ -155,11 +161,6 @@ def grouped(nodes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**verdict, "count": len(names), "names": names[:MOST_NAMES]} for verdict, names in in_order]
 
 
-def _best(values: Mapping[str, Any], totals: Mapping[str, int]) -> dict[str, Any]:
-    names = sorted(values, key=lambda name: (-totals.get(name, 0), name))[:MOST_RANKED]
-    return {name: values[name] for name in names}
-
-
 def _shortened(preemption: dict[str, Any]) -> dict[str, Any]:
     """A plan with the nodes that were selected, and some of the other candidates."""
     candidates = preemption.get("candidates", {})
@@ -170,3 +171,160 @@ def _shortened(preemption: dict[str, Any]) -> dict[str, Any]:
     if "rejected" in found:
         found["rejected"] = grouped(found["rejected"])
     return found
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What so many nodes were told, the first of them by name."""
+
+    status: str
+    count: int
+    names: tuple[str, ...]
+    plugin: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, rename={"violations": "pdbViolations"}):
+    """A node where preemption would have made room: whom it would have cost."""
+
+    victims: tuple[str, ...]
+    violations: int = 0
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What preemption found."""
+
+    eligible: bool = False
+    reason: str = ""
+    candidates: dict[str, Candidate] = {}
+    candidate_count: int = 0
+    selected: tuple[str, ...] = ()
+    rejected: tuple[Verdict, ...] = ()
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One line of the file (`podium.app.live.decisions`)."""
+
+    version: int
+    time: str
+    pod: str
+    uid: str
+    profile: str
+    outcome: str
+    instance: str = ""
+    node: str = ""
+    priority: int = 0
+    attempt: int = 0
+    woken_by: str = ""
+    error: str = ""
+    nodes: tuple[Verdict, ...] = ()
+    totals: dict[str, int] = {}
+    scores: dict[str, dict[str, int]] = {}
+    best: tuple[str, ...] = ()
+    preemption: Preemption | None = None
+    done: tuple[dict[str, Any], ...] = ()
+
+
+def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
+    """The last decision about a pod in a file, as a value and as it stands there.
+
+    Raises InputError for a file that holds something else, PodiumError where none is about the pod.
+    """
+    found: bytes | None = None
+    number = 0
+    for place, line in _lines(path):
+        try:
+            if msgspec.json.decode(line, type=_About).pod == pod:
+                found, number = line, place
+        except msgspec.DecodeError:
+            raise _unreadable(path, place) from None
+    if found is None:
+        raise PodiumError(f"{path}: no decision is about pod {pod}")
+    try:
+        return msgspec.json.decode(found, type=Decision), msgspec.json.decode(found)
+    except msgspec.DecodeError:
+        raise _unreadable(path, number) from None
+
+
+class _About(msgspec.Struct, frozen=True):
+    version: int
+    pod: str
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    content = read_bytes(path)
+    lines = content.split(b"\n")
+    # Somebody may be writing the last one.
+    if lines and not content.endswith(b"\n"):
+        lines.pop()
+    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _unreadable(path: str, number: int) -> InputError:
+    return InputError(f"line {number} is no decision, as podium scheduler --decisions writes them", source=path)
+
+
+_OUTCOMES = {
+    "schedulable": ("fits", "good"),
+    "preempts": ("fits after preemption", "warn"),
+    "unschedulable": ("fits nowhere", "bad"),
+    "not-eligible": ("fits nowhere, and may not preempt", "bad"),
+    "gated": ("is not to be scheduled yet", "warn"),
+    "error": ("could not be decided", "bad"),
+}
+_SHOWN = 5
+
+
+def facts_of_written(decision: Decision) -> str:
+    """Return when, by which instance and for which attempt the decision was made."""
+    woken = f", woken by {decision.woken_by}" if decision.woken_by else ""
+    by = f"decided at {decision.time} by {decision.instance or 'an unknown scheduler'} for profile {decision.profile}"
+    return f"{by}: attempt {decision.attempt}{woken}, priority {decision.priority}"
+
+
+def write_decision(page: Page, decision: Decision) -> None:
+    """Write the decision, its reasons, and the actions that followed."""
+    outcome, style = _OUTCOMES.get(decision.outcome, (decision.outcome, ""))
+    where = f": {decision.node}" if decision.node else ""
+    page.line(f"Pod {decision.pod} ", Cell(f"{outcome}{where}", style))
+    facts = facts_of_written(decision)
+    page.paragraph(f"{facts[0].upper()}{facts[1:]}.", indent=2)
+    if decision.error:
+        page.paragraph(Cell(decision.error, "bad"), indent=2)
+    if decision.nodes:
+        page.title("Nodes", counted(sum(verdict.count for verdict in decision.nodes), "node"))
+        page.table(list(map(_verdict_row, decision.nodes)))
+    if decision.totals:
+        page.title("Scores", "the best")
+        totals = sorted(decision.totals.items(), key=lambda total: (-total[1], total[0]))[:_SHOWN]
+        page.table([(Name(name, NODES), total, _scores_text(decision.scores.get(name, {}))) for name, total in totals])
+    preemption = decision.preemption
+    if preemption is not None:
+        page.title("Preemption", counted(preemption.candidate_count, "candidate"))
+        if preemption.reason:
+            page.paragraph(preemption.reason, indent=2)
+        rows = [
+            (
+                Name(name, NODES, "good" if name in preemption.selected else ""),
+                counted(len(candidate.victims), "victim"),
+                f"{candidate.violations} against budgets" if candidate.violations else "",
+                names_of(candidate.victims, PODS),
+            )
+            for name, candidate in preemption.candidates.items()
+        ]
+        page.table(rows)
+    if decision.done:
+        page.title("Asked for")
+    for done in decision.done:
+        rest = " ".join(f"{name}={value}" for name, value in done.items() if name not in ("action", "pod", "uid"))
+        page.paragraph(f"{done.get('action')} {done.get('pod')} {rest}".rstrip(), indent=2, hanging=2)
+
+
+def _verdict_row(verdict: Verdict) -> tuple[int, str, str]:
+    more = f" and {verdict.count - len(verdict.names[:_SHOWN]):,} more" if verdict.count > _SHOWN else ""
+    why = "; ".join(verdict.reasons) or ("fits" if verdict.status == "Success" else verdict.status)
+    plugin = f" ({verdict.plugin})" if verdict.plugin else ""
+    return verdict.count, f"{why}{plugin}", f"{', '.join(verdict.names[:_SHOWN])}{more}"
+
+
+def _scores_text(scores: dict[str, int]) -> str:
+    return ", ".join(f"{plugin} {scores[plugin]}" for plugin in sorted(scores, key=lambda name: (-scores[name], name)))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
+import socket
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -15,12 +18,13 @@ import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.collector import settle_collector
-from podium.api.errors import PodiumError
+from podium.api.errors import InputError, PodiumError, shown
+from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
-from podium.app.live.health import Health, HealthSettings
 from podium.app.live.logs import Format, Log
-from podium.app.live.metrics import CONTENT_TYPE, ProgramMetrics
+from podium.app.live.metrics import CONTENT_TYPE, Health, HealthSettings, ProgramMetrics
+from podium.app.live.options import LeaseOptions
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
@@ -59,7 +63,9 @@ def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -
 
     async def main() -> int:
         program = make(Log(SystemClock().now, settings.log_format, settings.verbosity))
-        program.stop_on_signals()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, program.stop)
         settle_collector()
         return await program.run()
 
@@ -124,12 +130,6 @@ class LiveProgram(ABC):
         """Let what is on its way end, give the lease back, and return."""
         self._stopping.set()
 
-    def stop_on_signals(self) -> None:
-        """SIGINT and SIGTERM end the program in order."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop)
-
     async def run(self) -> int:
         """Run until something ends it. Raises PodiumError where it cannot begin."""
         async with AsyncExitStack() as ending:
@@ -137,7 +137,15 @@ class LiveProgram(ABC):
             ending.push_async_callback(session.close)
             cluster = self._cluster = self._make_cluster(session)
             await self.open(cluster, ending)
-            self._open_ledger(cluster, ending)
+            if self._program.ledger and not self._program.dry_run:
+                from podium.app.live.accounting import LiveAccount
+
+                settings = self._program
+                self._account = LiveAccount(
+                    settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
+                )
+                ending.callback(self._account.close)
+                self._told.tell_disruptions(self._account.tallies)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = self._page(cluster) if self._program.health.has_page else None
@@ -152,18 +160,6 @@ class LiveProgram(ABC):
             cluster.reflect()
             return await self._lead(session, cluster, ending)
 
-    def _open_ledger(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """Keep an account of disruptions, where that is wanted."""
-        if self._program.ledger and not self._program.dry_run:
-            from podium.app.live.accounting import LiveAccount
-
-            settings = self._program
-            self._account = LiveAccount(
-                settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
-            )
-            ending.callback(self._account.close)
-            self._told.tell_disruptions(self._account.tallies)
-
     def accounted(self, machine: Controller, name: str) -> Controller:
         """The machine, with what it disrupts accounted for where that is wanted."""
         return machine if self._account is None else self._account.of(machine, name)
@@ -171,7 +167,7 @@ class LiveProgram(ABC):
     def _page(self, cluster: LiveCluster) -> LivePage:
         """What browsers are shown of what is known."""
         # Few want one.
-        from podium.app.live.cluster_page import cluster_page
+        from podium.app.serving.page.live_page import cluster_page
 
         return cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.played_as)
 
@@ -434,3 +430,54 @@ class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
     trims_avoid_lists: bool = False
     allows_insecure_preemption: bool = False
     decisions: str = ""
+
+
+_USUAL = LeaseSettings(identity="")
+# The durations of a Lease, and their fields in a configuration.
+_TIMES = {
+    "duration_ns": "lease_duration",
+    "renew_deadline_ns": "renew_deadline",
+    "retry_period_ns": "retry_period",
+}
+
+
+def own_identity() -> str:
+    """Return an identity of this process in kube-scheduler's form, different from all others."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+def lease_of(
+    identity: str, options: LeaseOptions, configuration: Configuration, usual_name: str = _USUAL.name
+) -> LeaseSettings | None:
+    """Return the Lease, None if no leader is to be elected. Raises InputError for what does not go together."""
+    said = configuration.leader_election
+    elects = said.leader_elect if options.elects is None else options.elects
+    if said.resource_lock not in ("", "leases"):
+        raise _wrong(configuration, "resourceLock", f"{shown(said.resource_lock)} is not served any more; write leases")
+    if elects is False:
+        return None
+    lease = LeaseSettings(
+        identity=identity,
+        namespace=options.namespace or said.resource_namespace or _USUAL.namespace,
+        name=options.name or said.resource_name or usual_name,
+        **{name: _time(name, field, options, configuration) for name, field in _TIMES.items()},
+    )
+    if lease.problem():
+        raise InputError(f"leader election: {lease.problem()}", source=configuration.source)
+    return lease
+
+
+def _time(name: str, field: str, options: LeaseOptions, configuration: Configuration) -> int:
+    """Return a duration of the Lease: of the options, the configuration, or kube-scheduler's default."""
+    option, text = getattr(options, name), getattr(configuration.leader_election, field)
+    if option is not None or not text:
+        return int(option or getattr(_USUAL, name))
+    try:
+        return parse_duration(text) or int(getattr(_USUAL, name))
+    except ValueError as error:
+        camel = re.sub("_(.)", lambda found: found[1].upper(), field)
+        raise _wrong(configuration, camel, str(error)) from None
+
+
+def _wrong(configuration: Configuration, field: str, problem: str) -> InputError:
+    return InputError(problem, path=f".leaderElection.{field}", source=configuration.source)

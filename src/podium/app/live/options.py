@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.app.console.options import Duration, ledger_age_option
+from podium.app.console.options import Decorator, Duration, adding, ledger_age_option
 
 if TYPE_CHECKING:
     from podium.framework.settings.configuration import Configuration
 
-Answer = TypeVar("Answer")
-Decorator = Callable[..., Any]
 
 _SECOND = 10**9
 _ACCESS = (
@@ -23,6 +20,7 @@ _ACCESS = (
     click.option("--context", metavar="NAME", default="", help="Its context, in place of the current one."),
 )
 _HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
+_OWN = ("concurrency", "qps", "burst", "request_timeout", "ledger", "ledger_age_ns", "log_format", "verbosity")
 _OTHERS = (
     click.option(
         "--bind-address", "host", default="127.0.0.1", show_default=True, help="Where health and metrics are told."
@@ -75,75 +73,57 @@ class LeaseOptions:
     retry_period_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """The options as given; None and "" for those that are not. Times are in nanoseconds.
-
-    ``health`` are the fields of `HealthSettings`.
-    """
+    """The options of a program at a cluster, ``given`` by parameter names; None and "" for missing ones."""
 
     kubeconfig: str
     context: str
-    lease: LeaseOptions
-    health: dict[str, Any]
-    concurrency: int
-    qps: float | None
-    burst: int | None
-    request_timeout: int
     allow_exec_plugins: bool
-    ledger: str
-    ledger_age: int
-    log_format: str
-    verbosity: int
+    given: Mapping[str, Any]
 
     def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
         """Return the fields of `ProgramSettings` that follow from these options and the ``configuration``.
 
         ``elects``: others may do the same work at the same time. Raises InputError for what does not go together.
         """
-        from podium.app.live.health import HealthSettings
-        from podium.app.live.leasing import lease_of, own_identity
+        from podium.app.live.live_program import lease_of, own_identity
+        from podium.app.live.metrics import HealthSettings
         from podium.client.transport import TransportSettings
 
-        identity, connection = own_identity(), configuration.client_connection
+        given, identity, connection = self.given, own_identity(), configuration.client_connection
+        lease = LeaseOptions(**{name: given[f"lease_{name}"] for name in LeaseOptions.__dataclass_fields__})
         return {
             "identity": identity,
-            "lease": lease_of(identity, self.lease, configuration, lease_name) if elects else None,
+            "lease": lease_of(identity, lease, configuration, lease_name) if elects else None,
             "allows_exec": self.allow_exec_plugins,
-            "health": HealthSettings(**self.health),
+            "health": HealthSettings(**{name: given[name] for name in _HEALTH}),
             "transport": TransportSettings(
-                concurrency=self.concurrency,
-                per_second=connection.qps if self.qps is None else self.qps,
-                burst=self.burst or connection.burst or 100,
+                concurrency=given["concurrency"],
+                per_second=connection.qps if given["qps"] is None else given["qps"],
+                burst=given["burst"] or connection.burst or 100,
             ),
-            "request_timeout_s": self.request_timeout / _SECOND,
-            "ledger": self.ledger,
-            "ledger_kept_seconds": self.ledger_age / _SECOND,
-            "log_format": self.log_format,
-            "verbosity": self.verbosity,
+            "request_timeout_s": given["request_timeout"] / _SECOND,
+            "ledger_kept_seconds": given["ledger_age_ns"] / _SECOND,
+            **{name: given[name] for name in ("ledger", "log_format", "verbosity")},
         }
 
 
-def program_options(lease_name: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """The options, given to the command as `program`: ProgramOptions; ``lease_name`` is the usual name of its Lease."""
+def program_options(lease_name: str) -> Decorator[Any]:
+    """Add the options of a program; the command gets them as ``program``.
 
-    def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
-        @wraps(command)
-        def with_program(**given: Any) -> Answer:
-            lease = LeaseOptions(**{name: given.pop(f"lease_{name}") for name in LeaseOptions.__dataclass_fields__})
-            health = {name: given.pop(name) for name in _HEALTH}
-            own = {name: given.pop(name) for name in ProgramOptions.__dataclass_fields__ if name in given}
-            return command(program=ProgramOptions(lease=lease, health=health, **own), **given)
+    ``lease_name`` is the default name of its Lease.
+    """
+    names = {*_OWN, *_HEALTH, *(f"lease_{name}" for name in LeaseOptions.__dataclass_fields__)}
 
-        decorated: Callable[..., Answer] = with_program
-        for option in reversed((*_ACCESS, *_lease_options(lease_name), *_OTHERS)):
-            decorated = option(decorated)
-        return decorated
+    def program_of(given: dict[str, Any]) -> ProgramOptions:
+        own = {name: given.pop(name) for name in names}
+        return ProgramOptions(given.pop("kubeconfig"), given.pop("context"), given.pop("allow_exec_plugins"), own)
 
-    return decorate
+    return adding("program", program_of, *_ACCESS, *_lease_options(lease_name), *_OTHERS)
 
 
-def _lease_options(name: str) -> tuple[Decorator, ...]:
+def _lease_options(name: str) -> tuple[Callable[..., Any], ...]:
     prefix = "--leader-elect"
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}
     return (

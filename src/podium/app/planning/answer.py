@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
@@ -13,7 +15,7 @@ from podium.api.times import format_duration
 from podium.app.answers import Frame, Kind, Shown, flat, kinds
 from podium.app.console import cells
 from podium.app.console.output import in_csv
-from podium.app.console.page import Cell, Name, Names, Page, Part, counted, listed, names_of
+from podium.app.console.page import Cell, Name, Names, Page, Part, Section, counted, listed, names_of
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
 from podium.app.planning.scenarios import Remedy
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """The version of `PlanAnswer.to_dict`; it grows when a field is removed or changes its meaning."""
 
+PlanProgress = Callable[[float, str], None]
+"""Receives the share of the work that is done, from 0 to 1, and what is being done."""
+
 TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
 """The parts that are shown on request."""
 
@@ -37,9 +42,7 @@ _MAX_WORKLOADS = 20
 _MAX_NODES = 12
 _MAX_NAMES = 3
 _HEADINGS = ("workload", "before", "lowest", "after", "wanted", "short for", "waits", "disrupted", "")
-ANYWAY = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
-"""What becomes of the pods that an answer counts as `anyway`."""
-
+_ANYWAY = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
 
 _COLUMNS: Mapping[str, Mapping[str, Kind]] = {
     "impact": {
@@ -54,22 +57,6 @@ _COLUMNS: Mapping[str, Mapping[str, Kind]] = {
 # The tables of the run with the plan, by the names that the answer gives them.
 _RUN_TABLES = {name: name for name in ("events", "pods", "series", "workloads", "readiness")} | {"all_nodes": "nodes"}
 _TABLE = "table"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of an answer that only some questions have: a title and rows of cells as text, and ``data`` for JSON.
-
-    The last column of the rows may be long. ``headings`` may be empty. Names in a row (`podium.app.console.cells`) are
-    shortened on a narrow terminal.
-    """
-
-    name: str
-    title: str
-    rows: tuple[tuple[Part, ...], ...]
-    headings: tuple[str, ...] = ()
-    rest: str = ""
-    data: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +135,10 @@ class PlanAnswer(Shown):
             }
             return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in self.table.rows], columns)
         if name in _COLUMNS:
-            rows = [entry.to_dict() for entry in getattr(self, name)]
             # The times for which budgets held a workload are in `to_dict` alone.
             rows = [
                 {**row, "held": ", ".join(held["budget"] for held in row["held"])} if "held" in row else row
-                for row in rows
+                for row in self.to_dict()[name]
             ]
             return Frame.of_rows(name, list(map(flat, rows)), _COLUMNS[name])
         if name in _RUN_TABLES and self.result is not None:
@@ -178,9 +164,9 @@ class PlanAnswer(Shown):
             "schemaVersion": SCHEMA_VERSION,
             "question": self.question,
             "headline": self.headline,
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": msgspec.to_builtins(self.findings),
             "impact": [impact.to_dict() for impact in self.impact],
-            "nodes": [node.to_dict() for node in self.nodes],
+            "nodes": msgspec.to_builtins(self.nodes),
         }
         if self.baseline is not None:
             shown["anyway"] = dict(self.anyway)
@@ -210,84 +196,80 @@ def plan_csv(answer: PlanAnswer) -> str:
 def write_answer(page: Page, answer: PlanAnswer, parts: Collection[str] = ()) -> None:
     """Write the first screen, and further parts on request."""
     page.paragraph(Cell(answer.headline, "bold"), hanging=2)
-    _write_sections(page, answer.sections)
+    page.sections(answer.sections)
     if answer.result is not None:
-        _write_impact(page, answer)
+        page.sections(impact_sections(answer))
+        if not answer.impact:
+            page.title("Impact", f"none: every workload fares as it would {answer.otherwise}")
+        if anyway_text(answer):
+            page.title("Anyway", anyway_text(answer))
         _write_held(page, answer)
         _write_nodes(page, answer)
         _write_parts(page, answer, answer.result, parts)
-    _write_sections(page, [section for section in answer.further if section.name in parts])
+    page.sections(section for section in answer.further if section.name in parts)
     page.caveats(answer.caveats)
 
 
-def _write_sections(page: Page, sections: Sequence[Section]) -> None:
-    for section in sections:
-        if section.rows:
-            page.title(section.title, section.rest)
-            _write_table(page, section.headings, [list(row) for row in section.rows])
-
-
-def _write_table(page: Page, headings: Sequence[str], rows: list[list[Part]], right: Sequence[int] = ()) -> None:
-    head: list[list[Part]] = [[Cell(heading, "dim") for heading in headings]] if headings else []
-    page.columns([*head, *rows], indent=2, right=right)
-
-
-def _write_impact(page: Page, answer: PlanAnswer) -> None:
+def impact_sections(answer: PlanAnswer) -> list[Section]:
+    """Return the affected workloads, the most affected first, and the reasons of missing and waiting pods."""
     impact = answer.impact
-    if impact:
-        page.title("Impact", f"on {counted(len(impact), 'workload')}: ready pods, and what they go through")
-        rows = [_impact_row(workload) for workload in impact[:_MAX_WORKLOADS]]
-        kept = [
-            column for column in range(len(_HEADINGS)) if column < 5 or any(cells.text_of(row[column]) for row in rows)
-        ]
-        headings = [_HEADINGS[column] for column in kept]
-        _write_table(page, headings, [[row[column] for column in kept] for row in rows], right=range(1, 5))
-        if len(impact) > len(rows):
-            page.line(Cell(f"and {counted(len(impact) - len(rows), 'more workload')}", "dim"), indent=2)
-        missing = [workload for workload in impact if workload.missing and workload.why]
-        short = counted(sum(workload.missing for workload in impact), "pod")
-        _write_reasons(page, "Not back", f"{short} short at the end", missing)
-        stuck = [workload for workload in impact if workload.stuck]
-        waiting = sum(workload.stuck for workload in stuck)
-        verb = "waits" if waiting == 1 else "wait"
-        _write_reasons(page, "Stuck", f"{counted(waiting, 'pod')} of a rollout {verb} for a node at the end", stuck)
-    else:
-        page.title("Impact", f"none: every workload fares as it would {answer.otherwise}")
-    found = [f"{counted(number, 'pod')} {ANYWAY[what]}" for what, number in answer.anyway.items() if number]
-    if found:
-        page.title("Anyway", f"{answer.otherwise}, too: {', '.join(found)}")
+    rows = list(map(_impact_row, impact))
+    kept = [at for at in range(len(_HEADINGS)) if at < 5 or any(cells.text_of(row[at]) for row in rows)]
+    headings = tuple(_HEADINGS[at] for at in kept)
+    shown = tuple(tuple(row[at] for at in kept) for row in rows)
+    on = f"on {counted(len(impact), 'workload')}: ready pods, and what they go through"
+    missing = [workload for workload in impact if workload.missing and workload.why]
+    short = counted(sum(workload.missing for workload in impact), "pod")
+    stuck = [workload for workload in impact if workload.stuck]
+    waiting = sum(workload.stuck for workload in stuck)
+    wait = "waits" if waiting == 1 else "wait"
+    return [
+        Section("impact", "Impact", shown, headings, on, None, _MAX_WORKLOADS, "workload", (1, 2, 3, 4)),
+        _reasons("Not back", f"{short} short at the end", missing),
+        _reasons("Stuck", f"{counted(waiting, 'pod')} of a rollout {wait} for a node at the end", stuck),
+    ]
+
+
+def _reasons(title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> Section:
+    """Return each reason once, with the workloads for which it holds."""
+    reasons: dict[str, list[str]] = {}
+    for workload in workloads:
+        reasons.setdefault(workload.why, []).append(workload.workload)
+    rows = [(names_of(names, cells.WORKLOADS, "warn", _MAX_NAMES), why) for why, names in reasons.items()]
+    return Section(title, title, tuple(rows[:_MAX_WORKLOADS]), rest=rest)
+
+
+def anyway_text(answer: PlanAnswer) -> str:
+    """Return what also happens without the plan; "" for nothing."""
+    found = [f"{counted(number, 'pod')} {_ANYWAY[what]}" for what, number in answer.anyway.items() if number]
+    return f"{answer.otherwise}, too: {', '.join(found)}" if found else ""
+
+
+def node_hours_text(answer: PlanAnswer) -> str:
+    """Return the node-hours with and without the plan; "" if they are equal or unknown."""
+    if answer.node_hours is None or answer.node_hours[0] == answer.node_hours[1]:
+        return ""
+    return f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}"
 
 
 def _impact_row(workload: WorkloadImpact) -> list[Part]:
     style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
     return [
         Name(workload.workload, cells.WORKLOADS, style),
-        "new" if workload.is_new else f"{workload.ready_before:,}",
-        "" if workload.is_new else f"{workload.lowest:,}",
-        f"{workload.ready_after:,}",
-        f"{workload.wanted:,}",
-        duration_text(workload.short_seconds) + (" and on" if workload.short_lasts else ""),
-        duration_text(workload.pending_seconds),
+        "new" if workload.is_new else workload.ready_before,
+        "" if workload.is_new else workload.lowest_ready,
+        workload.ready_after,
+        workload.wanted,
+        _duration_text(workload.short_seconds) + (" and on" if workload.short_lasts else ""),
+        _duration_text(workload.pending_seconds),
         ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items()),
-        "; ".join(f"held by budget {held.budget} for {duration_text(held.seconds) or '0s'}" for held in workload.held),
+        "; ".join(f"held by budget {held.budget} for {_duration_text(held.seconds) or '0s'}" for held in workload.held),
     ]
 
 
-def duration_text(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     """Return a difference of times, with a minus if it is less; "" for none."""
     return ("-" if seconds < 0 else "") + format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
-
-
-def _write_reasons(page: Page, title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> None:
-    """Write each reason once, with the workloads for which it holds."""
-    if not workloads:
-        return
-    page.title(title, rest)
-    reasons: dict[str, list[str]] = {}
-    for workload in workloads:
-        reasons.setdefault(workload.why, []).append(workload.workload)
-    rows = list(reasons.items())[:_MAX_WORKLOADS]
-    page.columns([[names_of(names, cells.WORKLOADS, "warn", _MAX_NAMES), why] for why, names in rows], indent=2)
 
 
 def _write_held(page: Page, answer: PlanAnswer) -> None:
@@ -304,8 +286,7 @@ def _write_held(page: Page, answer: PlanAnswer) -> None:
     page.title("Held", "by budgets and refusals")
     for finding in held[:_MAX_NODES]:
         page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
-    if len(held) > _MAX_NODES:
-        page.line(Cell(f"and {len(held) - _MAX_NODES:,} more", "dim"), indent=2)
+    page.more(len(held) - _MAX_NODES)
     if low:
         verb = "has" if len(low) == 1 else "have"
         text = f"{counted(len(low), 'budget')} {verb} for some time fewer healthy pods than wanted: "
@@ -320,14 +301,8 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
         before = "" if node.pods_before == node.pods_after else f"{node.pods_before:,} -> "
         name = Name(node.node, cells.NODES, after=f" ({before}{counted(node.pods_after, 'pod')})")
         by_change.setdefault(node.change, []).append(name)
-    rest = ""
-    if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
-        rest = f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}"
-    page.title("Nodes", rest)
-    rows: list[list[Part]] = [
-        [change, f"{len(nodes):,}", Names(tuple(nodes), most=_MAX_NAMES)] for change, nodes in by_change.items()
-    ]
-    page.columns(rows, indent=2, right=(1,))
+    page.title("Nodes", node_hours_text(answer))
+    page.table([(change, len(nodes), Names(tuple(nodes), most=_MAX_NAMES)) for change, nodes in by_change.items()])
 
 
 def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts: Collection[str]) -> None:
@@ -337,21 +312,20 @@ def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts
         labels = {workload.workload for workload in answer.impact}
         pods = [pod for pod in result.pods if pod["workload"] in labels]
         page.title("Pods", f"{counted(len(pods), 'pod')} of these workloads")
-        rows: list[list[Part]] = [
-            [
+        rows = [
+            (
                 Name(pod["pod"], cells.PODS),
                 pod["state"],
                 Name(pod["node"] or "", cells.NODES),
                 f"{pod['priority']}",
                 pod["evictedBy"] or pod["disruption"] or "",
-            ]
+            )
             for pod in pods
         ]
-        _write_table(page, ("pod", "state", "node", "priority", "why it ended"), rows, right=(3,))
+        page.table(rows, ("pod", "state", "node", "priority", "why it ended"), right=(3,))
     if NODES in parts:
         page.title("All nodes", "pods before and at the end, without those of DaemonSets")
-        rows = [
-            [Name(node.name, cells.NODES), f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)]
-            for node in result.nodes
+        nodes = [
+            (Name(node.name, cells.NODES), node.pods_before, node.pods, ", ".join(node.marks)) for node in result.nodes
         ]
-        _write_table(page, ("node", "before", "after", ""), rows, right=(1, 2))
+        page.table(nodes, ("node", "before", "after", ""))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from podium.app.console.command import Command, Group
-from podium.app.console.options import Duration
-from podium.app.console.source import Source, optional_source_options, override_option
+from podium.app.console.options import Duration, Source, namespace_option, optional_source_options, override_option
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
     DecisionInputs,
@@ -23,7 +23,7 @@ from podium.app.planning.options import (
 @click.command(cls=Command)
 @optional_source_options
 @click.option("-n", "--namespace", default="", help="Answer for the pods of this namespace; all are decided about.")
-@deciding_options
+@deciding_options("pods")
 def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     """Explain why pods wait for a node, each cause once, and which one change would place most of them.
 
@@ -33,13 +33,8 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     """
     from podium.app.planning.questions.pending import pending_answer
 
-    inputs.refuse_parts_but(("pods",), "pending")
     loaded = inputs.load()
-    with inputs.progress("deciding") as progress:
-        answer = pending_answer(
-            loaded, namespace, lambda share: progress(share, "trying changes"), samples=inputs.samples
-        )
-    inputs.show(answer)
+    inputs.answer(lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
 @click.command(cls=Command)
@@ -51,38 +46,27 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     help="Place this many, one after another; the default is as many as fit.",
 )
 @click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
-@click.option("--after-pending", "after_pending", is_flag=True, help="Place the pending pods first.")
-@deciding_options
-def fit(
-    *, inputs: DecisionInputs, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
-) -> None:
+@click.option("--after-pending", is_flag=True, help="Place the pending pods first.")
+@deciding_options("nodes")
+def fit(*, inputs: DecisionInputs, change: tuple[str, ...], **options: Any) -> None:
     """Count how many pods like this one fit, where, and what limits their number, by the shape of nodes.
 
     The file has one pod or one workload. Name the cluster before the word fit, or with --cluster or --context.
     """
     from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
 
-    inputs.refuse_parts_but(("nodes",), "fit")
-    if inputs.samples and replicas is None:
+    if inputs.samples and options["replicas"] is None:
         raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
     target, others = fit_target(inputs.read_files(change, "No pod is named: give its file with -f."))
     loaded = inputs.load(separately=True).with_(*others)
-    with inputs.progress("deciding"):
-        answer = fit_answer(loaded, target, FitOptions(replicas, preempts, after_pending, inputs.samples))
-    inputs.show(answer)
+    inputs.answer(lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
 @click.command(cls=Command)
 @click.argument("target")
 @optional_source_options
-@click.option(
-    "-n",
-    "--namespace",
-    default="default",
-    show_default=True,
-    help="The namespace of a TARGET given without one.",
-)
-@deciding_options
+@namespace_option
+@deciding_options("pods")
 def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
     """Explain whether TARGET survives: which pods could preempt it now, and what would protect it.
 
@@ -93,11 +77,8 @@ def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
     """
     from podium.app.planning.questions.survive import survive_answer
 
-    inputs.refuse_parts_but(("pods",), "survive")
     loaded = inputs.load()
-    with inputs.progress("deciding"):
-        answer = survive_answer(loaded, target, namespace, samples=inputs.samples)
-    inputs.show(answer)
+    inputs.answer(lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
 
 
 _EPILOG = """
@@ -129,9 +110,12 @@ def plan(ctx: click.Context, source: Source) -> None:
 @node_arguments
 @optional_source_options
 @click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
-@click.option("--timeout", type=Duration(), help="Give up each drain after this time; the default is never.")
+@click.option(
+    "--timeout", "timeout_ns", type=Duration(), help="Give up each drain after this time; the default is never."
+)
 @click.option(
     "--grace-period",
+    "grace_seconds",
     type=click.IntRange(min=0),
     metavar="SECONDS",
     help="The grace period of all pods.",
@@ -140,28 +124,14 @@ def plan(ctx: click.Context, source: Source) -> None:
 @click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods with emptyDir volumes, whose data is lost.")
 @click.option("--disable-eviction", is_flag=True, help="Delete the pods past their disruption budgets.")
 @playing_options
-def drain(
-    *,
-    inputs: RunInputs,
-    nodes: Sequence[str],
-    selector: str,
-    parallel: bool,
-    timeout: int | None,
-    grace_period: int | None,
-    force: bool,
-    delete_emptydir_data: bool,
-    disable_eviction: bool,
-) -> None:
+def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: Any) -> None:
     """Drain nodes: how long that takes, which budget holds which pods, what blocks it and how to unblock that.
 
     As with `kubectl drain --ignore-daemonsets`, the nodes are cordoned, then drained one after another.
     """
-    from podium.app.planning.questions import nodes as questions
+    from podium.app.planning.questions.nodes import DrainOptions, drain
 
-    options = questions.DrainOptions(parallel, timeout, grace_period, force, delete_emptydir_data, disable_eviction)
-    with inputs.run(inputs.read()) as run:
-        answer = questions.drain(run, nodes, selector, options)
-    inputs.show(answer)
+    inputs.answer(drain, nodes, selector, DrainOptions(**options))
 
 
 @plan.command(cls=Command)
@@ -175,11 +145,9 @@ def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int 
     A zone fails with -l topology.kubernetes.io/zone=b. The failure is noticed as in a cluster: by missing heartbeats
     and the taint that follows.
     """
-    from podium.app.planning.questions import nodes as questions
+    from podium.app.planning.questions.nodes import fail
 
-    with inputs.run(inputs.read()) as run:
-        answer = questions.fail(run, nodes, selector, for_ns)
-    inputs.show(answer)
+    inputs.answer(fail, nodes, selector, for_ns)
 
 
 @plan.command(cls=Command)
@@ -192,10 +160,7 @@ def deploy(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
     """
     from podium.app.planning.questions.deploy import deploy
 
-    objects = inputs.read_files(change, _NO_CHANGE)
-    with inputs.run(inputs.read_separately()) as run:
-        answer = deploy(run, objects)
-    inputs.show(answer)
+    inputs.answer(deploy, inputs.read_files(change, _NO_CHANGE), separately=True)
 
 
 @plan.command("set", cls=Command)
@@ -212,9 +177,7 @@ def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], na
     """
     from podium.app.planning.questions.change import set_fields
 
-    with inputs.run(inputs.read()) as run:
-        answer = set_fields(run, target, assignments, namespace)
-    inputs.show(answer)
+    inputs.answer(set_fields, target, assignments, namespace)
 
 
 @plan.command(cls=Command)
@@ -230,10 +193,7 @@ def patch(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
 
     if not change:
         raise click.UsageError(_NO_CHANGE)
-    patches = read_patches(change)
-    with inputs.run(inputs.read_separately()) as run:
-        answer = patch(run, patches)
-    inputs.show(answer)
+    inputs.answer(patch, read_patches(change), separately=True)
 
 
 @plan.command(cls=Command)
@@ -248,19 +208,15 @@ def patch(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
 @change_options("The nodes to add.")
 @playing_options
-def nodes(
-    *, inputs: RunInputs, change: tuple[str, ...], add: int | None, like: str, remove: Sequence[str], selector: str
-) -> None:
+def nodes(*, inputs: RunInputs, change: tuple[str, ...], **wanted: Any) -> None:
     """Add nodes, remove nodes, or both: which pods find a node then, and which lose one.
 
     Removed nodes are drained first, one after another, within budgets; pods without a controller are evicted, too.
     """
     from podium.app.planning.questions.nodes import change_nodes
 
-    files = inputs.read_files(change)
-    with inputs.run(inputs.read_separately()) as run:
-        answer = change_nodes(run, files, add=add or 0, like=like, remove=remove, selector=selector)
-    inputs.show(answer)
+    wanted["add"] = wanted["add"] or 0
+    inputs.answer(change_nodes, inputs.read_files(change), separately=True, **wanted)
 
 
 @plan.command(cls=Command)
@@ -279,9 +235,7 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
     rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
-    with inputs.run(inputs.read(), "planning") as run:
-        answer = reschedule(run, rescheduler)
-    inputs.show(answer)
+    inputs.answer(reschedule, rescheduler, doing="planning")
 
 
 @plan.command(cls=Command)
@@ -294,9 +248,7 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class then has."
 )
 @playing_options
-def diff(
-    *, inputs: RunInputs, before_files: Sequence[str], after_files: Sequence[str], renews_priorities: bool
-) -> None:
+def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequence[str], **options: bool) -> None:
     """Compare two settings over one cluster: which workloads gain, lose or move.
 
     A setting is files: objects such as priority classes, budgets and policies, which replace those of the cluster; a
@@ -307,12 +259,14 @@ def diff(
 
     if not after_files:
         raise click.UsageError("No setting is named: give its files with --after.")
-    before, after = (
-        read_setting(_setting_name(files), inputs.read_files(files)) for files in (before_files, after_files)
+    settings = (
+        read_setting(
+            " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is",
+            inputs.read_files(files),
+        )
+        for files in (before_files, after_files)
     )
-    with inputs.run(inputs.read(), "preparing") as run:
-        answer = diff(run, before, after, renews_priorities=renews_priorities)
-    inputs.show(answer)
+    inputs.answer(diff, *settings, doing="preparing", **options)
 
 
 @plan.command(cls=Command)
@@ -328,14 +282,7 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
     """
     from podium.app.planning.questions.upgrade import upgrade
 
-    with inputs.run(inputs.read(), "preparing") as run:
-        answer = upgrade(run, to)
-    inputs.show(answer)
-
-
-def _setting_name(files: Sequence[str]) -> str:
-    """Return the name of a setting: its files without their folders."""
-    return " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is"
+    inputs.answer(upgrade, to, doing="preparing")
 
 
 for _command in (pending, fit, survive):

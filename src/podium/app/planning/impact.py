@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from podium.app.console.cells import counted
+import msgspec
+
+from podium.app.console.cells import counted, listed
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.controllers.actions import GANG_RELEASE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PREEMPTION = "preemption"
 _MAX_SUBJECTS = 20
+_MAX_NAMES = 3
 _CAUSES = {
     "PreemptionByScheduler": PREEMPTION,
     "TerminationByKubelet": "pressure",
@@ -34,8 +36,7 @@ _DELETION = "deletion"
 _DRAIN_CODES = {"timed-out": "timeout", "blocked": "blocked", "running": "blocked", "refused": "refused"}
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFinding:
+class PlanFinding(msgspec.Struct, frozen=True):
     """Something that users may want to be warned of: its code, a sentence, and the objects that it is about."""
 
     code: str
@@ -46,12 +47,8 @@ class PlanFinding:
         if self.code not in FINDING_CODES:
             raise ValueError(f"{self.code} is no code of a finding")
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"code": self.code, "message": self.message, "subjects": list(self.subjects)}
 
-
-@dataclass(frozen=True, slots=True)
-class HeldEvictions:
+class HeldEvictions(msgspec.Struct, frozen=True):
     """How long a budget refused evictions of a workload's pods, and of how many; ``ended``: it allowed all at last."""
 
     budget: str
@@ -59,16 +56,12 @@ class HeldEvictions:
     pods: int
     ended: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"budget": self.budget, "seconds": self.seconds, "pods": self.pods, "ended": self.ended}
 
-
-@dataclass(frozen=True, slots=True)
-class WorkloadImpact:
+class WorkloadImpact(msgspec.Struct, frozen=True, rename="camel"):
     """The impact on one workload, as in `Deployment default/web`, compared with the run without the plan.
 
-    `ready_before` counts ready pods at the start, `lowest` the fewest at any time, `ready_after` and `wanted` those at
-    the end, `ready_anyway` those at the end without the plan. All else is the difference that the plan makes: `missing`
+    `ready_before` counts ready pods at the start, `lowest_ready` the fewest at any time, `ready_after` and `wanted`
+    those at the end, `ready_without_plan` likewise. All else is the difference that the plan makes: `missing`
     pods at the end, `pending` pods that wait for a node at the end, of these `stuck` if none is missing (a rollout that
     cannot go on), `disruptions` by cause, and `held` evictions. `short_seconds` is how long the workload had fewer
     ready pods than it wants, `pending_seconds` how long its pods waited for nodes in sum; both are negative if the plan
@@ -77,19 +70,19 @@ class WorkloadImpact:
 
     workload: str
     ready_before: int
-    lowest: int
+    lowest_ready: int
     ready_after: int
-    ready_anyway: int
+    ready_without_plan: int
     wanted: int
     missing: int
     pending: int
+    stuck: int
     short_seconds: float
     pending_seconds: float
-    disruptions: Mapping[str, int] = field(default_factory=dict)
-    held: tuple[HeldEvictions, ...] = ()
-    is_new: bool = False
-    why: str = ""
-    stuck: int = 0
+    disruptions: dict[str, int]
+    held: tuple[HeldEvictions, ...]
+    is_new: bool
+    why: str
 
     @property
     def short_lasts(self) -> bool:
@@ -97,42 +90,16 @@ class WorkloadImpact:
         return bool(self.missing and self.short_seconds)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "workload": self.workload,
-            "readyBefore": self.ready_before,
-            "lowestReady": self.lowest,
-            "readyAfter": self.ready_after,
-            "readyWithoutPlan": self.ready_anyway,
-            "wanted": self.wanted,
-            "missing": self.missing,
-            "pending": self.pending,
-            "stuck": self.stuck,
-            "shortSeconds": self.short_seconds,
-            "shortLasts": self.short_lasts,
-            "pendingSeconds": self.pending_seconds,
-            "disruptions": dict(self.disruptions),
-            "held": [held.to_dict() for held in self.held],
-            "isNew": self.is_new,
-            "why": self.why or None,
-        }
+        return {**msgspec.to_builtins(self), "shortLasts": self.short_lasts, "why": self.why or None}
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
+class NodeImpact(msgspec.Struct, frozen=True, rename="camel"):
     """The impact on one node: `change` is added, emptied, gone, down, not ready or cordoned."""
 
     node: str
     change: str
     pods_before: int
     pods_after: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "node": self.node,
-            "change": self.change,
-            "podsBefore": self.pods_before,
-            "podsAfter": self.pods_after,
-        }
 
 
 def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
@@ -201,11 +168,12 @@ def anyway_of(result: Result, baseline: Result) -> dict[str, int]:
         "preempted": lambda pod: cause_of(pod) == PREEMPTION,
         "evicted": lambda pod: bool(pod["evictedBy"]),
     }
-    return {what: (_count(result, counts) & _count(baseline, counts)).total() for what, counts in of.items()}
-
-
-def _count(result: Result, counts: Callable[[dict[str, Any]], bool]) -> Counter[str]:
-    return Counter(pod["workload"] for pod in result.pods if counts(pod))
+    runs = (result, baseline)
+    found = {
+        what: [Counter(pod["workload"] for pod in run.pods if counts(pod)) for run in runs]
+        for what, counts in of.items()
+    }
+    return {what: (of_result & of_baseline).total() for what, (of_result, of_baseline) in found.items()}
 
 
 def new_holds(result: Result, baseline: Result) -> list[Hold]:
@@ -242,14 +210,8 @@ def counts_of(impact: Sequence[WorkloadImpact]) -> Counter[str]:
 
 
 def _state(workload: WorkloadReadiness) -> tuple[int, ...]:
-    return (
-        workload.lowest,
-        workload.ready,
-        workload.wanted,
-        workload.pending,
-        workload.short_ns,
-        workload.pending_ns,
-    )
+    counts = (workload.lowest, workload.ready, workload.wanted, workload.pending)
+    return (*counts, workload.short_ns, workload.pending_ns)
 
 
 def _impact(
@@ -265,9 +227,9 @@ def _impact(
     return WorkloadImpact(
         workload.workload,
         ready_before=workload.before,
-        lowest=workload.lowest,
+        lowest_ready=workload.lowest,
         ready_after=workload.ready,
-        ready_anyway=before.ready if before is not None else 0,
+        ready_without_plan=before.ready if before is not None else 0,
         wanted=workload.wanted,
         missing=missing,
         pending=waiting,
@@ -390,12 +352,6 @@ def _change(node: FinalNode) -> str:
     return "cordoned" if "cordoned" in node.marks else ""
 
 
-def _named(workloads: Sequence[str], most: int = 3) -> str:
-    if len(workloads) <= most + 1:
-        return ", ".join(workloads)
-    return f"{', '.join(workloads[:most])} and {len(workloads) - most:,} more"
-
-
 def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     counts = counts_of(impact)
     evicted = sum(number for cause, number in counts.items() if cause not in (PREEMPTION, _DELETION))
@@ -410,7 +366,7 @@ def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
                 )
             ]
             verb = "is" if number == 1 else "are"
-            message = f"{counted(number, 'pod')} {verb} {done}: {_named(workloads)}"
+            message = f"{counted(number, 'pod')} {verb} {done}: {listed(workloads, _MAX_NAMES)}"
             yield PlanFinding(code, message, tuple(workloads[:_MAX_SUBJECTS]))
 
 
@@ -424,7 +380,7 @@ def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
         if workload.short_seconds > 0 and not workload.is_new:
             message = (
                 f"{workload.workload} has fewer ready pods than it wants ({workload.wanted:,}), "
-                f"{workload.lowest:,} at the least"
+                f"{workload.lowest_ready:,} at the least"
             )
             yield PlanFinding("short", message, (workload.workload,))
         if workload.missing:
@@ -443,7 +399,9 @@ def _budgets(result: Result, baseline: Result) -> Iterator[PlanFinding]:
     for budget, pods in sorted(held.items()):
         names = sorted(pods)
         why = f": {used_up[budget]}" if budget in used_up else ""
-        yield PlanFinding("budget", f"budget {budget} holds {_named(names)}{why}", (budget, *names[:_MAX_SUBJECTS]))
+        yield PlanFinding(
+            "budget", f"budget {budget} holds {listed(names, _MAX_NAMES)}{why}", (budget, *names[:_MAX_SUBJECTS])
+        )
     anyway = {budget.budget: budget.below_ns for budget in baseline.measures.budgets}
     for health in result.measures.budgets:
         below_ns = health.below_ns - anyway.get(health.budget, 0)

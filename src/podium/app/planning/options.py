@@ -6,34 +6,36 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.api.collector import collector_paused
 from podium.app.console.options import (
     HTML,
-    config_option,
-    ignore_extenders_option,
+    ClusterSource,
+    Decorator,
+    Source,
+    adding,
+    cluster_options,
+    is_asked_by_kubectl,
     output_option_of,
-    release_options,
+    override_option,
+    settings_options,
     single_run_options,
     validate_option,
 )
-from podium.app.console.source import ClusterSource, Source, cluster_options, is_asked_by_kubectl, override_option
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
-    from podium.api.versions.choice import ReleaseChoice
     from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
+    from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
-    from podium.app.planning.question import PlanRun
     from podium.sim.run_options import RunOptions
 
-Answer = TypeVar("Answer")
 Progress = Callable[[float, str], None]
 
 _ANY = "any"
@@ -63,35 +65,34 @@ class FindingCodes(click.ParamType[tuple[str, ...]]):
         return tuple(FINDING_CODES) if _ANY in codes else codes
 
 
-def node_arguments(command: Callable[..., Answer]) -> Callable[..., Answer]:
+def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the arguments that select nodes: names, and a label selector."""
     help_text = "The nodes with these labels, in kubectl's syntax."
     command = click.option("-l", "--selector", default="", metavar="LABELS", help=help_text)(command)
     return click.argument("nodes", nargs=-1, metavar="[NODE]...")(command)
 
 
-def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+def change_options(help_text: str) -> Decorator[Any]:
     """Add `-f` for the files of a change, passed to the command as `change`; the cluster has other options."""
 
-    def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
-        @wraps(command)
-        def with_source(*, cluster_files: tuple[str, ...], cluster: ClusterSource, **others: Any) -> Answer:
-            named = cluster if cluster.context or cluster.kubeconfig else None
-            return command(source=Source(cluster_files, named, cluster.allows_exec_plugins), **others)
+    def source_of(given: dict[str, Any]) -> Source:
+        cluster: ClusterSource = given.pop("cluster")
+        named = cluster if cluster.context or cluster.kubeconfig else None
+        return Source(given.pop("cluster_files"), named, cluster.allows_exec_plugins)
 
-        decorated: Callable[..., Answer] = cluster_options(with_source)
-        decorated = click.option(
+    return adding(
+        "source",
+        source_of,
+        click.option("-f", "--filename", "change", metavar="FILE", multiple=True, help=f"{help_text} May be repeated."),
+        click.option(
             "--cluster",
             "cluster_files",
             metavar="FILE",
             multiple=True,
             help="The cluster's files, if they are not named before the command. May be repeated.",
-        )(decorated)
-        return click.option(
-            "-f", "--filename", "change", metavar="FILE", multiple=True, help=f"{help_text} May be repeated."
-        )(decorated)
-
-    return decorate
+        ),
+        cluster_options,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +110,20 @@ class PlanInputs:
     parts: tuple[str, ...]
     samples: int
 
-    def read(self) -> Input:
-        """Return the cluster, showing progress."""
+    def read(self, *, separately: bool = False) -> Input:
+        """Return the cluster, showing progress; ``separately`` if the question's own -f names something else.
+
+        Raises UsageError without a cluster.
+        """
         from podium.app.console.reading import read_shown
 
-        return read_shown(self.source.needed(), self.validation)
-
-    def read_separately(self) -> Input:
-        """Return the cluster of a question whose own -f names something else. Raises UsageError without a cluster."""
-        if not self.source.files and self.source.cluster is None and not is_asked_by_kubectl():
+        if separately and not self.source.files and self.source.cluster is None and not is_asked_by_kubectl():
             name = click.get_current_context().info_name
             raise click.UsageError(
                 f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
                 f"as in podium plan -f CLUSTER {name} -f FILE, or with --cluster FILE or --context NAME."
             )
-        return self.read()
+        return read_shown(self.source.needed(), self.validation)
 
     def read_files(self, files: Sequence[str], missing: str = "") -> list[Document]:
         """Return the objects that the question is about. Raises UsageError with `missing` if no file is named."""
@@ -139,12 +139,6 @@ class PlanInputs:
 
         with ProgressBar(what) as bar:
             yield lambda share, doing: bar.update(share, lambda: doing)
-
-    def refuse_parts_but(self, known: Collection[str], question: str) -> None:
-        """Raise UsageError for requested parts that the question does not have."""
-        for part in self.parts:
-            if part not in known:
-                raise click.UsageError(f"--{part}: plan {question} {_INSTEAD[part]}")
 
     def show(self, answer: PlanAnswer) -> None:
         """Print the answer, save what reproduces it if asked to, and exit with 2 for findings of --fail-on."""
@@ -179,39 +173,48 @@ class RunInputs(PlanInputs):
 
     options: RunOptions
 
-    @contextmanager
-    def run(self, read: Input, doing: str = "playing the plan") -> Iterator[PlanRun]:
-        """Play questions about a cluster, showing progress."""
+    def answer(
+        self,
+        question: Callable[..., PlanAnswer],
+        *arguments: Any,
+        separately: bool = False,
+        doing: str = "playing the plan",
+        **options: Any,
+    ) -> None:
+        """Ask a question about the cluster, showing progress, and show the answer."""
         from podium.app.planning.question import PlanRun
 
+        read = self.read(separately=separately)
         with self.progress(doing) as progress:
-            yield PlanRun(read, self.options, progress, self.samples, forks=True)
+            answer = question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
+        self.show(answer)
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionInputs(PlanInputs):
     """The inputs of a question that is decided without a run."""
 
-    config: str | None
-    ignore_extenders: bool
-    release: ReleaseChoice
+    settings: DecisionSettings
 
     def load(self, *, separately: bool = False) -> Cluster:
         """Return the cluster; ``separately`` if the question's own -f names something else."""
         from podium.app.cluster import Cluster
-        from podium.app.inputs import DecisionSettings
-        from podium.framework.settings.configuration import load_configuration
 
-        configuration = load_configuration(self.config) if self.config else None
-        read = self.read_separately() if separately else self.read()
-        return Cluster(read, DecisionSettings(configuration, self.release, self.ignore_extenders))
+        return Cluster(self.read(separately=separately), self.settings)
+
+    def answer(self, ask: Callable[[Progress], PlanAnswer]) -> None:
+        """Ask a question, showing progress, and show the answer."""
+        with self.progress("deciding") as progress:
+            answer = ask(progress)
+        self.show(answer)
 
     @property
     def options_text(self) -> str:
         """The options that `podium simulate` needs to reproduce a decided answer."""
-        options = f" --config {self.config}" if self.config else ""
-        options += " --ignore-extenders" if self.ignore_extenders else ""
-        return options + self.release.options
+        configuration, settings = self.settings.configuration, self.settings
+        options = f" --config {configuration.source}" if configuration else ""
+        options += " --ignore-extenders" if settings.ignore_extenders else ""
+        return options + settings.release.options
 
 
 _OPTIONS = (
@@ -250,49 +253,48 @@ _OPTIONS = (
 )
 
 
-def playing_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+def playing_options(command: Callable[..., Any]) -> Any:
     """Add the options of a question that is played; the command gets them as `inputs`."""
-    return override_option(single_run_options(_with_inputs(command, RunInputs, ("options",))))
+    return override_option(single_run_options(_with_inputs(command, RunInputs)))
 
 
-def deciding_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Add the options of a question that is decided without a run; the command gets them as `inputs`."""
-    further = ("config", "ignore_extenders", "release")
-    decorated = override_option(_with_inputs(command, DecisionInputs, further))
-    return config_option(ignore_extenders_option(release_options(decorated)))
+def deciding_options(part: str) -> Decorator[Any]:
+    """Add the options of a question that is decided without a run; the command gets them as `inputs`.
+
+    The question has one ``part`` that is shown on request.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Any:
+        return settings_options(override_option(_with_inputs(command, DecisionInputs, (part,))))
+
+    return decorate
 
 
 def _with_inputs(
-    command: Callable[..., Answer], kind: Callable[..., PlanInputs], further: Sequence[str]
-) -> Callable[..., Answer]:
-    """Add the options that all questions share; with the ``further`` ones they become the inputs."""
+    command: Callable[..., Any], kind: type[PlanInputs], known: Collection[str] = tuple(_PARTS.values())
+) -> Callable[..., Any]:
+    """Add the options that all questions share; with the other ones they become the inputs.
+
+    The command raises UsageError for parts that are to be shown and not ``known``.
+    """
 
     @wraps(command)
     @click.pass_obj
-    def with_inputs(
-        group: Source | None,
-        /,
-        *,
-        source: Source,
-        validation: Validation | None,
-        form: str,
-        save: str,
-        fail_on: tuple[str, ...],
-        outcomes: bool,
-        samples: int,
-        **given: Any,
-    ) -> Answer:
-        parts = tuple(part for option, part in _PARTS.items() if given.pop(option))
-        own = {name: given.pop(name) for name in further}
-        if "options" in own and form == HTML:
-            own["options"] = replace(own["options"], tells_placements=True)
-        number = samples if outcomes else 0
+    def with_inputs(group: Source | None, /, **given: Any) -> Any:
+        given["parts"] = tuple(part for option, part in _PARTS.items() if given.pop(option))
+        for part in given["parts"]:
+            if part not in known:
+                raise click.UsageError(f"--{part}: plan {click.get_current_context().info_name} {_INSTEAD[part]}")
+        given["source"] = _joined(group or Source(), given["source"])
+        given["samples"] *= given.pop("outcomes")
+        if "options" in given and given["form"] == HTML:
+            given["options"] = replace(given["options"], tells_placements=True)
+        own = {name: given.pop(name) for name in kind.__dataclass_fields__}
         # One pause from reading to the answer: at each end of a pause the collector visits all objects.
         with collector_paused():
-            inputs = kind(_joined(group or Source(), source), validation, form, save, fail_on, parts, number, **own)
-            return command(inputs=inputs, **given)
+            return command(inputs=kind(**own), **given)
 
-    decorated: Callable[..., Answer] = with_inputs
+    decorated: Callable[..., Any] = with_inputs
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated

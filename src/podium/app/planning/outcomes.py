@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from podium.api.times import format_duration
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.console.page import Section
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.outcomes import MAX_OUTCOMES, TieOutcome, grouped
-from podium.app.planning.answer import Section
 from podium.app.planning.constants import MAX_SAMPLES
 from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
@@ -125,16 +126,12 @@ def _equal_nodes(runner: Runner, placement: Placement) -> Mapping[str, tuple[Pod
     return dict.fromkeys((nodes.name(int(row)) for row in placement.feasible[totals == np.max(totals)]), ())
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WorkloadLoss:
+class WorkloadLoss(msgspec.Struct, frozen=True, order=True):
     """The numbers of a workload's pods that a run disrupts, and that are missing at its end."""
 
     workload: str
     disrupted: int
     missing: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"workload": self.workload, "disrupted": self.disrupted, "missing": self.missing}
 
     def __str__(self) -> str:
         numbers = ((self.disrupted, "disrupted"), (self.missing, "missing"))
@@ -183,9 +180,7 @@ class SampledOutcomes:
         shown = list(self.counts.items())[:MAX_OUTCOMES]
         return {
             "samples": self.runs,
-            "outcomes": [
-                {"losses": [each.to_dict() for each in losses], "samples": number} for losses, number in shown
-            ],
+            "outcomes": [{"losses": msgspec.to_builtins(losses), "samples": number} for losses, number in shown],
             "furtherOutcomes": len(self.counts) - len(shown),
         }
 
@@ -219,18 +214,20 @@ class SampledOutcomes:
         data = {
             "decisions": self.ties,
             "deciding": self.deciding,
-            "named": [self._tie_data(tie, seen) for tie, seen in self.named],
+            "named": [
+                (
+                    {
+                        "time": (tie.time_ns - self.start_ns) / _SECOND,
+                        "pod": tie.pod,
+                        "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
+                        "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),
+                    }
+                )
+                for tie, seen in self.named
+            ],
             "notSampled": self.not_sampled,
         }
         return Section("ties", "Ties", tuple(rows), rest=rest, data=data)
-
-    def _tie_data(self, tie: Tie, seen: Mapping[TieOutcome, bool]) -> dict[str, Any]:
-        return {
-            "time": (tie.time_ns - self.start_ns) / _SECOND,
-            "pod": tie.pod,
-            "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
-            "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),
-        }
 
 
 def _alternatives(tie: Tie, seen: Mapping[TieOutcome, bool]) -> str:

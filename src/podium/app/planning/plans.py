@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from podium.api.errors import InputError
 from podium.api.input.files import FileName
 from podium.app.inputs import Given, Objects, as_document, assignments_of, read_objects, several
-from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.question import PlanProgress, PlanRun
+from podium.app.planning.answer import PlanAnswer, PlanProgress
+from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.change import patch, read_patches, set_fields
 from podium.app.planning.questions.deploy import deploy
 from podium.app.planning.questions.diff import Setting, diff, read_setting

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any
 
 from podium.api.basis import Caveat
 from podium.api.collector import collector_paused, free_cycles
 from podium.api.input.codec import Document, Input
 from podium.api.input.overrides import overridden
 from podium.api.meta import Raw
-from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.impact import (
-    PlanFinding,
-    WorkloadImpact,
-    anyway_of,
-    findings_of,
-    impact_of,
-    impact_text,
-    nodes_of,
-)
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer, PlanProgress
+from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, impact_of, impact_text, nodes_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result, telling_more
@@ -33,10 +27,8 @@ from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import kept, lasting
 from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.simulation import InitialState
+from podium.sim.simulation import InitialState, Simulation
 
-Argument = TypeVar("Argument")
-Result = TypeVar("Result")
 Report = Callable[..., None]
 
 _REPORT_SECONDS = 0.2
@@ -48,52 +40,8 @@ def can_fork() -> bool:
     return "fork" in multiprocessing.get_all_start_methods()
 
 
-class ForkedWork(Generic[Argument, Result]):
-    """A forked copy of this process that waits for an argument and then computes a result from its own state.
-
-    The copy shares memory with its parent until one of them writes. It ends with its parent, and when the context ends.
-    Use it only where no other thread runs that holds locks which the work needs.
-    """
-
-    def __init__(self, work: Callable[[Argument, Report], Result]) -> None:
-        """Fork now. ``work`` gets the argument and a function that reports progress to the parent."""
-        self._ours, theirs = multiprocessing.Pipe()
-        context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_serve, args=(self._ours, theirs, work), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._ours.close()
-        self._process.kill()
-        self._process.join()
-        self._process.close()
-
-    def finish(self, argument: Argument, report: Report | None = None) -> Result | None:
-        """Return the result for ``argument``, None if the copy has failed: the caller then does the work itself.
-
-        The copy reports its progress through ``report`` a few times a second.
-        """
-        try:
-            self._ours.send(argument)
-            while True:
-                kind, value = self._ours.recv()
-                if kind == _RESULT:
-                    result: Result = value
-                    return result
-                if report is not None:
-                    report(*value)
-        except (EOFError, OSError):
-            return None
-
-
 def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], Any]) -> None:
-    # Otherwise the copy would keep the pipe open that tells it of its parent's end.
+    # Otherwise the copy would keep the pipe open whose end it has to notice.
     ours.close()
     next_report = time.monotonic()
 
@@ -109,12 +57,44 @@ def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], A
         theirs.close()
 
 
-PlanProgress = Callable[[float, str], None]
-"""Receives the share of the work that is done, from 0 to 1, and what is being done."""
-
 _PLACED = ("Scheduled", "Nominated")
 # The share of the run with the plan; the run without it has less to do.
 _SHARE_OF_PLAN = 0.6
+
+
+@contextmanager
+def forked(work: Callable[[Any, Report], Any]) -> Iterator[Callable[[Any, Report | None], Any]]:
+    """Fork a copy of this process that waits for an argument and then computes a result from its own state.
+
+    Yield the function that sends the argument and returns the result, None if the copy has failed: the caller then does
+    the work itself. The copy reports its progress a few times a second. It shares memory with its parent until one of
+    them writes, and ends with its parent, or with the context. Use it only if no other thread holds locks that the work
+    needs.
+    """
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_serve, args=(ours, theirs, work), daemon=True)
+    process.start()
+    theirs.close()
+
+    def finish(argument: Any, report: Report | None) -> Any:
+        try:
+            ours.send(argument)
+            while True:
+                kind, value = ours.recv()
+                if kind == _RESULT:
+                    return value
+                if report is not None:
+                    report(*value)
+        except (EOFError, OSError):
+            return None
+
+    try:
+        yield finish
+    finally:
+        ours.close()
+        process.kill()
+        process.join()
+        process.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +130,13 @@ class PlayedPlan:
     def impact(self) -> tuple[WorkloadImpact, ...]:
         return impact_of(self.result, self.baseline)
 
-    def answer(
-        self, headline: str = "", *, findings: Sequence[PlanFinding] = (), sections: Sequence[Section] = ()
-    ) -> PlanAnswer:
+    def answer(self, headline: str = "", *, sections: Sequence[Section] = ()) -> PlanAnswer:
         """Return the answer; without a headline it is the impact."""
         result, baseline = self.result, self.baseline
-        outcomes = () if self.outcomes is None else self.outcomes.sections()
         return PlanAnswer(
             self.question.name,
             headline or impact_text(self.impact),
-            findings=(*findings, *findings_of(result, self.impact, baseline)),
+            findings=tuple(findings_of(result, self.impact, baseline)),
             impact=self.impact,
             nodes=nodes_of(result, baseline),
             node_hours=(result.summary["nodeHours"], baseline.summary["nodeHours"]),
@@ -170,13 +147,17 @@ class PlayedPlan:
             read=self.read,
             scenario=self.scenario,
             options=self.options,
-            sections=(*sections, *outcomes),
+            sections=(*sections, *(() if self.outcomes is None else self.outcomes.sections())),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """A cluster that questions are asked about, and how they are played: see `play_question`."""
+    """A cluster that questions are asked about, and how they are played.
+
+    With `samples` a question is played so often, with different tie-breaks, to find the outcomes that it may have. With
+    `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once.
+    """
 
     read: Input
     options: RunOptions
@@ -185,57 +166,82 @@ class PlanRun:
     forks: bool = False
 
     def play(self, question: PlanQuestion) -> PlayedPlan:
-        return play_question(self.read, question, self.options, self.progress, samples=self.samples, forks=self.forks)
+        """Play a question, and for as long what happens without it.
 
+        Raises InputError for wrong objects or steps, and LimitError as every run.
+        """
+        initial = InitialState()
 
-def play_question(
-    read: Input,
-    question: PlanQuestion,
-    options: RunOptions,
-    progress: PlanProgress | None = None,
-    *,
-    samples: int = 0,
-    forks: bool = False,
-) -> PlayedPlan:
-    """Play a question, and for as long what happens without it.
+        def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
+            # The process of one forked question ends soon: what the collector would examine is not worth freeing.
+            with collector_paused(keeps_objects=self.forks and not self.samples):
+                return _play_once(self, question, options, progress, initial)
 
-    With `samples` it is played so often, with different tie-breaks, to find the outcomes that it may have. With
-    `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once. Raises
-    InputError for wrong objects or steps, and LimitError as every run.
-    """
-    initial = InitialState()
+        return self._sampled(play)
 
-    def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
-        # The process of one forked question ends soon: what the collector would examine is not worth freeing.
-        with collector_paused(keeps_objects=forks and not samples):
-            return _play_once(read, question, options, progress, initial, forks=forks and can_fork())
+    def compare(
+        self,
+        name: str,
+        before: Callable[[RunOptions], tuple[Input, RunOptions]],
+        after: Callable[[RunOptions], tuple[Input, RunOptions]],
+        caveats: Sequence[Caveat] = (),
+    ) -> PlayedPlan:
+        """Play the cluster with two settings, for the same time and with the same seed.
 
-    return play_samples(play, options, progress, samples)
+        Each setting is the input and the options that follow from those of the run. Raises as `play` does.
+        """
+
+        def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
+            read, deciding = after(options)
+            baseline, result = _play_both((before(replace(options, on_attempt=None)), (read, deciding)), progress)
+            scenario = scenario_of_spec(read, name, {})
+            assumed = (*assumptions(options), *caveats)
+            return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, assumed)
+
+        return self._sampled(play)
+
+    def _sampled(self, play: Callable[[RunOptions, PlanProgress | None], PlayedPlan]) -> PlayedPlan:
+        """Play something `samples` times with different tie-breaks; once, without outcomes, for no samples."""
+        options, samples, number = self.options, self.samples, count()
+        if not samples:
+            return play(options, self.progress)
+
+        def run(options: RunOptions) -> PlayedPlan:
+            place = next(number)
+            part = _part(self.progress, place / samples, (place + 1) / samples, f"run {place + 1} of {samples}")
+            return play(options, part)
+
+        def sample(seed: int) -> SampledRun:
+            # Only one run is in memory at a time.
+            free_cycles()
+            return _sampled_run(run(replace(options, draw_seed=seed, usual_latency_ns=USUAL_LATENCY_NS)))
+
+        ties = TieBreaks(options.seed)
+        played = run(replace(options, on_attempt=ties.attempted))
+        start_ns = played.result.measures.start_ns
+        return replace(played, outcomes=sampled(_sampled_run(played), ties, sample, samples, start_ns))
 
 
 def _play_once(
-    read: Input,
-    question: PlanQuestion,
-    options: RunOptions,
-    progress: PlanProgress | None,
-    initial: InitialState,
-    *,
-    forks: bool,
+    run: PlanRun, question: PlanQuestion, options: RunOptions, progress: PlanProgress | None, initial: InitialState
 ) -> PlayedPlan:
-    begun = Input(overridden(read.documents, question.begins_with), read.left_out) if question.begins_with else read
+    read, begins_with = run.read, question.begins_with
+    begun = Input(overridden(read.documents, begins_with), read.left_out) if begins_with else read
     scenario = scenario_of_spec(begun, question.name, {}, question.steps)
     # The run without the plan has the steps of the input, and not the question's objects.
-    is_all = not question.begins_with and len(scenario["spec"]["steps"]) == len(question.steps)
+    is_all = not begins_with and len(scenario["spec"]["steps"]) == len(question.steps)
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
     given = with_scenario(begun, scenario)
-    if forks and is_all:
-        result, baseline = _play_forked(given, options, part, rest, initial)
+    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
+    if run.forks and is_all and can_fork():
+        result, baseline = _play_forked(given, options, simulation, part, rest)
     else:
-        result, baseline = _play_both_at_once(given, options, part, initial, is_all=is_all)
+        result, baseline = _play_both_at_once(given, options, simulation, part, is_all=is_all)
+    del simulation
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     anyway = replace(options, until_ns=lasted_ns, on_attempt=None)
-    if question.begins_with:
+    if begins_with:
         initial = InitialState()
     else:
         # The same objects have the same start.
@@ -248,6 +254,77 @@ def _play_once(
         baseline = replace(baseline, told_more=telling_more(read, anyway))
     result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario, assumptions(options))
+
+
+def _play_both_at_once(
+    given: Input, options: RunOptions, simulation: Simulation, progress: Progress | None, *, is_all: bool
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """Return the result with the steps and, if nothing happens without them while it lasts, the result without them.
+
+    Both runs begin with the same cluster and are the same until the first step. If nothing happens between the first
+    instant and the end of the run, other than what the steps cause, the run without steps ends as it was after the
+    first instant and is not played. The second result is None if it has to be played. ``is_all`` says that the runs
+    differ in nothing but the steps.
+    """
+    baseline, quiet_until_ns = None, None
+    consumption = simulation.meters.usage(simulation.now).consumption
+    if is_all:
+        quiet_until_ns = simulation.quiet_until()
+        if quiet_until_ns is None or quiet_until_ns > simulation.now:
+            baseline = kept(shown_result(given, simulation, options))
+            consumption = consumption.lasting()
+    simulation.add_steps()
+    play_on(simulation, progress)
+    result = shown_result(given, simulation, options)
+    if baseline is None or (quiet_until_ns is not None and simulation.now >= quiet_until_ns):
+        return result, None
+    return result, lasting(baseline, consumption, simulation.now)
+
+
+def _play_forked(
+    given: Input, options: RunOptions, simulation: Simulation, progress: Progress | None, rest: Progress | None
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """Return the same as `_play_both_at_once` for runs that differ in nothing but the steps.
+
+    A copy of this process is forked before the first step, and plays the run without steps for as long as the other
+    lasts. The second result is None if the copy has failed.
+    """
+    # What happens in the first instant is the same in both runs.
+    simulation.quiet_until()
+
+    def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
+        simulation.end_after(lasted_ns)
+        play_on(simulation, report)
+        return replace(shown_result(given, simulation, options), told_more=None)
+
+    with forked(play_without_steps) as finish:
+        simulation.add_steps()
+        play_on(simulation, progress)
+        return shown_result(given, simulation, options), finish(simulation.elapsed_ns, rest)
+
+
+def _play_both(
+    sides: Sequence[tuple[Input, RunOptions]], progress: PlanProgress | None
+) -> tuple[SimulationResult, SimulationResult]:
+    """Play two inputs, the one that ends first for as long as the other."""
+    results = []
+    for place, (read, options) in enumerate(sides):
+        free_cycles()
+        part = _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings")
+        results.append(play_shown(read, options, part))
+    lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
+    for place, (read, options) in enumerate(sides):
+        if lasted[place] < max(lasted):
+            longer = replace(options, until_ns=max(lasted))
+            free_cycles()
+            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
+    return results[0], results[1]
+
+
+def _part(progress: PlanProgress | None, begin: float, end: float, what: str) -> Callable[[float, object], None] | None:
+    if progress is None:
+        return None
+    return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
 
 
 def _with_options(result: SimulationResult, question: PlanQuestion) -> SimulationResult:
@@ -275,103 +352,6 @@ def _as_options(reason: str | None) -> str | None:
     return reason.replace("force: true", "--force").replace("deleteEmptyDirData: true", "--delete-emptydir-data")
 
 
-def _play_both_at_once(
-    given: Input, options: RunOptions, progress: Progress | None, initial: InitialState, *, is_all: bool
-) -> tuple[SimulationResult, SimulationResult | None]:
-    """Return the result with the steps and, if nothing happens without them while it lasts, the result without them.
-
-    Both runs begin with the same cluster and are the same until the first step. If nothing happens between the first
-    instant and the end of the run, other than what the steps cause, the run without steps ends as it was after the
-    first instant and is not played. The second result is None if it has to be played. ``is_all`` says that the runs
-    differ in nothing but the steps.
-    """
-    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
-    baseline, quiet_until_ns = None, None
-    consumption = simulation.meters.usage(simulation.now).consumption
-    if is_all:
-        quiet_until_ns = simulation.quiet_until()
-        if quiet_until_ns is None or quiet_until_ns > simulation.now:
-            baseline = kept(shown_result(given, simulation, options))
-            consumption = consumption.lasting()
-    simulation.add_steps()
-    play_on(simulation, progress)
-    result = shown_result(given, simulation, options)
-    if baseline is None or (quiet_until_ns is not None and simulation.now >= quiet_until_ns):
-        return result, None
-    return result, lasting(baseline, consumption, simulation.now)
-
-
-def _play_forked(
-    given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None, initial: InitialState
-) -> tuple[SimulationResult, SimulationResult | None]:
-    """Return the same as `_play_both_at_once` for runs that differ in nothing but the steps.
-
-    A copy of this process is forked before the first step, and plays the run without steps for as long as the other
-    lasts. The second result is None if the copy has failed.
-    """
-    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
-    # What happens in the first instant is the same in both runs.
-    simulation.quiet_until()
-
-    def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
-        simulation.end_after(lasted_ns)
-        play_on(simulation, report)
-        return replace(shown_result(given, simulation, options), told_more=None)
-
-    with ForkedWork(play_without_steps) as copy:
-        simulation.add_steps()
-        play_on(simulation, progress)
-        result = shown_result(given, simulation, options)
-        return result, copy.finish(simulation.elapsed_ns, rest)
-
-
-def play_both(
-    sides: Sequence[tuple[Input, RunOptions]], progress: PlanProgress | None = None
-) -> tuple[SimulationResult, SimulationResult]:
-    """Play two inputs, the one that ends first for as long as the other. Raises as `play_question` does."""
-    results = []
-    for place, (read, options) in enumerate(sides):
-        free_cycles()
-        part = _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings")
-        results.append(play_shown(read, options, part))
-    lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
-    for place, (read, options) in enumerate(sides):
-        if lasted[place] < max(lasted):
-            longer = replace(options, until_ns=max(lasted))
-            free_cycles()
-            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
-    return results[0], results[1]
-
-
-def play_samples(
-    play: Callable[[RunOptions, PlanProgress | None], PlayedPlan],
-    options: RunOptions,
-    progress: PlanProgress | None,
-    samples: int,
-) -> PlayedPlan:
-    """Play something ``samples`` times with different tie-breaks; once, without outcomes, for no samples."""
-    if not samples:
-        return play(options, progress)
-    ties = TieBreaks(options.seed)
-    number = 0
-
-    def run(options: RunOptions) -> PlayedPlan:
-        nonlocal number
-        number += 1
-        begin, what = number - 1, f"run {number} of {samples}"
-        part = None if progress is None else lambda share, _: progress((begin + share) / samples, what)
-        return play(options, part)
-
-    def sample(seed: int) -> SampledRun:
-        # Only one run is in memory at a time.
-        free_cycles()
-        return _sampled_run(run(replace(options, draw_seed=seed, usual_latency_ns=USUAL_LATENCY_NS)))
-
-    played = run(replace(options, on_attempt=ties.attempted))
-    start_ns = played.result.measures.start_ns
-    return replace(played, outcomes=sampled(_sampled_run(played), ties, sample, samples, start_ns))
-
-
 def _sampled_run(played: PlayedPlan) -> SampledRun:
     losses = (
         WorkloadLoss(impact.workload, disrupted, impact.missing)
@@ -384,12 +364,6 @@ def _sampled_run(played: PlayedPlan) -> SampledRun:
         if event.reason in _PLACED and event.pod is not None and event.node is not None
     )
     return SampledRun(tuple(sorted(losses)), frozenset(went))
-
-
-def _part(progress: PlanProgress | None, begin: float, end: float, what: str) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
 
 
 def assumptions(options: RunOptions) -> tuple[Caveat, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration
-from podium.app.console.source import ClusterSource, cluster_options
+from podium.app.console.options import ClusterSource, Duration, cluster_options
 
 _MEBIBYTE = 1 << 20
 _EPILOG = """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 import signal
 import tempfile
 import time
@@ -22,18 +20,15 @@ from podium.api.meta import ObjectMeta, Raw
 from podium.api.snapshot import API_VERSION, HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import Seen
+from podium.app.console.options import ClusterSource
 from podium.app.console.page import counted
-from podium.app.console.source import ClusterSource
-from podium.app.snapshots.file import SnapshotFile
+from podium.app.snapshots.cluster import SnapshotFile, open_session
 from podium.app.snapshots.slimming import Slimmer, left_out_beside
-from podium.client.credentials import Credentials
-from podium.client.kubeconfig import find_access
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session, server_version
 from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.recording.tape import FORMAT, RECORDING, RecordingEntry
-from podium.store.api_resources import APIResources
 
 # Without them there is no cluster to speak of.
 _NEEDED = ("Node", "Pod")
@@ -69,16 +64,10 @@ def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Reco
 
 
 async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
-    access = find_access(os.environ, source.kubeconfig, source.context)
-    credentials = Credentials(access, time.time_ns, allows_exec=source.allows_exec_plugins)
-    session = Session(access, credentials, APIResources(), user_agent="podium-record", timeout_s=_TIMEOUT_S)
-    try:
+    async with open_session(source, "podium-record", _TIMEOUT_S) as session:
         version = await server_version(session)
-        with RecordingFile(target, access.name) as file:
-            recording = _Recording(session, file, limits, say)
-            return await recording.run(version)
-    finally:
-        await session.close()
+        with RecordingFile(target, session.access.name) as file:
+            return await _Recording(session, file, limits, say).run(version)
 
 
 class _Recording:
@@ -118,20 +107,16 @@ class _Recording:
             await keeping_up.close()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-        self._tell_gaps()
-        length_ns = self._elapsed_ns()
-        termination_ns = self._recorder.terminations.usual_ns
-        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
-        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
-
-    def _tell_gaps(self) -> None:
-        """Say what of the cluster was seen late, or not at all."""
         for machine in (reflector.machine for reflector in self._reflectors):
             if machine.reader.unreadable:
                 count = counted(len(machine.reader.unreadable), "object")
                 self._say(f"{machine.resource.name}: {count} left out: what is there cannot be read")
             if machine.counts.expired:
                 self._say(f"{machine.resource.name}: what came while the connection was broken is seen as of its end")
+        length_ns = self._elapsed_ns()
+        termination_ns = self._recorder.terminations.usual_ns
+        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
+        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
         """Wait until all objects are known. Raises InputError where it is over before that."""
@@ -273,18 +258,8 @@ class RecordingFile:
         self._events.write(b'],"length":' + ending + told + b"}")
         self._events.seek(0)
         self._file.begin(self._events.read(_COPIED_BYTES))
-        shutil.copyfileobj(self._events, _Rest(self._file), _COPIED_BYTES)
-
-
-class _Rest:
-    """Writes on in a file, for whoever copies into one."""
-
-    def __init__(self, file: SnapshotFile) -> None:
-        self._file = file
-
-    def write(self, text: bytes, /) -> int:
-        self._file.go_on(text)
-        return len(text)
+        while part := self._events.read(_COPIED_BYTES):
+            self._file.go_on(part)
 
 
 def _opening(kind: str, name: str) -> bytes:

@@ -57,7 +57,10 @@ def html_file(title: str, picture: msgspec.Struct) -> str:
     is_plain = len(encoded) <= _PLAIN_BYTES
     style, script = page_style(), page_script()
     return _DOCUMENT.format(
-        policy=_policy(style, script),
+        policy=(
+            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+            "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+        ),
         title=html.escape(escape(title, _LONGEST_TITLE)),
         style=style,
         form="json" if is_plain else "gzip",
@@ -84,13 +87,6 @@ def page_style() -> str:
 def page_file(name: str) -> str:
     """The text of one of the page's files."""
     return resources.files("podium.app.reporting").joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
 
 
 def _hash(text: str) -> str:
@@ -141,17 +137,12 @@ def _add(name: str, read: Callable[[str], str], done: dict[str, str], needed_by:
     text = read(name)
     for _, other in _IMPORT.findall(text):
         _add(other, read, done, (*needed_by, name))
-    done[name] = _wrapped(name, text)
-
-
-def _wrapped(name: str, text: str) -> str:
-    """A module as a value: an object of what it exports."""
     exported = _EXPORT.findall(text)
     body = _EXPORT.sub("", _IMPORT.sub(_taken, text))
     strange = _UNKNOWN.search(body)
     if strange is not None:
         raise ValueError(f"{name}.js: {strange[0]!r} is a form of import or export that is not known here")
-    return f"const module_{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
+    done[name] = f"const module_{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
 
 
 def _taken(found: re.Match[str]) -> str:

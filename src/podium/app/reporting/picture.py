@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import escape
+from podium.app.console.cells import WORKLOADS, Name, Part, text_of
+from podium.app.console.page import Section
 from podium.app.reporting.story import Story
 
 SCHEMA_VERSION = 1
 """The version of a page's data; page and data come in one file, and so agree."""
 
 _LONGEST = 4_000
+_POD = "Pod "
 
 
 class Table(msgspec.Struct, frozen=True, rename="camel"):
@@ -128,3 +133,32 @@ class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 def told(caveats: tuple[Caveat, ...]) -> list[str]:
     """What an answer rests on, in words."""
     return [escape(caveat.message, _LONGEST) for caveat in caveats]
+
+
+def drawn(sections: Iterable[Section]) -> list[Table]:
+    """Return the tables of the sections that have rows; a row is about the node, pod or workload that begins it."""
+    found = []
+    for section in sections:
+        width = max((len(row) for row in section.rows), default=0)
+        rows: list[list[str | int | float | None]] = [
+            [part if isinstance(part, int) else escape(text_of(part), _LONGEST) for part in row] for row in section.rows
+        ]
+        table = Table(
+            section.title,
+            list(section.headings) or [""] * width,
+            [[*row, *[""] * (width - len(row))] for row in rows],
+            note=section.rest,
+            subjects=[subject for row in section.rows if (subject := _subject(row[0]))],
+        )
+        found += [table] if rows else []
+    return found
+
+
+def _subject(part: Part) -> str:
+    """Return what a click on a row that begins so selects; a pod without a controller is a workload of its own."""
+    if not isinstance(part, Name):
+        return ""
+    name = escape(part.name, _LONGEST)
+    if part.kind == WORKLOADS and name.startswith(_POD):
+        return f"pod {name.removeprefix(_POD)}"
+    return f"{part.kind.removesuffix('s')} {name}"

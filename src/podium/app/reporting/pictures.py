@@ -1,19 +1,361 @@
-"""The picture of each answer, for `-o html`."""
+"""Pictures of answers, for `-o html`: runs, plans, sweeps and accounts of disruptions."""
 
 from __future__ import annotations
 
-from podium.app.accounting.account import LedgerAnswer
-from podium.app.explaining.explanation import Explanation
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from podium.api.errors import escape
+from podium.api.times import format_duration
+from podium.app.accounting.account import LedgerAnswer, in_words, whose
+from podium.app.accounting.text import headline_of, outcome_of, title_of, why_of, write_ledger
+from podium.app.console.cells import text_of
+from podium.app.console.page import Page, counted
 from podium.app.explaining.on_node import NodeAnswer
-from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.live.decision import Decision
-from podium.app.planning.answer import PlanAnswer
+from podium.app.explaining.workload import Explanation, WorkloadExplanation
+from podium.app.live.decisions import Decision
+from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
+from podium.app.planning.impact import NodeImpact, PlanFinding
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
 from podium.app.reporting.file import html_file
-from podium.app.reporting.ledger import picture_of_ledger
-from podium.app.reporting.picture import Picture
-from podium.app.reporting.runs import SweepAnswer, picture_of_plan, picture_of_result, picture_of_sweep
+from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, drawn, told
+from podium.app.reporting.story import story_of
+from podium.app.simulating.text import comparison_section, summary_sections
+from podium.app.sweeping.sweep import Combination, Played, caveats_of
+from podium.app.sweeping.sweep_result import Row, rows_of
+from podium.controllers.ledger.disruption import Disruption, Seconds
 from podium.sim.results.result import Result
+
+_LONGEST = 500
+_NOT_FIGURES = frozenset(("seed", "error"))
+
+
+@dataclass(frozen=True, slots=True)
+class SweepAnswer:
+    """The runs of a sweep, and by the words for their settings the results of some that are to be seen."""
+
+    played: Sequence[Played]
+    results: Sequence[tuple[str, Result]]
+
+
+def picture_of_result(result: Result) -> Picture:
+    """A run."""
+    summary = result.summary
+    waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
+    done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
+    compared = [] if result.recorded is None else [comparison_section(result.recorded)]
+    found = drawn([*summary_sections(result.summary), *compared])
+    return Picture(
+        command="simulate",
+        headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
+        facts=untold(result),
+        stories=[story_of(result, "")],
+        more=[*found, *(table for table in (_drains(result), _short(result)) if table.rows)],
+        caveats=told(result.caveats),
+    )
+
+
+def untold(result: Result) -> list[str]:
+    """What is to be said of the pods of which it is not told why they are where they are."""
+    left_out = result.placements_left_out
+    if not left_out:
+        return []
+    told = f"why pods are where they are is told of the first {counted(len(result.placements), 'placement')}"
+    return [f"{told}; of {counted(left_out, 'later attempt')} it was not taken down"]
+
+
+def picture_of_sweep(answer: SweepAnswer) -> Picture:
+    """The figures of all runs, and some of them side by side."""
+    played = answer.played
+    settings = list(dict.fromkeys(settings_text(run.combination) for run in played))
+    rows = rows_of(played)
+    return Picture(
+        command="sweep",
+        headline=f"{counted(len(played), 'run')} of {counted(len(settings), 'combination')} of settings",
+        tables=[_table(played, rows)],
+        runs=_runs(played, rows, settings),
+        stories=[story_of(result, name) for name, result in answer.results],
+        caveats=told(caveats_of(played)),
+    )
+
+
+def settings_text(combination: Combination) -> str:
+    """Return the settings of a run in one line."""
+    text = ", ".join(f"{name}={value}" for name, value in combination.items())
+    return escape(text, _LONGEST) or "as given"
+
+
+def _table(played: Sequence[Played], rows: Sequence[Row]) -> Table:
+    """A row for each run: its settings, its seed, and what differs."""
+    names = list(played[0].combination)
+    kept = [name for name in rows[0] if name in (*names, "seed") or len({row[name] for row in rows}) > 1]
+    return Table(
+        "Runs",
+        kept,
+        [[_harmless(row[name]) for name in kept] for row in rows],
+        note="what differs between them" if len(rows) > 1 else "",
+    )
+
+
+def _harmless(value: str | float | None) -> str | float | None:
+    return escape(value, _LONGEST) if isinstance(value, str) else value
+
+
+def _runs(played: Sequence[Played], rows: Sequence[Row], settings: list[str]) -> Runs:
+    varied = set(played[0].combination)
+    figures = [
+        name
+        for name in rows[0]
+        if name not in varied | _NOT_FIGURES and any(isinstance(row[name], int | float) for row in rows)
+    ]
+    differing = [name for name in figures if len({row[name] for row in rows}) > 1]
+    return Runs(
+        settings,
+        differing,
+        [settings.index(settings_text(run.combination)) for run in played],
+        [run.seed for run in played],
+        [[None if isinstance(value := row[name], str) else value for name in differing] for row in rows],
+    )
+
+
+def _drains(result: Result) -> Table:
+    rows: list[list[str | int | float | None]] = [
+        [drain["node"], drain["state"], sum(pod["state"] == "gone" for pod in drain["pods"]), _text(drain["message"])]
+        for drain in result.summary["drains"]
+    ]
+    subjects = [f"node {drain['node']}" for drain in result.summary["drains"]]
+    return Table("Drains", ["node", "state", "gone", ""], rows, subjects=subjects)
+
+
+def _short(result: Result) -> Table:
+    rows: list[list[str | int | float | None]] = [
+        [_text(short["workload"]), short["wants"], short["has"], _text(short["reason"])]
+        for short in result.summary["short"]
+    ]
+    return Table("Short of pods", ["workload", "wants", "has", "why"], rows)
+
+
+def _text(text: str | None) -> str:
+    return escape(text or "", _LONGEST)
+
+
+_NODES = ("node", "change", "pods before", "pods after")
+
+
+def picture_of_plan(answer: PlanAnswer) -> Picture:
+    """Return the picture of a plan, and of what would happen without it."""
+    runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
+    facts = [*filter(None, (anyway_text(answer), node_hours_text(answer)))]
+    return Picture(
+        command=f"plan {answer.question}",
+        headline=escape(answer.headline, _LONGEST),
+        facts=facts if answer.result is None else [*facts, *untold(answer.result)],
+        tables=drawn([*answer.sections, *impact_sections(answer)]),
+        more=[*_nodes(answer.nodes), *_findings(answer.findings)],
+        stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
+        caveats=told(answer.caveats),
+    )
+
+
+def _findings(findings: Sequence[PlanFinding]) -> list[Table]:
+    rows: list[list[str | int | float | None]] = [
+        [finding.code, escape(finding.message, _LONGEST)] for finding in findings
+    ]
+    return [Table("Found", ["", "what"], rows, note="as --fail-on names it")] if rows else []
+
+
+def _nodes(nodes: Sequence[NodeImpact]) -> list[Table]:
+    if not nodes:
+        return []
+    return [
+        Table(
+            "Nodes",
+            list(_NODES),
+            [[node.node, node.change, node.pods_before, node.pods_after] for node in nodes],
+            subjects=[f"node {node.node}" for node in nodes],
+        )
+    ]
+
+
+_WIDTH = 120
+_LONGEST_CELL = 2_000
+_MOST_ROWS = 2_000
+_GROUPS = ("", "disruptions", "in vain", "lost, s", "cpu lost, core-s", "ready again", "longest, s", "by")
+_RECORDS = ("at", "pod", "of", "priority", "node", "why", "by", "rule", "lost, s", "what became of it", "in vain")
+
+_Cells = list[str | int | float | None]
+
+
+def picture_of_ledger(answer: LedgerAnswer) -> Picture:
+    """The account by time, and in tables."""
+    page = Page(_WIDTH)
+    write_ledger(page, answer, every=False)
+    dropped = answer.account.dropped
+    rows: list[_Cells] = [[_cell(" → ".join(in_words(chain)))] for chain in answer.chains]
+    return Picture(
+        command="ledger",
+        headline=escape(headline_of(answer), _LONGEST_CELL),
+        facts=[f"{dropped:,} earlier ones are no longer kept"] if dropped else [],
+        tables=[*_groups(answer), *_ledger_table("Chains: each pod took the place of the next", ("",), rows)],
+        more=_records(answer),
+        disruptions=disruptions_of(answer),
+        caveats=told(answer.account.caveats),
+        text=page.text,
+    )
+
+
+def _groups(answer: LedgerAnswer) -> list[Table]:
+    rows: list[_Cells] = [
+        [
+            _cell(group.name),
+            group.disruptions,
+            group.in_vain,
+            group.lost_seconds,
+            group.work.get("cpu", 0),
+            group.replaced,
+            group.longest_until_ready,
+            ", ".join(f"{cause}: {number}" for cause, number in group.causes.items()),
+        ]
+        for group in answer.groups
+    ]
+    return _ledger_table(title_of(answer), _GROUPS, rows)
+
+
+def _records(answer: LedgerAnswer) -> list[Table]:
+    rows: list[_Cells] = [
+        [
+            answer.account.shown(record.time),
+            _cell(record.pod),
+            _cell(record.owner),
+            record.priority,
+            _cell(record.node),
+            _cell(text_of(why_of(record))),
+            _cell(record.by),
+            _cell(record.rule),
+            record.loss.lost,
+            _cell(text_of(outcome_of(record))),
+            _cell(record.in_vain),
+        ]
+        for record in answer.records
+    ]
+    return _ledger_table("Disruptions", _RECORDS, rows)
+
+
+def _ledger_table(title: str, headings: Sequence[str], rows: list[_Cells]) -> list[Table]:
+    """The table with its last rows; none without any."""
+    note = f"the last {_MOST_ROWS:,} of {len(rows):,}" if len(rows) > _MOST_ROWS else ""
+    return [Table(title, list(headings), rows[-_MOST_ROWS:], note)] if rows else []
+
+
+def _cell(text: str) -> str:
+    return escape(text, _LONGEST_CELL)
+
+
+MOST_DRAWN = 2_000
+_LONGEST_LINE = 500
+_SECOND = 10**9
+
+
+def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
+    """The last disruptions that were asked for; None where there are none."""
+    records = answer.records[-MOST_DRAWN:]
+    if not records:
+        return None
+    rows = {name: place for place, name in enumerate(_rows(answer, records))}
+    places = {record.id: place for place, record in enumerate(records)}
+    causes = sorted({record.cause for record in records})
+    start, end = _extent(answer, records)
+    left = len(answer.records) - len(records)
+    return Disruptions(
+        rows=[_line(name) for name in rows],
+        causes=list(causes),
+        is_dated=answer.account.is_dated,
+        start=start,
+        span=max(end - start, 1),
+        row=[rows[_owner(record)] for record in records],
+        cause=[causes.index(record.cause) for record in records],
+        at=[record.time - start for record in records],
+        gone=[_after(record, start, record.loss.ended_after) for record in records],
+        ready=[
+            _after(record, start, None if record.replacement is None else record.replacement.ready_after)
+            for record in records
+        ],
+        whom=[rows.get(_for_whom(record), -1) for record in records],
+        vain=[bool(record.in_vain) for record in records],
+        following=_following(answer, places, len(records)),
+        said=[_said(answer, record) for record in records],
+        note=f"the last {len(records):,} of {len(answer.records):,}" if left else "",
+    )
+
+
+def _rows(answer: LedgerAnswer, records: Sequence[Disruption]) -> list[str]:
+    """Those for whom others went, the most important first; then those who went, the hardest hit first."""
+    takers: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for record in records:
+        if record.beneficiary is not None:
+            name = _for_whom(record)
+            takers[name] = max(takers.get(name, record.beneficiary.priority), record.beneficiary.priority)
+        counts[_owner(record)] = counts.get(_owner(record), 0) + 1
+    first = sorted(takers, key=lambda name: (-takers[name], name))
+    return [*first, *(name for name in sorted(counts, key=lambda name: (-counts[name], name)) if name not in takers)]
+
+
+def _extent(answer: LedgerAnswer, records: Sequence[Disruption]) -> tuple[Seconds, Seconds]:
+    """From when to when the picture goes: a run from its start, a cluster from shortly before the first."""
+    end = max(answer.account.end, *(record.time for record in records))
+    if not answer.account.is_dated:
+        return 0, end
+    first = min(record.time for record in records)
+    step = 60 if end - first < 7_200 else 3_600
+    return first - first % step, end
+
+
+def _following(answer: LedgerAnswer, places: dict[int, int], count: int) -> list[int]:
+    found = [-1] * count
+    for chain in answer.chains:
+        for record, following in pairwise(chain):
+            if record.id in places and following.id in places:
+                found[places[record.id]] = places[following.id]
+    return found
+
+
+def _said(answer: LedgerAnswer, record: Disruption) -> list[str]:
+    """What there is to say of a disruption, its pod first."""
+    loss = record.loss
+    lines = [
+        f"{record.pod}, priority {record.priority:,}",
+        f"went from {record.node} at {answer.account.shown(record.time)}",
+    ]
+    by = f" by {record.by}" if record.by else ""
+    lines.append(f"{text_of(why_of(record))}{by}{f': {record.rule}' if record.rule else ''}")
+    if record.alternatives is not None:
+        lines.append(f"{record.alternatives.candidates:,} candidates")
+    if loss.lost:
+        lines.append(f"{format_duration(round(loss.lost) * _SECOND)} of running time lost")
+    lines.append(text_of(outcome_of(record)))
+    if record.in_vain:
+        lines.append(f"in vain: {record.in_vain}")
+    return [_line(line) for line in lines]
+
+
+def _after(record: Disruption, start: Seconds, after: Seconds | None) -> float | None:
+    return None if after is None else record.time + after - start
+
+
+def _owner(record: Disruption) -> str:
+    return whose(record.owner, record.pod)
+
+
+def _for_whom(record: Disruption) -> str:
+    whom = record.beneficiary
+    return "" if whom is None else whose(whom.owner, whom.pod)
+
+
+def _line(text: str) -> str:
+    return escape(text, _LONGEST_LINE)
+
 
 Decided = Explanation | WorkloadExplanation | NodeAnswer | Decision
 Answer = Result | PlanAnswer | Decided | SweepAnswer | LedgerAnswer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,7 +155,17 @@ def story_of(result: Result, name: str) -> Story:
         resources,
         nodes=_nodes(result, words, amounts),
         pods=_pods(result, moments, places, words, amounts),
-        events=_events(result.events, whose, by_whom, places, words),
+        events=EventColumns(
+            time=[event.time for event in result.events],
+            reason=[words.of(event.reason) for event in result.events],
+            pod=whose,
+            node=[-1 if event.node is None else places.get(event.node, -1) for event in result.events],
+            by=[words.of(event.by) for event in result.events],
+            by_pod=by_whom,
+            message=[words.of(_message(event)) for event in result.events],
+            count=[event.count for event in result.events],
+            last_time=[event.last_time for event in result.events],
+        ),
         holds=_holds(result, words),
         placements=_placements(result, places, words),
         amounts=amounts.list,
@@ -171,14 +181,11 @@ def story_of(result: Result, name: str) -> Story:
 def _resources(measures: Measures) -> list[str]:
     """What some node offers and some pod asks for; cpu in any case."""
     offered = {name for amounts in measures.sizes.offers.values() for name, amount in amounts.items() if amount}
-    asked = {name for amounts in _different(measures.sizes.requests.values()) for name in amounts}
+    asked = {
+        name for amounts in {id(each): each for each in measures.sizes.requests.values()}.values() for name in amounts
+    }
     found = (offered & asked) - {PODS}
     return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
-
-
-def _different(amounts: Iterable[Amounts]) -> Iterable[Amounts]:
-    """Each object once: equal amounts are one."""
-    return {id(each): each for each in amounts}.values()
 
 
 def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
@@ -222,22 +229,6 @@ def _pods(
         state=[words.of(pod["state"]) for pod in pods],
         disruption=[words.of(pod["disruption"]) for pod in pods],
         nominated=[places.get(pod["nominatedNode"], -1) for pod in pods],
-    )
-
-
-def _events(
-    events: Sequence[SimEvent], whose: list[int], by_whom: list[int], places: dict[str, int], words: Words
-) -> EventColumns:
-    return EventColumns(
-        time=[event.time for event in events],
-        reason=[words.of(event.reason) for event in events],
-        pod=whose,
-        node=[-1 if event.node is None else places.get(event.node, -1) for event in events],
-        by=[words.of(event.by) for event in events],
-        by_pod=by_whom,
-        message=[words.of(_message(event)) for event in events],
-        count=[event.count for event in events],
-        last_time=[event.last_time for event in events],
     )
 
 
@@ -362,7 +353,14 @@ def moments_of(
         if place is not None:
             _note(found[place], event.reason, moment)
     for pod, moments in zip(pods, found, strict=True):
-        _complete(moments, pod)
+        if moments.created is None:
+            moments.created = BEFORE
+        if pod["node"] and moments.scheduled is None:
+            moments.scheduled = moments.created
+        if pod["startedAt"] is not None and moments.started is None:
+            moments.started = moments.scheduled
+        if pod["phase"] in _ENDED and moments.ended is None:
+            moments.ended = BEFORE
     return found, whose, by_whom
 
 
@@ -377,15 +375,3 @@ def _note(moments: PodMoments, reason: str, moment: int) -> None:
         moments.killing = moment if moments.killing is None else moments.killing
     elif reason in _ENDS:
         moments.ended = moment if moments.ended is None else moments.ended
-
-
-def _complete(moments: PodMoments, pod: dict[str, Any]) -> None:
-    """What no event tells was so before the run, or from the pod's creation on."""
-    if moments.created is None:
-        moments.created = BEFORE
-    if pod["node"] and moments.scheduled is None:
-        moments.scheduled = moments.created
-    if pod["startedAt"] is not None and moments.started is None:
-        moments.started = moments.scheduled
-    if pod["phase"] in _ENDED and moments.ended is None:
-        moments.ended = BEFORE

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    ClusterSource,
+    Source,
     config_option,
     ignore_extenders_option,
     output_option_of,
     release_options,
     validate_option,
 )
-from podium.app.console.source import ClusterSource, Source
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 )
 @click.option(
     "--count-disruptions/--no-count-disruptions",
+    "counts_disruptions",
     default=True,
     help="Count what rates of budgets limit, where no podium scheduler does. Usual with --evict.",
 )
@@ -96,19 +98,16 @@ def reschedule(
     *,
     files: tuple[str, ...],
     rescheduler_file: str | None,
-    config_map: str,
     config: str | None,
     evict: bool,
     is_once: bool,
     optimal: bool,
-    heeds_avoid_lists: bool | None,
-    pause_file: str,
-    count_disruptions: bool,
     validation: Validation | None,
     ignore_extenders: bool,
     release: ReleaseChoice,
-    form: str,
+    form: Literal["text", "json"],
     program: ProgramOptions,
+    **own: Any,
 ) -> None:
     """Move running pods to better places, within everybody's budgets.
 
@@ -123,17 +122,20 @@ def reschedule(
     rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
     configuration = load_configuration(config) if config else default_configuration()
     if files or (is_once and not evict):
-        if config_map:
+        if own["config_map"]:
             raise click.UsageError(
                 "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
             )
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
         from podium.app.console.reading import read_shown
-        from podium.app.rescheduling.offline import Question, plan_once
-        from podium.app.rescheduling.plan_report import write_plan
+        from podium.app.rescheduling.offline import Question, plan_once, write_plan
 
-        read = read_shown(_source(files, program), validation)
+        cluster = None
+        if program.context or program.kubeconfig or not files:
+            cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
+        read = read_shown(Source(files, cluster, program.allow_exec_plugins), validation)
+        heeds_avoid_lists = own["heeds_avoid_lists"]
         question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal, release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
@@ -149,25 +151,14 @@ def reschedule(
     without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
     settings = ReschedulingSettings(
         rescheduling=rescheduling,
-        config_map=config_map,
         configuration=configuration,
         release=release,
         dry_run=not evict,
-        pause_file=pause_file,
-        plan_form="json" if form == "json" else "text",
+        plan_form=form,
         is_once=is_once,
-        counts_disruptions=count_disruptions,
-        heeds_avoid_lists=heeds_avoid_lists,
+        **own,
         **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
     )
     access = find_access(os.environ, program.kubeconfig, program.context)
     check_settings(access, settings)
     sys.exit(run_program(settings, lambda log: LiveRescheduler(access, settings, log)))
-
-
-def _source(files: tuple[str, ...], program: ProgramOptions) -> Source:
-    """The files, and the cluster where one is named or there are none."""
-    cluster = None
-    if program.context or program.kubeconfig or not files:
-        cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
-    return Source(files, cluster, program.allow_exec_plugins)

@@ -18,8 +18,7 @@ from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
-from podium.app.rescheduling.caveats import as_they_are, live_caveats
-from podium.app.rescheduling.plan_report import PlanReport, same_moves, write_plan
+from podium.app.rescheduling.offline import PlanReport, as_they_are, live_caveats, same_moves, write_plan
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
 from podium.client.session import Session
@@ -270,7 +269,8 @@ class ObservedRescheduler:
             if isinstance(action, Record) and not action.pod:
                 self.on_record(action)
         if isinstance(observation, Answered) and isinstance(observation.action, Evict):
-            self._answered(observation, observation.action)
+            policy = self._policy_of.get(observation.action.uid, "")
+            self._metrics.evictions.labels(policy, _RESULTS.get(observation.answer, "failed")).inc()
         self._metrics.under_way.set(self.rescheduler.moves_under_way)
         if self._is_at_work and not self.rescheduler.is_at_work:
             self._is_at_work = False
@@ -281,10 +281,6 @@ class ObservedRescheduler:
         self._plans.append((plan, now))
         self._is_at_work = True
         self._policy_of = {move.pod.uid: planned.policy for planned in plan.planned for move in planned.moves}
-
-    def _answered(self, answered: Answered, evict: Evict) -> None:
-        policy = self._policy_of.get(evict.uid, "")
-        self._metrics.evictions.labels(policy, _RESULTS.get(answered.answer, "failed")).inc()
 
 
 class ReschedulerMetrics(ProgramMetrics):

@@ -1,35 +1,54 @@
-"""What a rescheduler would do to a cluster that stands in files, or was read once: nothing is changed anywhere."""
+"""Plans of a rescheduler for a cluster in files or read once, the form in which they are shown, and their caveats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from podium.api.basis import basis_of
-from podium.api.errors import InputError
+from msgspec.structs import replace as changed
+
+from podium.api.basis import MOST_NAMES, Caveat, basis_of
+from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
+from podium.api.times import format_exact_time, format_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import Release, is_podium
-from podium.app.rescheduling.caveats import as_they_are, of_schedulers
-from podium.app.rescheduling.plan_report import PlanReport
-from podium.app.stage import with_budget_statuses
+from podium.app.cluster_session import with_budget_statuses
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, listed
+from podium.app.live.caveats import hidden_kinds, of_access
+from podium.client.credentials import ClusterAccess
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
-from podium.decide.rescheduling.round_robin import ExcludedPods, ReschedulingPlan
+from podium.decide.rescheduling.round_robin import (
+    NONE_EXCLUDED,
+    ExcludedPods,
+    PlannedMove,
+    PlannedMoves,
+    ReschedulingPlan,
+)
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
-from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import Configuration, upstream_departures
+from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings, Steering
+from podium.framework.settings.configuration import (
+    DEFAULT_PLUGINS,
+    Configuration,
+    PluginEntry,
+    PluginSet,
+    ProfileConfiguration,
+    upstream_departures,
+)
 from podium.store.store import Store
 
 if TYPE_CHECKING:
     from podium.app.rescheduling.exact import Comparison
+    from podium.app.rescheduling.live_rescheduler import ReschedulingSettings
 
 _DAY_NS = 86_400 * 10**9
 
@@ -99,8 +118,8 @@ def _plan(
     found: list[ReschedulingPlan] = []
     machine = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
     machine.on_plan = lambda plan, _: found.append(plan)
-    for shown in _shown(objects, machine.watches, now, release):
-        machine.handle(shown, now)
+    for change in _changes(objects, machine.watches, now, release):
+        machine.handle(change, now)
     due_ns = machine.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
     machine.handle(Tick(), now)
@@ -114,7 +133,7 @@ def _plan(
     return plan, kept, compared(plan, picture, policies, settings, standing)
 
 
-def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
+def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
     """All that a machine is to be shown, as an API server would have stored it: what others stand on first."""
     store = Store()
     store.serve_as(release)
@@ -124,3 +143,301 @@ def _shown(objects: Sequence[Document], kinds: frozenset[str], now: int, release
         for stored in store.objects(kind):
             object_ = budgets.get(stored.key, stored.object) if kind == "PodDisruptionBudget" else stored.object
             yield Changed(object_, stored.raw)
+
+
+VERSION = 1
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """A plan made at ``now``, by which settings, and what it rests on.
+
+    ``cluster`` is what was looked at, ``untouched`` who could not be moved, and ``comparison`` how far from the best
+    the plan is, where that was asked.
+    """
+
+    plan: ReschedulingPlan
+    settings: ReschedulerSettings
+    now: int
+    cluster: str = ""
+    caveats: tuple[Caveat, ...] = ()
+    untouched: ExcludedPods = NONE_EXCLUDED
+    comparison: Comparison | None = None
+
+    @property
+    def moves(self) -> tuple[PlannedMove, ...]:
+        """All moves, in their order, without those of pods that have ended."""
+        return tuple(move for planned in self.plan.planned for move in planned.moves if not move.has_ended)
+
+    def objectives(self) -> list[tuple[str, float, float]]:
+        """By policy: its name, and its objective before and after."""
+        return [(name, before, self.plan.after.get(name, before)) for name, before in self.plan.before.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        plan, comparison = self.plan, self.comparison
+        return {
+            **({} if comparison is None else {"best": comparison.to_dict()}),
+            "version": VERSION,
+            "time": format_exact_time(self.now),
+            "cluster": self.cluster,
+            "planned": [_planned(planned) for planned in plan.planned],
+            "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
+            "untouched": _untouched(self.untouched),
+            "objectives": [
+                {"policy": name, "before": _rounded(before), "after": _rounded(after)}
+                for name, before, after in self.objectives()
+            ],
+            "trials": plan.trials,
+            "isCut": plan.is_cut,
+            "stopped": plan.stopped,
+            "errors": list(plan.errors),
+            "caveats": [caveat.to_dict() for caveat in self.caveats],
+        }
+
+
+def same_moves(plan: ReschedulingPlan, other: ReschedulingPlan) -> bool:
+    """Whether two plans say the same to people: the same moves, and the same left alone."""
+    return _said(plan) == _said(other)
+
+
+def _said(plan: ReschedulingPlan) -> tuple[object, ...]:
+    moves = [
+        (planned.policy, planned.reason, [(move.pod.uid, move.source, move.target) for move in planned.moves])
+        for planned in plan.planned
+    ]
+    return moves, plan.left_alone, plan.stopped, plan.errors
+
+
+def _planned(planned: PlannedMoves) -> dict[str, Any]:
+    return {
+        "policy": planned.policy,
+        "reason": planned.reason,
+        "gain": _rounded(planned.gain),
+        "partOf": None
+        if planned.part_of is None
+        else {"pods": planned.part_of.pods, "gain": _rounded(planned.part_of.gain)},
+        "moves": [_move(move) for move in planned.moves],
+    }
+
+
+def _untouched(untouched: ExcludedPods) -> dict[str, Any]:
+    reasons = [{"why": why, "pods": number} for why, number in untouched.reasons]
+    return {"pods": untouched.pods, "of": untouched.of, "reasons": reasons, "others": untouched.others}
+
+
+def _move(move: PlannedMove) -> dict[str, Any]:
+    pod = move.pod
+    controller = pod.controller
+    return {
+        "pod": pod.key,
+        "uid": pod.uid,
+        "controller": "" if controller is None else f"{controller.kind} {controller.name}",
+        "from": move.source,
+        "to": move.target,
+        "isSure": move.is_sure,
+        "hasEnded": move.has_ended,
+    }
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+_MOST_REASONS = 20
+_MOST_PODS = 3
+
+
+def write_plan(page: Page, report: PlanReport) -> None:
+    """Write the plan: what would be done."""
+    plan, moves = report.plan, report.moves
+    where = f"In {report.cluster}, " if report.cluster else ""
+    if moves:
+        what, style = f"{where}{counted(len(moves), 'pod')} would be moved", "good"
+    else:
+        what, style = f"{where}nothing would be moved", "bold"
+    page.paragraph(Cell(f"{what[0].upper()}{what[1:]}  ({format_time(report.now)})", style), hanging=2)
+    for planned in plan.planned:
+        page.title(planned.policy, _gain(planned))
+        page.paragraph(planned.reason, indent=2, hanging=2)
+        page.columns([_row(move) for move in planned.moves], indent=4)
+    _write_objectives(page, report)
+    _write_left_alone(page, plan)
+    _write_untouched(page, report.untouched)
+    for problem in plan.errors:
+        page.line("")
+        page.paragraph(Cell(problem, "bad"), hanging=2)
+    if report.comparison is not None:
+        from podium.app.rescheduling.exact import write_comparison
+
+        write_comparison(page, report.comparison)
+    page.caveats(report.caveats)
+
+
+def _gain(planned: PlannedMoves) -> str:
+    if any(move.has_ended for move in planned.moves):
+        return "keeps pods off a node"
+    if planned.part_of is None:
+        return f"gains {_number(planned.gain)}"
+    return f"a part of {counted(planned.part_of.pods, 'move')}, which together gain {_number(planned.part_of.gain)}"
+
+
+def _row(move: PlannedMove) -> list[Part]:
+    pod = Name(move.pod.key, PODS)
+    if move.has_ended:
+        controller = move.pod.controller
+        who = "its controller" if controller is None else f"{controller.kind} {controller.name}"
+        return [pod, Name(move.source, NODES, before=f"has ended, and goes; {who} keeps off ")]
+    if move.target is None:
+        return [pod, Name(move.source, NODES, before="leaves ", after="; nobody asks where to")]
+    doubt = "" if move.is_sure else "or to another that its scheduler likes as well"
+    return [pod, Name(move.source, NODES), Name(move.target, NODES, before="-> "), doubt]
+
+
+def _write_objectives(page: Page, report: PlanReport) -> None:
+    rows = report.objectives()
+    if not rows:
+        return
+    page.title("Objectives", "0 is as good as can be, 1 as bad as one pod in quite the wrong place")
+    body = [(name, _number(before), _number(after)) for name, before, after in rows]
+    page.table(body, ("policy", "now", "then"), right=(1, 2))
+
+
+def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
+    if not plan.left_alone and not plan.stopped and not plan.is_cut:
+        return
+    page.title("Left alone")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for left in plan.left_alone:
+        groups.setdefault((left.policy, left.why), []).append(left.pod)
+    for (policy, why), pods in list(groups.items())[:_MOST_REASONS]:
+        page.paragraph(f"{listed(pods, _MOST_PODS)} ({policy}): {why}", indent=2, hanging=2)
+    more = sum(len(pods) for pods in list(groups.values())[_MOST_REASONS:])
+    if more:
+        page.paragraph(f"{counted(more, 'more pod')}, for {len(groups) - _MOST_REASONS:,} other reasons", indent=2)
+    if plan.stopped:
+        page.paragraph(f"Nobody else was looked at: {plan.stopped}", indent=2, hanging=2)
+    if plan.is_cut:
+        page.paragraph(
+            f"After {plan.trials} trials no more were made (maxTrials); there may be more to gain.", indent=2, hanging=2
+        )
+
+
+def _write_untouched(page: Page, untouched: ExcludedPods) -> None:
+    if not untouched.pods:
+        return
+    page.title("May not be moved", f"{untouched.pods:,} of {counted(untouched.of, 'pod')}")
+    rows = [(f"{number:,}", why) for why, number in untouched.reasons]
+    if untouched.others:
+        rows.append((f"{untouched.others:,}", "for other reasons"))
+    page.columns(rows, indent=2, right=[0])
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+AVOIDING = "NodePreferAvoidPods"
+"""The plugin that keeps pods off nodes whose avoid lists name their controllers."""
+
+
+def as_they_are(configuration: Configuration, *, heeds_avoid_lists: bool) -> Configuration:
+    """The schedulers as they decide: where they do not heed avoid lists, without the plugin that does.
+
+    A profile that names the plugin is one of Podium's: no other scheduler would take the configuration.
+    """
+    if heeds_avoid_lists:
+        return configuration
+    profiles = tuple(
+        profile if (AVOIDING in profile.plugins.names()) else changed(profile, plugins=_without(profile))
+        for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=profiles)
+
+
+def heedless(configuration: Configuration) -> tuple[str, ...]:
+    """The schedulers of a configuration (`as_they_are`) that do not heed avoid lists."""
+    return tuple(_heedless(configuration))
+
+
+def _heedless(configuration: Configuration) -> Iterator[str]:
+    for profile in configuration.profiles:
+        if AVOIDING not in DEFAULT_PLUGINS.merged_with(profile.plugins).names():
+            yield profile.scheduler_name
+
+
+def _without(profile: ProfileConfiguration) -> object:
+    everywhere = profile.plugins.multi_point
+    disabled = (*everywhere.disabled, PluginEntry(name=AVOIDING))
+    return changed(profile.plugins, multi_point=PluginSet(enabled=everywhere.enabled, disabled=disabled))
+
+
+_SHOWN = 3
+
+
+def live_caveats(
+    access: ClusterAccess,
+    settings: ReschedulingSettings,
+    schedulers: Configuration,
+    hidden: Collection[str],
+    pods: Iterable[Pod],
+    *,
+    knows_ours: bool,
+) -> list[Caveat]:
+    """What is not known or does not hold.
+
+    ``schedulers`` are as they are thought to decide (`as_they_are`). ``knows_ours``: the API server is Podium's own;
+    ``hidden`` are the kinds that it does not show to this program, ``pods`` those that run.
+    """
+    return [
+        *settings.rescheduling.caveats,
+        *upstream_departures(schedulers),
+        *of_access(access),
+        *hidden_kinds(hidden),
+        *of_schedulers(settings.rescheduling.settings, schedulers, pods),
+        *(() if knows_ours else _of_foreign_server(settings)),
+    ]
+
+
+def of_schedulers(settings: ReschedulerSettings, schedulers: Configuration, pods: Iterable[Pod]) -> Iterator[Caveat]:
+    """Which schedulers do not keep replacements off the nodes that their predecessors left, and which are not known."""
+    names = heedless(schedulers)
+    if names and settings.judgement is Judgement.PLACEMENT and settings.guidance is not Guidance.BIND:
+        message = f"avoid lists are not heeded, as far as is known, by {_listed(names)}: {_HEEDLESS[settings.steering]}"
+        yield Caveat("avoid-lists", message, len(names), names[:MOST_NAMES])
+    known = {profile.scheduler_name for profile in schedulers.profiles}
+    unknown = tuple(sorted({pod.spec.scheduler_name for pod in pods} - known))
+    if unknown:
+        message = (
+            f"not in the configuration (--config) is {_listed(unknown)}: where it would send a replacement is judged "
+            "by what every kubelet enforces, so that few of its pods are moved"
+        )
+        yield Caveat("unknown-schedulers", message, len(unknown), unknown[:MOST_NAMES])
+
+
+_HEEDLESS = {
+    Steering.AVOID_LIST: (
+        "a pod is moved only where its scheduler's own scores send its replacement elsewhere; steering: SoftTaint does "
+        f"more there, and --scheduler-heeds-avoid-lists, or {AVOIDING} in the configuration, says that they are heeded"
+    ),
+    Steering.SOFT_TAINT: (
+        "a node that a pod is moved from has the taint podium.dev/moving-pods-away (PreferNoSchedule) for the time of "
+        "the move"
+    ),
+    Steering.SCORES_ALONE: "a pod is moved only where its scheduler's own scores send its replacement elsewhere",
+}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed([shown(name) for name in names], _SHOWN)
+
+
+def _of_foreign_server(settings: ReschedulingSettings) -> Iterator[Caveat]:
+    """What Podium's own API server does, and others do not."""
+    if settings.counts_disruptions and not settings.dry_run:
+        yield Caveat(
+            "rates",
+            "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; where podium "
+            "scheduler counts them already, use --no-count-disruptions",
+            0,
+        )

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
     Duration,
+    adding,
     config_option,
     ignore_extenders_option,
     ledger_age_option,
+    optional_source_options,
+    override_option,
     release_options,
     validate_option,
 )
-from podium.app.console.source import optional_source_options, override_option
 from podium.controlplane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
-if TYPE_CHECKING:
-    from podium.api.versions.choice import ReleaseChoice
-    from podium.api.warnings import Validation
-    from podium.app.console.source import Source
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-_TOLD = {SCHEDULER: "Let another scheduler do the work.", KUBELET: "Let others say how nodes and pods fare."}
 _EPILOG = """
 \b
 Examples: a hundred nodes until Ctrl-C, and a command with a cluster of its own
@@ -35,12 +28,17 @@ Examples: a hundred nodes until Ctrl-C, and a command with a cluster of its own
 """
 
 
-def _switches(command: Decorated) -> Decorated:
-    """An option for each component that can be left out."""
-    for name in reversed(SWITCHABLE):
-        what = _TOLD.get(name, f"Run without the {name}.")
-        command = click.option(f"--no-{name}", f"no_{name.replace('-', '_')}", is_flag=True, help=what)(command)
-    return command
+_SWITCHES = {
+    **{name: f"Run without the {name}." for name in SWITCHABLE},
+    SCHEDULER: "Let another scheduler do the work.",
+    KUBELET: "Let others report the state of nodes and pods.",
+}
+
+
+def _without(given: dict[str, Any]) -> frozenset[str]:
+    """Return the components that are left out."""
+    left_out = {name for name in SWITCHABLE if given.pop(f"no_{name.replace('-', '_')}")}
+    return frozenset(left_out | {*CONTROLLERS, *COLLECTORS} if given.pop("no_controllers") else left_out)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -51,8 +49,8 @@ def _switches(command: Decorated) -> Decorated:
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="How many nodes to make."
 )
 @click.option("--node-template", metavar="FILE", help="A Node, without a name, after which they are made.")
-@click.option("--data-dir", metavar="DIR", help="Where everything is kept, for the next start too.")
-@click.option("--no-ledger", is_flag=True, help="Keep no account of disruptions there.")
+@click.option("--data-dir", metavar="DIR", help="The folder that keeps everything, also for the next start.")
+@click.option("--no-ledger", "has_ledger", flag_value=False, default=True, help="Do not record disruptions there.")
 @ledger_age_option
 @click.option(
     "--speed",
@@ -62,9 +60,12 @@ def _switches(command: Decorated) -> Decorated:
     help="How many times as fast as the clock time passes.",
 )
 @click.option("--seed", type=int, help="Chooses uids, and between equal nodes; by chance, unless given.")
-@click.option("--start-delay", type=Duration(), default=0, help="How long a bound pod takes to start.")
+@click.option(
+    "--start-delay", "start_delay_ns", type=Duration(), default=0, help="How long a bound pod takes to start."
+)
 @click.option(
     "--termination",
+    "termination_ns",
     type=Duration(),
     default="1s",
     show_default=True,
@@ -85,11 +86,12 @@ def _switches(command: Decorated) -> Decorated:
 @click.option("--rescheduler", metavar="FILE", help="Run a rescheduler: a ReschedulerConfiguration says how it works.")
 @click.option(
     "--evict-on-delete",
+    "evicts_on_delete",
     is_flag=True,
     help="Judge the deletion of a pod as an eviction, unless it is forced or the pod's annotation podium.dev/delete is "
     "direct.",
 )
-@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--bind", "host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="On which port; without it 7443, or any that is free.")
 @click.option("--tls-cert", metavar="FILE", help="The server's certificate, in PEM; needed for others than loopback.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
@@ -102,43 +104,15 @@ def _switches(command: Decorated) -> Decorated:
     help="Where to write the kubeconfig of this cluster; without it podium.kubeconfig, in the data directory if there "
     "is one.",
 )
-@click.option("--no-page", is_flag=True, help="Show browsers no page.")
-@click.option("--no-controllers", is_flag=True, help="Run with a scheduler and kubelets alone.")
-@_switches
+@click.option("--no-page", "has_page", flag_value=False, default=True, help="Show browsers no page.")
+@adding(
+    "without",
+    _without,
+    click.option("--no-controllers", is_flag=True, help="Run with a scheduler and kubelets alone."),
+    *(click.option(f"--no-{name}", is_flag=True, help=what) for name, what in _SWITCHES.items()),
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
-def up(
-    *,
-    source: Source,
-    validation: Validation | None,
-    nodes: int,
-    node_template: str | None,
-    data_dir: str | None,
-    no_ledger: bool,
-    ledger_age: int,
-    speed: float,
-    seed: int | None,
-    start_delay: int,
-    termination: int,
-    config: str | None,
-    ignore_extenders: bool,
-    release: ReleaseChoice,
-    autoscaler: str | None,
-    priority_cutoff: int | None,
-    rescheduler: str | None,
-    evict_on_delete: bool,
-    bind: str,
-    port: int | None,
-    tls_cert: str | None,
-    tls_key: str | None,
-    client_ca: str | None,
-    token_file: str | None,
-    audit_log: str | None,
-    write_kubeconfig: str | None,
-    no_page: bool,
-    no_controllers: bool,
-    command: tuple[str, ...],
-    **switches: bool,
-) -> int:
+def up(*, without: frozenset[str], **options: Any) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process.
 
     kubectl and other clients reach it over HTTP, and a kubeconfig says how. Pods are scheduled, started and ended as on
@@ -151,40 +125,4 @@ def up(
     with collector_paused():
         from podium.app.serving.run import Wanted, run
 
-    wanted = Wanted(
-        source=source,
-        validation=validation,
-        nodes=nodes,
-        node_template=node_template,
-        data_dir=data_dir,
-        speed=speed,
-        seed=seed,
-        start_delay_ns=start_delay,
-        termination_ns=termination,
-        config=config,
-        ignore_extenders=ignore_extenders,
-        release=release,
-        autoscaler=autoscaler,
-        priority_cutoff=priority_cutoff,
-        rescheduler=rescheduler,
-        evicts_on_delete=evict_on_delete,
-        host=bind,
-        port=port,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        client_ca=client_ca,
-        token_file=token_file,
-        audit_log=audit_log,
-        kubeconfig=write_kubeconfig,
-        has_page=not no_page,
-        has_ledger=not no_ledger,
-        ledger_age_ns=ledger_age,
-        without=frozenset(_left_out(switches, no_controllers=no_controllers)),
-        command=command,
-    )
-    return run(wanted)
-
-
-def _left_out(switches: dict[str, bool], *, no_controllers: bool) -> list[str]:
-    controllers = (*CONTROLLERS, *COLLECTORS) if no_controllers else ()
-    return [name for name in SWITCHABLE if name in controllers or switches[f"no_{name.replace('-', '_')}"]]
+    return run(Wanted(without=without, **options))

@@ -1,4 +1,4 @@
-"""From the options of `podium up` to a control plane that serves, and its end."""
+"""The control plane of `podium up`: made from the options, served, and ended."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.warnings import Validation
 from podium.apirequests.context import RequestRules
+from podium.app.console.options import Source
 from podium.app.console.reading import read_shown
-from podium.app.console.source import Source
-from podium.app.serving.page.files import PREFIX
-from podium.app.serving.page.live_page import LivePage
-from podium.app.serving.page.shown import of_plane
+from podium.app.serving.page.live_page import PREFIX, LivePage
+from podium.app.serving.page.watching import of_plane
 from podium.app.serving.serving import Place, Serving, check_place
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane.assembly import (
     DEFAULT_TEMPLATE,
     Assembled,
     InitialContent,
-    Population,
     all_objects,
     assemble,
     check_template,
@@ -48,7 +46,6 @@ from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import (
-    Configuration,
     default_configuration,
     load_configuration,
 )
@@ -63,7 +60,7 @@ from podium.store.durable_journal import DurableJournal, JournalInUseError
 
 _KUBECONFIG = "podium.kubeconfig"
 _JOURNAL = "journal"
-# Longer lines say nothing more to people.
+
 _LONGEST = 2_000
 
 
@@ -94,7 +91,7 @@ class Wanted:
     client_ca: str | None = None
     token_file: str | None = None
     audit_log: str | None = None
-    kubeconfig: str | None = None
+    write_kubeconfig: str | None = None
     has_page: bool = True
     has_ledger: bool = True
     ledger_age_ns: int = KEPT_SECONDS * 10**9
@@ -103,7 +100,7 @@ class Wanted:
 
 
 def run(wanted: Wanted) -> int:
-    """Serve a control plane until somebody ends it; the exit code. Raises PodiumError for what is wrong."""
+    """Serve a control plane until a signal or its command ends it; return the exit code. Raises PodiumError."""
     place = place_of(wanted)
     settings = settings_of(wanted)
     with _kubeconfig_path(wanted) as path, _audit_log(wanted) as audit:
@@ -111,8 +108,10 @@ def run(wanted: Wanted) -> int:
         place = replace(place, audit=audit)
         with collector_paused():
             clock, found, settings = assembled(wanted, settings)
-        _settle_process()
-        _tell_of(found.population)
+        logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
+        settle_collector()
+        for kind, count in found.population.left_out.items():
+            _warn(f"{count} of {kind} {'is' if count == 1 else 'are'} left out: the kind is not served")
         serving = Serving(
             found.plane,
             clock,
@@ -125,16 +124,12 @@ def run(wanted: Wanted) -> int:
         return loops.run(serving.run())
 
 
-def _settle_process() -> None:
-    """Set up what concerns the whole process: where it logs to, and its garbage collector."""
-    logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
-    settle_collector()
-
-
 def settings_of(wanted: Wanted) -> ControlPlaneSettings:
-    """What the control plane consists of. Raises PodiumError."""
+    """Return the settings of the control plane. Raises PodiumError."""
     configuration = load_configuration(wanted.config) if wanted.config else None
-    _check_extenders(configuration, ignore=wanted.ignore_extenders)
+    deciding = configuration or default_configuration()
+    for caveat in without_extenders(deciding.extenders, deciding.source, ignore=wanted.ignore_extenders):
+        _warn(caveat.message)
     if wanted.autoscaler is None and wanted.priority_cutoff is not None:
         raise InputError("a priority cut-off is given, and no autoscaler (--autoscaler FILE)")
     autoscaling = None
@@ -155,7 +150,7 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
 
 
 def _rescheduling(path: str) -> ReschedulerSettings:
-    """What a file says of the rescheduler; of what it asks for that is not done, people are told."""
+    """Return the settings of the rescheduler in a file, and warn about those that are not supported."""
     # Few want one.
     from podium.framework.rescheduling.configuration import load_rescheduler
     from podium.sim.scenario.rescheduling import check_policies
@@ -170,14 +165,8 @@ def _rescheduling(path: str) -> ReschedulerSettings:
     return found.settings
 
 
-def _check_extenders(configuration: Configuration | None, *, ignore: bool) -> None:
-    found = configuration or default_configuration()
-    for caveat in without_extenders(found.extenders, found.source, ignore=ignore):
-        _warn(caveat.message)
-
-
 def place_of(wanted: Wanted) -> Place:
-    """Where to listen; whoever listens for others without having said what lets them in gets a token made."""
+    """Return where to listen. A server for other hosts without any credentials gets a new token."""
     if (wanted.tls_cert is None) is not (wanted.tls_key is None):
         raise InputError("a certificate needs its key: give --tls-cert and --tls-key, or neither")
     tls = None
@@ -189,12 +178,12 @@ def place_of(wanted: Wanted) -> Place:
         raise InputError("clients' certificates need TLS: give --tls-cert and --tls-key")
     token = "" if wanted.token_file is None else read_token(wanted.token_file)
     if not token and tls is not None and not wanted.client_ca and not is_loopback(wanted.host):
-        token = new_token()
+        token = secrets.token_urlsafe(32)
     return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
 
 
 def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClock, Assembled, ControlPlaneSettings]:
-    """The control plane, with its clock, and with the version of the objects. Raises PodiumError."""
+    """Return the clock, the control plane, and its settings with the version of the objects. Raises PodiumError."""
     has_source = bool(wanted.source.files or wanted.source.cluster)
     found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
@@ -226,7 +215,7 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
 
 
 def _ledger_problem(problem: str) -> None:
-    """The cluster goes on; who was disrupted is written down when that can be done again."""
+    """Log a problem of the ledger, which goes on in memory until it can be written again."""
     if problem:
         logging.getLogger(__name__).error("the ledger cannot be written: %s", problem)
     else:
@@ -247,7 +236,7 @@ def _journal(directory: Path) -> DurableJournal:
 
 
 def _served(documents: list[Document]) -> list[Document]:
-    """The objects of a cluster; of what is none, people are told."""
+    """Return the objects of the cluster, and warn about scenarios."""
     documents = [document for document in documents if not _tells_of_others(document)]
     scenarios = [document for document in documents if _is_scenario(document)]
     for document in scenarios:
@@ -265,7 +254,7 @@ def _is_scenario(document: Document) -> bool:
 
 @contextmanager
 def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
-    """Where each request is noted that may change something: at the end of a file for its owner alone."""
+    """Yield the function that appends to the audit log, which its owner alone can read; None without one."""
     if wanted.audit_log is None:
         yield None
         return
@@ -283,25 +272,20 @@ def _write(file: BinaryIO, line: bytes) -> None:
     try:
         file.write(line + b"\n")
     except OSError as error:
-        # What was done is done; it is told, since nobody may take the log for whole.
+        # The request was carried out; the error says that the log is incomplete.
         logging.getLogger(__name__).error("a request is not in the audit log: %s", error.strerror)
 
 
 @contextmanager
 def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
-    """Where the kubeconfig goes; that of a command goes with it, unless it was to be written somewhere."""
-    if wanted.kubeconfig is not None:
-        yield Path(wanted.kubeconfig)
+    """Yield the path of the kubeconfig, which is temporary for a command unless a path was given."""
+    if wanted.write_kubeconfig is not None:
+        yield Path(wanted.write_kubeconfig)
     elif wanted.command:
         with tempfile.TemporaryDirectory(prefix="podium-") as directory:
             yield Path(directory) / _KUBECONFIG
     else:
         yield Path(wanted.data_dir or ".") / _KUBECONFIG
-
-
-def _tell_of(population: Population) -> None:
-    for kind, count in population.left_out.items():
-        _warn(f"{count} of {kind} {'is' if count == 1 else 'are'} left out: the kind is not served")
 
 
 def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
@@ -318,20 +302,15 @@ def _warn(message: str) -> None:
     click.echo(f"podium: warning: {escape(message, _LONGEST)}", err=True)
 
 
-def new_token() -> str:
-    """A token that nobody can guess."""
-    return secrets.token_urlsafe(32)
-
-
 def read_template(path: str) -> Raw:
-    """The Node in a file, which needs no name. Raises InputError."""
+    """Return the Node in a file; it needs no name. Raises InputError."""
     return check_template(read_one(path, "Node"), path)
 
 
 def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
-    """The autoscaler in a file: an Autoscaler with a `spec` as `spec.autoscaler` of a Scenario, or such a Scenario.
+    """Return the autoscaler in a file: an Autoscaler, or a Scenario with one. Raises InputError.
 
-    ``priority_cutoff`` is in place of the file's own. Raises InputError.
+    ``priority_cutoff`` replaces the file's own.
     """
     try:
         found = _autoscaling(read_one(path, "Autoscaler"))
@@ -356,7 +335,7 @@ def _autoscaling(raw: Raw) -> Autoscaling:
 
 
 def read_one(path: str, kind: str) -> Raw:
-    """The object in a file of YAML or JSON, without nulls, whatever it is. Raises InputError."""
+    """Return the only object in a file of YAML or JSON, without nulls. Raises InputError."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Serves a control plane until somebody ends it, or a command that was started with it ends."""
+"""A control plane that is served until a signal ends it, or the command that was started with it ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ import yaml
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
-from podium.app.ledger_metrics import LedgerMetrics
 from podium.app.serving.page.live_page import LivePage
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
 from podium.runtime.clock import SystemClock
@@ -35,7 +34,7 @@ _FIRST_LINE = "# Written by `podium up`, which writes it anew.\n"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How clients reach a server: its URL, the file with the certificate that it shows, and their token, if any."""
+    """How clients reach a server: its URL, the file with its certificate, and a token, if any."""
 
     server: str
     authority_file: str = ""
@@ -43,7 +42,7 @@ class Access:
 
 
 def kubeconfig(access: Access) -> Raw:
-    """A kubeconfig with one context."""
+    """Return a kubeconfig with one context."""
     cluster = {"server": access.server}
     if access.authority_file:
         cluster["certificate-authority"] = str(Path(access.authority_file).absolute())
@@ -59,7 +58,7 @@ def kubeconfig(access: Access) -> Raw:
 
 
 def check_place(path: Path) -> None:
-    """Raise InputError for a file that somebody else has written, which would be lost."""
+    """Raise InputError for a file that another program has written, which would be lost."""
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -70,7 +69,7 @@ def check_place(path: Path) -> None:
 
 
 def _is_as_kubectl_writes_it(text: str) -> bool:
-    """Whether it is such a kubeconfig, of which kubectl has changed a context: its comments are gone then."""
+    """Return whether it is such a kubeconfig after kubectl has changed a context, which removes comments."""
     try:
         raw = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError):
@@ -82,7 +81,7 @@ def _is_as_kubectl_writes_it(text: str) -> bool:
 
 
 def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
-    """Whether a list has the entry of ours alone, and in it nothing but what we write, and a namespace."""
+    """Return whether a list has the entry of ours alone, with no fields but ours and a namespace."""
     if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
         return False
     value = listed[0].get(field) or {}
@@ -92,7 +91,7 @@ def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the file, for its owner alone, all of it or nothing. Raises InputError as `check_place` does."""
+    """Write the file atomically, readable by its owner alone. Raises InputError as `check_place` does."""
     check_place(path)
     text = _FIRST_LINE + yaml.dump(kubeconfig(access), Dumper=Dumper, sort_keys=False)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
@@ -116,9 +115,9 @@ _NOT_RUN = 126
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a server listens, and how clients get in; port None is the usual one, or any that is free.
+    """Where a server listens, and its credentials; port None is the default one, or any that is free.
 
-    `audit` takes a line of JSON about each request that may change something, None: nobody does.
+    `audit` receives a line of JSON about each request that may change something.
     """
 
     host: str = "127.0.0.1"
@@ -128,13 +127,17 @@ class Place:
     audit: Callable[[bytes], None] | None = None
 
     def takes_token(self, given: str) -> bool:
-        """Whether that is the token that lets clients in."""
+        """Return whether it is the token of the server."""
         return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
 
     def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
-        """The settings of the server of a control plane."""
+        """Return the settings of the server of a control plane."""
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
-        collectors = () if plane.account is None else (LedgerMetrics(plane.account.tallies),)
+        collectors: tuple[LedgerMetrics, ...] = ()
+        if plane.account is not None:
+            from podium.app.live.metrics import LedgerMetrics
+
+            collectors = (LedgerMetrics(plane.account.tallies),)
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
         return ServerSettings(
@@ -149,10 +152,10 @@ class Place:
 
 
 class Serving:
-    """A control plane, its server, and who is to be told where it is.
+    """A control plane, its server, and the command or the signals that end it.
 
-    ``kubeconfig`` is the file that is written once clients can come; then ``on_ready`` is called with the server's URL.
-    Without a ``command`` it goes on until a signal ends it. ``page`` is what browsers are shown, None: nothing.
+    The ``kubeconfig`` is written once clients can connect; then ``on_ready`` is called with the server's URL. ``page``
+    is shown to browsers, if any.
     """
 
     def __init__(
@@ -175,12 +178,11 @@ class Serving:
         self._page = page
         self._runner = ControlPlaneRunner(plane, clock)
         self._ended = asyncio.Event()
-        # Those that have come.
         self._signals: list[signal.Signals] = []
         self._child: asyncio.subprocess.Process | None = None
 
     async def run(self) -> int:
-        """Serve; the exit code. Raises PodiumError where that cannot be, or not any longer."""
+        """Serve, and return the exit code. Raises PodiumError if that is not possible, or no longer."""
         loop = asyncio.get_running_loop()
         for number in _ENDING:
             loop.add_signal_handler(number, self._end, number)
@@ -205,7 +207,7 @@ class Serving:
             self._plane.close()
 
     async def _started(self) -> Server:
-        """A server that listens; where nobody says on which port, on any if the usual one is taken."""
+        """Return a server that listens; if no port was given and the default one is taken, on any port."""
         settings = self._place.settings(self._plane, self._runner)
         server = Server(self._plane, self._documents, settings, self._page)
         try:
@@ -218,7 +220,7 @@ class Serving:
         return server
 
     async def _until_over(self, running: asyncio.Future[None]) -> int:
-        """Wait for what ends it all; the exit code."""
+        """Wait for the end, and return the exit code."""
         waiting = asyncio.ensure_future(self._commanded() if self._command else self._signalled())
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -236,7 +238,7 @@ class Serving:
         return 0
 
     async def _commanded(self) -> int:
-        """Run the command, with this cluster as its own; its exit code, as a shell gives it."""
+        """Run the command with the kubeconfig of this cluster, and return its exit code as a shell does."""
         for number in self._signals:
             return _BY_SIGNAL + number
         environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig.absolute())}
@@ -246,13 +248,13 @@ class Serving:
             print(f"podium: error: {self._command[0]}: {error.strerror}", file=sys.stderr)
             return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUN
         for number in self._signals:
-            # It came before there was somebody to hand it on to.
+            # The signal came before the command was started.
             self._child.send_signal(number)
         code = await self._child.wait()
         return code if code >= 0 else _BY_SIGNAL - code
 
     def _end(self, number: signal.Signals) -> None:
-        """A signal has come. The command has to end first; a terminal has sent it the same interrupt."""
+        """Record a signal, and pass it to the command unless the terminal has sent it the same interrupt."""
         self._ended.set()
         self._signals.append(number)
         has_it = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
@@ -260,7 +262,7 @@ class Serving:
             self._child.send_signal(number)
 
     async def _end_child(self) -> None:
-        """Nothing that was started here goes on without the cluster that it was started for."""
+        """Kill the command if it still runs."""
         if self._child is not None and self._child.returncode is None:
             self._child.kill()
             await self._child.wait()

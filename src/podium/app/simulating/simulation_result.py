@@ -157,9 +157,6 @@ class SimulationResult(Shown, Result):
 
         return headline_of(self)
 
-    def _in_a_line(self) -> str:
-        return self.headline
-
     def write(self, page: Page) -> None:
         """Write it as `podium simulate` does."""
         from podium.app.simulating.text import write_simulation

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.source import Source, optional_source_options
+from podium.app.console.options import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.snapshot import Snapshot
-    from podium.app.snapshots.file import SnapshotFile
+    from podium.app.snapshots.cluster import SnapshotFile
     from podium.app.snapshots.slimming import Part
 
 _EPILOG = """
@@ -41,8 +41,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     Rights to list are enough. Kinds that may not be listed are reported, also in each answer from the file. With -f the
     snapshot is made from files instead, such as a dump.
     """
-    from podium.app.snapshots.cluster import keep_cluster
-    from podium.app.snapshots.file import SnapshotFile
+    from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
 
     if target == "-" and sys.stdout.isatty():
         raise click.UsageError("a snapshot is not for a terminal; name a file with -o")
@@ -52,7 +51,20 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     with SnapshotFile(target) as file:
         about = _keep_files(file, source.files, kept) if cluster is None else keep_cluster(file, cluster, kept)
         file.end(about)
-    _tell(about, file.count)
+    from podium.api.errors import escape
+
+    said = [f"{file.count:,} objects {about.origin}"]
+    said += [f"{hidden.kind} ({hidden.api_version}): may not be listed: {hidden.message}" for hidden in about.hidden]
+    said += [
+        f"{passed.count:,} {passed.kind} ({passed.api_version}): not of a kind that Podium reads"
+        for passed in about.passed_over
+    ]
+    if about.not_served:
+        said.append(f"not served there: {', '.join(about.not_served)}")
+    if about.left_out:
+        said.append(f"left out: {'; '.join(about.left_out)}")
+    for line in said:
+        click.echo(f"podium: {escape(line, 2_000)}", err=True)
 
 
 def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
@@ -79,21 +91,3 @@ def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) 
         for passed in passed_over(others)
     )
     return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out_beside(kept), passed_over=counts)
-
-
-def _tell(about: Snapshot, count: int) -> None:
-    """Report on standard error what the file contains and omits."""
-    from podium.api.errors import escape
-
-    said = [f"{count:,} objects {about.origin}"]
-    said += [f"{hidden.kind} ({hidden.api_version}): may not be listed: {hidden.message}" for hidden in about.hidden]
-    said += [
-        f"{passed.count:,} {passed.kind} ({passed.api_version}): not of a kind that Podium reads"
-        for passed in about.passed_over
-    ]
-    if about.not_served:
-        said.append(f"not served there: {', '.join(about.not_served)}")
-    if about.left_out:
-        said.append(f"left out: {'; '.join(about.left_out)}")
-    for line in said:
-        click.echo(f"podium: {escape(line, 2_000)}", err=True)

@@ -99,7 +99,21 @@ class Slimmer:
         if kind == "Pod":
             slim = self._pod(slim)
         elif kind == "Scenario" and isinstance(spec, dict):
-            slim["spec"] = self._scenario(spec)
+            slim["spec"] = (
+                {
+                    **spec,
+                    "steps": [
+                        (
+                            {**step, "apply": [self.slim(raw) for raw in _objects(step["apply"])]}
+                            if "apply" in step
+                            else step
+                        )
+                        for step in _objects(spec.get("steps"))
+                    ],
+                }
+                if "steps" in spec
+                else spec
+            )
         elif kind == "ControllerRevision" and isinstance(raw.get("data"), dict):
             slim["data"] = self._with_template(raw["data"], "spec", "template")
         elif kind == "CronJob":
@@ -118,15 +132,6 @@ class Slimmer:
         if isinstance(pod.get("status"), dict):
             slim["status"] = _without_messages(pod["status"])
         return slim
-
-    def _scenario(self, spec: Raw) -> Raw:
-        """Return the spec of a scenario with reduced objects in its steps."""
-        return (
-            {**spec, "steps": [self._step(step) for step in _objects(spec.get("steps"))]} if "steps" in spec else spec
-        )
-
-    def _step(self, step: Raw) -> Raw:
-        return {**step, "apply": [self.slim(raw) for raw in _objects(step["apply"])]} if "apply" in step else step
 
     def _with_template(self, value: Raw, *path: str) -> Raw:
         """Return the object with a reduced pod template at the path, if there is one."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
-from podium.app.console.options import HTML, config_option, run_options, validate_option
-from podium.app.console.source import Source, source_options
+from podium.app.console.options import HTML, Source, config_option, run_options, source_options, validate_option
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Input
@@ -56,7 +54,7 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
     type=click.Choice(_FORMS),
     default="text",
     show_default=True,
-    help="How the answer is given.",
+    help="The form of the answer.",
 )
 @click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
 @run_options
@@ -80,37 +78,12 @@ def sweep(
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
     """
     from podium.app.console.progress import ProgressBar
-    from podium.app.sweeping.engines import dask, local_engine, play_all
+    from podium.app.console.reading import read_shown
+    from podium.app.inputs import read_settings
+    from podium.app.sweeping.sweep import FILENAME, dask, local_engine, make_sweep, play_all, read_variations
 
     if form in (*_BINARY, HTML) and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
-    wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
-    runs = len(wanted.runs)
-    with ProgressBar(f"0 of {runs:,} runs") as bar:
-        played = play_all(
-            wanted,
-            dask(scheduler) if scheduler else local_engine(jobs or _cores()),
-            lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
-        )
-    _show(wanted, played, form, target)
-    failed = sum(bool(run.outcome.error) for run in played)
-    if failed:
-        raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
-
-
-def _sweep(
-    source: Source,
-    varied: Sequence[str],
-    options: RunOptions,
-    config: str | None,
-    validation: Validation | None,
-    seeds: range,
-) -> Sweep:
-    """What is to be played, with everything read and checked. Raises PodiumError."""
-    from podium.app.console.reading import read_shown
-    from podium.app.inputs import read_settings
-    from podium.app.sweeping.sweep import FILENAME, make_sweep, read_variations
-
     variations = read_variations(varied)
     if "-" in source.files and any(each.name == FILENAME and len(each.values) > 1 for each in variations):
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
@@ -119,7 +92,19 @@ def _sweep(
         return read_shown(source.with_file(file) if file else source, validation)
 
     settings = read_settings(config or None, ignore_extenders=True)
-    return make_sweep(variations, read, settings, options, seeds)
+    wanted = make_sweep(variations, read, settings, options, range(first_seed, first_seed + seeds))
+    runs = len(wanted.runs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ProgressBar(f"0 of {runs:,} runs") as bar:
+        played = play_all(
+            wanted,
+            dask(scheduler) if scheduler else local_engine(jobs or cores),
+            lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
+        )
+    _show(wanted, played, form, target)
+    failed = sum(bool(run.outcome.error) for run in played)
+    if failed:
+        raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
 
 
 def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
@@ -154,8 +139,3 @@ def _answer(sweep: Sweep, played: list[Played], form: str, target: str | None) -
         write_sweep(page, played)
         return page.text
     return in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
-
-
-def _cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

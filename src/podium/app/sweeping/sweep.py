@@ -1,11 +1,17 @@
-"""A sweep: runs that differ in settings and seed, and what came of each."""
+"""A sweep: runs that differ in settings and seed, the engines that play them, and the outcome of each."""
 
 from __future__ import annotations
 
+import multiprocessing
+import pickle
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -102,7 +108,7 @@ def variations_given(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]
 def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
     """What is varied, by name. Raises PodiumError for what cannot be, and for a value that is there twice."""
     for name, found in values.items():
-        if not _is_known(name):
+        if not (name in varied_names() or _ARGUMENT.fullmatch(name) is not None):
             raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
         if not found:
             raise PodiumError(f"--vary {name}: has no values")
@@ -141,10 +147,6 @@ def options_of(
             except (ValueError, InputError) as error:
                 raise PodiumError(f"--vary {name}={text}: {error}") from None
     return replace(options, configuration=_configuration(combination, config, schedulers))
-
-
-def _is_known(name: str) -> bool:
-    return name in varied_names() or _ARGUMENT.fullmatch(name) is not None
 
 
 def _configuration(
@@ -302,7 +304,10 @@ def make_sweep(
     """
     chosen = combinations(variations)
     files = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
-    configs = {file: load_document(file) for file in _configs(chosen)}
+    configs = {
+        file: load_document(file)
+        for file in dict.fromkeys(combination[CONFIG] for combination in chosen if CONFIG in combination)
+    }
     inputs = tuple(read(file) for file in files)
     names = [[scheduler.name for scheduler in split_documents(found.documents)[1].schedulers] for found in inputs]
 
@@ -331,6 +336,126 @@ def _deciding(
     return replace(options, configuration=decided)
 
 
-def _configs(chosen: Iterable[Combination]) -> dict[str, None]:
-    """The files of all configurations that are varied, each once."""
-    return dict.fromkeys(combination[CONFIG] for combination in chosen if CONFIG in combination)
+Engine = Callable[[Sweep], Iterator[tuple[Run, Outcome]]]
+"""Plays all runs of a sweep, and hands each outcome on when it is there."""
+
+_CONNECT_SECONDS = 10
+
+
+def here(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
+    """This process, one run after another."""
+    return ((run, sweep.play(run)) for run in sweep.runs)
+
+
+def processes(count: int) -> Engine:
+    """Processes of this machine, so many at a time. Raises PodiumError when one of them dies."""
+
+    def play(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(
+            min(count, len(sweep.runs)), mp_context=context, initializer=_learn, initargs=(pickle.dumps(sweep),)
+        )
+        try:
+            futures = {pool.submit(_play, run): run for run in sweep.runs}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise PodiumError(
+                "a process that played runs has died, as when memory is short; fewer --jobs need less"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return play
+
+
+def dask(address: str) -> Engine:
+    """The workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786.
+
+    Raises PodiumError where the extra `dask` is not installed, nobody answers, or the workers have another Podium.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise PodiumError('--scheduler needs Dask: install it with pip install "podium[dask]"') from None
+
+    def play(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
+        try:
+            client = Client(address, timeout=_CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            raise PodiumError(f"--scheduler {address}: no Dask scheduler answers: {error}") from None
+        with client:
+            _require_own_version(client.run(own_version))
+            pickled = client.scatter(pickle.dumps(sweep), broadcast=True, hash=False)
+            futures = {client.submit(play_pickled, pickled, run, pure=False): run for run in sweep.runs}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                client.cancel(list(futures))
+
+    return play
+
+
+def own_version() -> str:
+    """The version of this Podium, "" for one that is not installed."""
+    try:
+        return version("podium")
+    except PackageNotFoundError:
+        return ""
+
+
+def play_pickled(pickled: bytes, run: Run) -> Outcome:
+    """Play a run of a pickled sweep, which is read once for all runs that follow one another."""
+    return _kept(pickled).play(run)
+
+
+_learnt: list[Sweep] = []
+
+
+def _learn(pickled: bytes) -> None:
+    _learnt[:] = [_read(pickled)]
+
+
+def _play(run: Run) -> Outcome:
+    return _learnt[0].play(run)
+
+
+@lru_cache(maxsize=1)
+def _kept(pickled: bytes) -> Sweep:
+    return _read(pickled)
+
+
+def _read(pickled: bytes) -> Sweep:
+    # From this program's own hands: pickled by it, for processes that it has started or was pointed to.
+    sweep = pickle.loads(pickled)  # noqa: S301
+    if not isinstance(sweep, Sweep):
+        raise TypeError(f"{type(sweep).__name__} is no Sweep")
+    return sweep
+
+
+def _require_own_version(versions: dict[str, str]) -> None:
+    """Raise PodiumError where a worker would decide by other rules, or there is none."""
+    if not versions:
+        raise PodiumError("the Dask scheduler has no workers; start some with `dask worker`")
+    mine = own_version()
+    for worker, theirs in sorted(versions.items()):
+        if theirs != mine:
+            raise PodiumError(f"the Dask worker {worker} has Podium {theirs or 'not installed'}, and this is {mine}")
+
+
+def local_engine(jobs: int) -> Engine:
+    """Return the engine that plays so many runs at a time. Raises PodiumError for less than one."""
+    if jobs < 1:
+        raise PodiumError(f"jobs: {jobs} at a time play nothing; 1 or more are needed")
+    return here if jobs == 1 else processes(jobs)
+
+
+def play_all(sweep: Sweep, engine: Engine, progress: Callable[[float], None] | None = None) -> list[Played]:
+    """Play all runs, and return them in order with their outcomes; ``progress`` receives the share that is done."""
+    outcomes: dict[Run, Outcome] = {}
+    for run, outcome in engine(sweep):
+        outcomes[run] = outcome
+        if progress is not None:
+            progress(len(outcomes) / len(sweep.runs))
+    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in sweep.runs]

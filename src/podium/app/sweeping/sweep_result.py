@@ -16,7 +16,7 @@ from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
 
 if TYPE_CHECKING:
-    from podium.app.reporting.runs import SweepAnswer
+    from podium.app.reporting.pictures import SweepAnswer
 
 _INDENT = 2
 _MOST_RUNS = 40
@@ -63,13 +63,10 @@ def _write_failed(page: Page, failed: Sequence[Played]) -> None:
     """Write why runs have no result; those of one reason together."""
     alike: dict[str, list[str]] = {}
     for run in failed:
-        alike.setdefault(run.outcome.error, []).append(_named(run))
-    rows: list[list[Part]] = [
-        [names_of(runs, "runs", "bad", most=_MOST_NAMES), error] for error, runs in list(alike.items())[:_MOST_RUNS]
-    ]
-    page.columns(rows, indent=_INDENT)
-    if len(alike) > _MOST_RUNS:
-        page.line(Cell(f"and {counted(len(alike) - _MOST_RUNS, 'more reason')}", "dim"), indent=_INDENT)
+        settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
+        alike.setdefault(run.outcome.error, []).append(f"{settings} seed {run.seed}".strip())
+    rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in alike.items()]
+    page.table(rows, most=_MOST_RUNS, noun="reason")
 
 
 def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
@@ -172,11 +169,6 @@ def _values(combination: Combination) -> list[Part]:
     return [Name(value, f"values of {name}") for name, value in combination.items()]
 
 
-def _named(run: Played) -> str:
-    settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
-    return f"{settings} seed {run.seed}".strip()
-
-
 def _number(value: float) -> str:
     return f"{round(value, _PLACES):,.{0 if float(value).is_integer() else _PLACES}f}"
 
@@ -274,7 +266,9 @@ class SweepResult(Shown):
         """What any of the runs rests on, each told once."""
         return caveats_of(self.runs)
 
-    def _in_a_line(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The numbers of runs and settings, in one line."""
         failed = sum(bool(run.outcome.error) for run in self.runs)
         combinations = len({tuple(run.combination.items()) for run in self.runs})
         without = f", {failed:,} without a result" if failed else ""
@@ -286,14 +280,14 @@ class SweepResult(Shown):
 
     def _pictured(self) -> SweepAnswer:
         """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
-        from podium.app.reporting.runs import SweepAnswer, in_words
+        from podium.app.reporting.pictures import SweepAnswer, settings_text
 
         sweep = self._sweep
         if sweep is None:
             return SweepAnswer(self.runs, ())
         seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
         results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
-        return SweepAnswer(self.runs, [(in_words(settings), result) for settings, result in results if result])
+        return SweepAnswer(self.runs, [(settings_text(settings), result) for settings, result in results if result])
 
     def frame(self, name: str = "runs") -> Frame:
         """A table of the sweep: `runs`, the only one, with what `rows` has. Raises PodiumError for another."""

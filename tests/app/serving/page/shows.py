@@ -9,7 +9,7 @@ from typing import Any
 from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering, AskingLimits
 from podium.app.serving.page.live_page import HEADER, LivePage
-from podium.app.serving.page.shown import Shown
+from podium.app.serving.page.watching import Shown
 from podium.sim.run_options import RunOptions
 from podium.store.stored import Stored
 from tests.server.serving import NOW, Client, LocalBackend, with_server

@@ -45,20 +45,17 @@ class GonePods:
             if pod.metadata.controller is not None:
                 self._siblings.setdefault(pod.metadata.controller.uid, pod)
         for event in events:
-            self._take_in(event)
-
-    def _take_in(self, event: ToldEvent) -> None:
-        namespace = event.key.partition("/")[0]
-        if event.reason == "SuccessfulCreate" and (said := _MADE.match(event.message)) is not None:
-            name = event.key.partition("/")[2]
-            self._owners[f"{namespace}/{said[1]}"] = OwnerReference(
-                kind=event.kind, name=name, uid=event.uid, controller=True
-            )
-            self._made_ns[event.uid].append(event.time_ns)
-        elif event.reason == "SuccessfulDelete" and (said := _DELETED.match(event.message)) is not None:
-            self._let_go[f"{namespace}/{said[1]}"].append(event.time_ns)
-        elif event.reason == "Scheduled" and (said := _ASSIGNED.match(event.message)) is not None:
-            self._placed[event.key].append((event.time_ns, event.uid, said[2]))
+            namespace = event.key.partition("/")[0]
+            if event.reason == "SuccessfulCreate" and (said := _MADE.match(event.message)) is not None:
+                name = event.key.partition("/")[2]
+                self._owners[f"{namespace}/{said[1]}"] = OwnerReference(
+                    kind=event.kind, name=name, uid=event.uid, controller=True
+                )
+                self._made_ns[event.uid].append(event.time_ns)
+            elif event.reason == "SuccessfulDelete" and (said := _DELETED.match(event.message)) is not None:
+                self._let_go[f"{namespace}/{said[1]}"].append(event.time_ns)
+            elif event.reason == "Scheduled" and (said := _ASSIGNED.match(event.message)) is not None:
+                self._placed[event.key].append((event.time_ns, event.uid, said[2]))
 
     def is_let_go(self, key: str, time_ns: int) -> bool:
         """Whether its own workload has deleted the pod about then."""
@@ -320,13 +317,9 @@ class Retelling:
             is_cordoned = self._cordons.was_cordoned(seen.node, seen.time_ns)
             rationale = Rationale(f"{_UNSAID}; {_AS_A_DRAIN}" if is_cordoned else _UNSAID)
             return DisruptionRequest("", rationale=rationale, is_outsider=True)
-        beneficiary = self._whom(seen)
+        beneficiary = seen.beneficiary or self._uids.get(seen.whom_uid, "")
         told = Rationale(seen.message, room=seen.node) if seen.message or beneficiary else None
         return DisruptionRequest(seen.by, seen.component, beneficiary, told)
-
-    def _whom(self, seen: Sighting) -> str:
-        """The key of the pod for whom another goes."""
-        return seen.beneficiary or self._uids.get(seen.whom_uid, "")
 
     def _uid_of(self, seen: Sighting) -> str:
         """Of an Event that does not say which pod of that name it is about, the one that was there."""

@@ -42,7 +42,12 @@ def told_events(raws: Iterable[Raw]) -> list[ToldEvent]:
 
 
 def _told(raw: Raw) -> ToldEvent | None:
-    time_ns = _time_ns(raw)
+    metadata, series = _part(raw, "metadata"), _part(raw, "series")
+    times = (
+        *(series.get("lastObservedTime"), raw.get("lastTimestamp"), raw.get("eventTime")),
+        *(raw.get("firstTimestamp"), metadata.get("creationTimestamp")),
+    )
+    time_ns = next((time_ns for text in times if (time_ns := time_of(text)) is not None), None)
     about, related = _part(raw, "involvedObject"), _part(raw, "related")
     if time_ns is None or not _text(about, "name"):
         return None
@@ -61,16 +66,6 @@ def _told(raw: Raw) -> ToldEvent | None:
         _text(raw, "type") == "Warning",
         _text(raw, "action"),
     )
-
-
-def _time_ns(raw: Raw) -> int | None:
-    """When it came last; of a series, that is the last of it."""
-    metadata, series = _part(raw, "metadata"), _part(raw, "series")
-    times = (
-        *(series.get("lastObservedTime"), raw.get("lastTimestamp"), raw.get("eventTime")),
-        *(raw.get("firstTimestamp"), metadata.get("creationTimestamp")),
-    )
-    return next((time_ns for text in times if (time_ns := time_of(text)) is not None), None)
 
 
 def _key(reference: dict[str, Any]) -> str:
@@ -137,7 +132,18 @@ def _sighting(event: ToldEvent) -> Sighting | None:
     usual = Sighting(event.time_ns, event.key, event.uid, EVICTED, event.by, event.message, node=event.host)
     match event.reason:
         case "Preempted":
-            return _preemption(event)
+            said = _PREEMPTION.match(event.message)
+            uid, node = (said[1], said[2] or "") if said is not None else ("", "")
+            return Sighting(
+                event.time_ns,
+                event.key,
+                event.uid,
+                PREEMPTED,
+                event.by,
+                beneficiary=event.related,
+                whom_uid=event.related_uid or uid,
+                node=node,
+            )
         case "Evicted" if event.by == "kubelet":
             return usual._replace(reason=ENDED_BY_KUBELET)
         case "Evicted" if not event.is_warning or event.by != "":
@@ -158,18 +164,3 @@ def _component(event: ToldEvent) -> tuple[str, str]:
         return GANG_RELEASE, RELEASE_RULE
     is_descheduled = event.reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning)
     return ("rescheduler", event.message) if is_descheduled else ("", "")
-
-
-def _preemption(event: ToldEvent) -> Sighting:
-    said = _PREEMPTION.match(event.message)
-    uid, node = (said[1], said[2] or "") if said is not None else ("", "")
-    return Sighting(
-        event.time_ns,
-        event.key,
-        event.uid,
-        PREEMPTED,
-        event.by,
-        beneficiary=event.related,
-        whom_uid=event.related_uid or uid,
-        node=node,
-    )

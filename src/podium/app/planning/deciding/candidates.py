@@ -90,8 +90,8 @@ class ProposedChange:
 
     ``type`` is one of `TYPES`, ``text`` a noun phrase. ``to_cluster`` makes the change within `Decisions.what_if`;
     ``to_pod`` returns the changed manifest of each pod of ``kinds``, None for any kind. ``objects`` is the number of
-    objects that change. With ``preempts`` the pods may preempt others. ``written`` returns the objects that
-    ``to_cluster`` stands for if they differ from those that it adds; [] if they cannot be written.
+    objects that change. With ``preempts`` the pods may preempt others. ``written`` are the objects that ``to_cluster``
+    stands for if they differ from those that it adds; [] if they cannot be written.
     """
 
     type: str
@@ -101,7 +101,7 @@ class ProposedChange:
     kinds: frozenset[PodKind] | None = None
     objects: int = 1
     preempts: bool = False
-    written: Callable[[Decisions], Sequence[Kubernetes]] | None = None
+    written: Sequence[Kubernetes] | Callable[[Decisions], Sequence[Kubernetes]] | None = None
 
     def helps(self, pod: PodRecord) -> bool:
         """Return whether the change may help the pod."""
@@ -319,9 +319,8 @@ def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Prop
     policy = next((item for item in decisions.objects if isinstance(item, DisruptionPolicy)), None)
     if held and policy is not None:
         text = f"DisruptionPolicy {policy.metadata.name} without a cap on schedulers"
-        lifted = (_with(policy, caps=()),)
-        lift = partial(_lift_caps, policy=policy)
-        yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=lambda _: lifted)
+        lift, written = partial(_lift_caps, policy=policy), (_with(policy, caps=()),)
+        yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=written)
 
 
 def _lift_caps(decisions: Decisions, policy: DisruptionPolicy) -> None:

@@ -158,7 +158,17 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     gang are placed together.
     """
     if decisions.is_of_gang(pod):
-        return _gang_capacity(decisions, pod, preempts=preempts)
+        number = min(max(decisions.gang_min_count(pod), 1), MAX_PLACED_PODS)
+        found = _gang_of(decisions, pod, number, preempts=preempts)
+        # Further pods of a complete gang go wherever they fit.
+        is_free = found.is_cut and not preempts and not decisions.is_in_one_domain(pod)
+        by_row = _by_row(decisions, pod, preempts=False) if is_free else None
+        if by_row is not None:
+            return by_row
+        while found.is_cut and number < MAX_PLACED_PODS:
+            number = min(number * 2, MAX_PLACED_PODS)
+            found = _gang_of(decisions, pod, number, preempts=preempts)
+        return found
     blocked = blocked_pod(decisions, pod)
     if blocked.before is not None:
         return Capacity(before=blocked.before.text)
@@ -221,21 +231,6 @@ def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capa
             placed += result.placed
         limits = _limits(decisions, pod)
     return Capacity(_counts(decisions, placed), limits, is_cut=len(placed) == MAX_PLACED_PODS)
-
-
-def _gang_capacity(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
-    """Place as many pods of a gang as it needs, then twice as many, until not all of them get a node."""
-    number = min(max(decisions.gang_min_count(pod), 1), MAX_PLACED_PODS)
-    found = _gang_of(decisions, pod, number, preempts=preempts)
-    # Further pods of a complete gang go wherever they fit.
-    is_free = found.is_cut and not preempts and not decisions.is_in_one_domain(pod)
-    by_row = _by_row(decisions, pod, preempts=False) if is_free else None
-    if by_row is not None:
-        return by_row
-    while found.is_cut and number < MAX_PLACED_PODS:
-        number = min(number * 2, MAX_PLACED_PODS)
-        found = _gang_of(decisions, pod, number, preempts=preempts)
-    return found
 
 
 def _gang_of(decisions: Decisions, pod: PodRecord, number: int, *, preempts: bool) -> Capacity:

@@ -165,18 +165,28 @@ class Workloads:
         return found
 
 
-class WhatIfCluster:
-    """A cluster with its schedulers' runners. Only its owner may use it inside `what_if`."""
+class Decisions:
+    """A loaded cluster on which many decisions are made. Only its owner may use it inside `what_if`."""
 
-    def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], objects: Sequence[Kubernetes]) -> None:
-        self.cluster = cluster
-        self.runners = runners
-        self.objects = objects
-        self.scratch = ClusterTransaction(cluster, runners)
-        self.budgets = {item.key: item for item in objects if isinstance(item, PodDisruptionBudget)}
+    def __init__(self, loaded: LoadedCluster) -> None:
+        """Raises InputError for a pod that no API server would have accepted."""
+        explainer = loaded.explainer
+        self.loaded = loaded
+        self.cluster, self.runners, self.objects = explainer.cluster, explainer.runners, explainer.objects
+        self.scratch = ClusterTransaction(self.cluster, self.runners)
+        self.budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
         """The budgets by key, as the decisions so far have left them."""
         self.added: list[Kubernetes] = []
         """The objects of `put`, in order."""
+        self._made = explainer.made
+        # The manifests of what-if pods with claims of their own, by uid.
+        self._manifests: dict[str, Pod] = {}
+        self._seed = 0
+        self._ties: TieBreaks | None = None
+        self.pending = self.in_order(explainer.waiting)
+        self.workloads = Workloads(self.objects, self.cluster, self.pending)
+        for pod in self.pending:
+            _note_shared_kind(pod, self.runners.get(pod.scheduler_name))
 
     def in_order(self, pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
         """Return the pods in queue order: by importance, then age, then key."""
@@ -251,25 +261,6 @@ class WhatIfCluster:
         if isinstance(item, PodDisruptionBudget):
             del self.budgets[item.key]
         self.cluster.remove(item)
-
-
-class Decisions(WhatIfCluster):
-    """A loaded cluster on which many decisions are made."""
-
-    def __init__(self, loaded: LoadedCluster) -> None:
-        """Raises InputError for a pod that no API server would have accepted."""
-        explainer = loaded.explainer
-        super().__init__(explainer.cluster, explainer.runners, explainer.objects)
-        self.loaded = loaded
-        self._made = explainer.made
-        # The manifests of what-if pods with claims of their own, by uid.
-        self._manifests: dict[str, Pod] = {}
-        self._seed = 0
-        self._ties: TieBreaks | None = None
-        self.pending = self.in_order(explainer.waiting)
-        self.workloads = Workloads(self.objects, self.cluster, self.pending)
-        for pod in self.pending:
-            _note_shared_kind(pod, self.runners.get(pod.scheduler_name))
 
     @cached_property
     def pods(self) -> Mapping[str, Pod]:
@@ -359,7 +350,7 @@ class Decisions(WhatIfCluster):
 class _QueueRun:
     """One run through the queue on a what-if cluster."""
 
-    def __init__(self, what_if: WhatIfCluster, seed: int, ties: TieBreaks | None, *, preempts: bool) -> None:
+    def __init__(self, what_if: Decisions, seed: int, ties: TieBreaks | None, *, preempts: bool) -> None:
         self._what_if = what_if
         self._seed = seed
         self._ties = ties

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.api.meta import ObjectMeta
@@ -21,8 +21,7 @@ from podium.api.policy import (
 )
 from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
-from podium.app.explaining.attempts import explain_decision, may_preempt
-from podium.app.explaining.pod_decision import PodDecision
+from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, manifest_changes, rounded, with_request
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import blocked_pods
@@ -43,9 +42,6 @@ _OF_CLASS = "a PriorityClass of the same value with preemptionPolicy"
 _MAX_SHAPES = 8
 _MAX_ALLOWED = 20
 
-Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedulable"]
-"""What a pod does to others: it preempts them now; it would on a node that is not the best; ..."""
-
 
 @dataclass(frozen=True, slots=True)
 class PotentialPreemptor:
@@ -56,18 +52,17 @@ class PotentialPreemptor:
     victims: tuple[PodRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClassThreat:
-    """The effect of a pod of a priority class that is otherwise like one of those in question.
+class PriorityClassThreat(msgspec.Struct, frozen=True, rename="camel"):
+    """The effect of a pod ``like`` one of those in question, but of a priority class, and the node that it gets.
 
-    ``may_preempt`` is whether any pod of the class, however large, could preempt them at all.
+    ``can_preempt`` is whether any pod of the class, however large, could preempt them at all.
     """
 
-    name: str
+    priority_class: str
     value: int
-    may_preempt: bool
-    effect: Effect
-    node: str
+    can_preempt: bool
+    like: Effect
+    node: str | None
 
 
 def potential_preemptors(decisions: Decisions, targets: Sequence[PodRecord]) -> tuple[list[PotentialPreemptor], int]:
@@ -84,10 +79,9 @@ def potential_preemptors(decisions: Decisions, targets: Sequence[PodRecord]) -> 
         if runner is None or pods[0].terminating:
             continue
         decision = explain_decision(runner, pods[0])
-        effect = _effect(decision, uids)
+        effect = effect_on(decision, uids)
         if effect in ("preempts", "may-preempt"):
-            chosen = decision.plan.chosen if decision.plan is not None else None
-            found.append(PotentialPreemptor(tuple(pods), effect, () if chosen is None else chosen.victims))
+            found.append(PotentialPreemptor(tuple(pods), effect, decision.victims))
     return found, sum(len(pods) for pods in list(kinds.values())[MAX_ASKED:])
 
 
@@ -112,19 +106,10 @@ def priority_class_threats(decisions: Decisions, targets: Sequence[PodRecord]) -
             pod.is_preemptible and not pod.is_mirror and may_preempt(decisions.runners, like, pod.priority)
             for pod in targets
         )
-        found.append(PriorityClassThreat(item.metadata.name, item.value, may, _effect(decision, uids), decision.node))
+        found.append(
+            PriorityClassThreat(item.metadata.name, item.value, may, effect_on(decision, uids), decision.node or None)
+        )
     return found
-
-
-def _effect(decision: PodDecision, uids: set[str]) -> Effect:
-    plan = decision.plan
-    if plan is None:
-        return "fits" if decision.outcome == "schedulable" else "unschedulable"
-    if plan.chosen is not None and any(victim.uid in uids for victim in plan.chosen.victims):
-        return "preempts"
-    if any(victim.uid in uids for candidate in plan.candidates.values() for victim in candidate.victims):
-        return "may-preempt"
-    return "unschedulable" if plan.chosen is None else "preempts-others"
 
 
 def pods_before(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodRecord]:
@@ -250,7 +235,7 @@ class Protection:
             for allowed in range(min(allowed_now, _MAX_ALLOWED) - 1, -1, -1):
                 tighter = replace(budget, status=replace(budget.status, disruptions_allowed=allowed))
                 text, written = _tightened(budget, allowed_now - allowed)
-                yield ProposedChange("budget", text, _putting(tighter), written=partial(_same, objects=written))
+                yield ProposedChange("budget", text, _putting(tighter), written=written)
         elif pod_class.labels:
             for allowed in range(min(len(self.targets), _MAX_ALLOWED) - 1, -1, -1):
                 text = f"a budget for {self.label} with maxUnavailable {allowed}"
@@ -345,10 +330,6 @@ def _with_policy(pod: Pod, policy: str) -> Pod:
 
 def _putting(budget: PodDisruptionBudget) -> Callable[[Decisions], None]:
     return lambda decisions: decisions.put(budget)
-
-
-def _same(_: Decisions, objects: Sequence[PodDisruptionBudget]) -> Sequence[PodDisruptionBudget]:
-    return objects
 
 
 def _tightened(budget: PodDisruptionBudget, fewer: int) -> tuple[str, list[PodDisruptionBudget]]:

@@ -73,7 +73,7 @@ def helpful_changes(
     decisions: Decisions,
     waiting: Sequence[BlockedPods],
     shapes: Sequence[NodeShape],
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> tuple[list[VerifiedChange], int]:
     """Return the changes that place pods, the best first, and the number of changes that were not tried."""
     tried_pods = [
@@ -91,7 +91,7 @@ def helpful_changes(
     verified = []
     for place, change in enumerate(tried := found[:MAX_TRIED]):
         if progress is not None:
-            progress(place / len(tried))
+            progress(place / len(tried), "trying changes")
         verified.append(verify(decisions, change, [pod for pod in tried_pods if change.helps(pod)]))
     for change in _nodes_for_blocked_gangs(decisions, waiting, shapes, verified):
         verified.append(verify(decisions, change, tried_pods))
@@ -204,12 +204,7 @@ def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Itera
             result = decisions.schedule(pods)
         text = ", ".join(f"{name} {quota.spec.hard[name]} -> {amount}" for name, amount in enough.items())
         raised = (replace(quota, spec=replace(quota.spec, hard={**quota.spec.hard, **enough})),)
-        written = partial(_same, objects=raised)
-        yield VerifiedChange(ProposedChange("quota", f"ResourceQuota {key} {text}", written=written), result)
-
-
-def _same(_: Decisions, objects: Sequence[Kubernetes]) -> Sequence[Kubernetes]:
-    return objects
+        yield VerifiedChange(ProposedChange("quota", f"ResourceQuota {key} {text}", written=raised), result)
 
 
 def remedy_of(decisions: Decisions, change: ProposedChange, waiting: Sequence[PodRecord]) -> Remedy | None:
@@ -232,7 +227,7 @@ def remedy_of(decisions: Decisions, change: ProposedChange, waiting: Sequence[Po
 def _changed_objects(decisions: Decisions, change: ProposedChange) -> Iterable[Kubernetes]:
     """Return the objects that the change adds or replaces, except waiting pods."""
     if change.written is not None:
-        return change.written(decisions)
+        return change.written(decisions) if callable(change.written) else change.written
     if change.to_cluster is None:
         return ()
 

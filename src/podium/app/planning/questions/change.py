@@ -20,7 +20,8 @@ from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
 from podium.api.schemas.suggestion import likely, suggestion
-from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import applied, objects_of, step

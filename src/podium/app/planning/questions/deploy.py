@@ -7,12 +7,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part, counted
-from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import refused_workloads
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, makes_pods
@@ -41,7 +44,16 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
     played = run.play(PlanQuestion("deploy", (applied([document.raw for document in objects]),)))
     preemptions = cascade_of(played.result, played.baseline)
     created = [_created(played, label) for label in labels]
-    sections = [_placed_section(created), *_cascade_section(preemptions)]
+    rows = []
+    for each in created[:_MAX_ROWS]:
+        nodes = tuple(
+            Name(node, cells.NODES, after=f" ({number:,})" if number > 1 else "") for node, number in each.nodes.items()
+        )
+        waiting = f"{each.waiting:,} wait" if each.waiting else ""
+        workload = Name(each.workload, cells.WORKLOADS)
+        rows.append((workload, counted(each.total, "pod"), waiting, Names(nodes, most=_MAX_NODES)))
+    data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in created]
+    sections = [Section("placed", "Where they go", tuple(rows), data=data), *_cascade_section(preemptions)]
     return played.answer(_headline(played, labels, created, preemptions), sections=sections)
 
 
@@ -112,19 +124,6 @@ def _headline(
     return "; ".join(parts)
 
 
-def _placed_section(created: Sequence[_CreatedPods]) -> Section:
-    rows = []
-    for each in created[:_MAX_ROWS]:
-        nodes = tuple(
-            Name(node, cells.NODES, after=f" ({number:,})" if number > 1 else "") for node, number in each.nodes.items()
-        )
-        waiting = f"{each.waiting:,} wait" if each.waiting else ""
-        workload = Name(each.workload, cells.WORKLOADS)
-        rows.append((workload, counted(each.total, "pod"), waiting, Names(nodes, most=_MAX_NODES)))
-    data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in created]
-    return Section("placed", "Where they go", tuple(rows), data=data)
-
-
 def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> list[Section]:
     """Return the preemptions counted by round, preempting workload and preempted workload."""
     if not preemptions:
@@ -136,20 +135,18 @@ def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> list[Section]:
         count[1] += each.went_to is not None
     ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1][0], item[0]))
     rows: list[tuple[Part, ...]] = []
-    for (number, preemptor, victim), (total, moved) in ordered[:_MAX_ROWS]:
+    for (number, preemptor, victim), (total, moved) in ordered:
         outcome = [f"{moved:,} move"] if moved else []
         outcome += [f"{total - moved:,} find no node"] if moved < total else []
         victims = Name(victim, cells.WORKLOADS, before=f"{total:,} of ")
         rows.append((f"{number}", Name(preemptor, cells.WORKLOADS), victims, ", ".join(outcome)))
-    if len(ordered) > _MAX_ROWS:
-        rows.append(("", f"and {len(ordered) - _MAX_ROWS:,} more"))
-    data = [preemption.to_dict() for preemption in preemptions]
+    data = msgspec.to_builtins(preemptions)
     headings = ("round", "preemptor", "victims", "outcome")
-    return [Section("cascade", "Preemptions", tuple(rows), headings, "round by round, to the end", data)]
+    rest = "round by round, to the end"
+    return [Section("cascade", "Preemptions", tuple(rows), headings, rest, data, most=_MAX_ROWS)]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPreemption:
+class PlannedPreemption(msgspec.Struct, frozen=True, rename="camel"):
     """One victim, its preemptor, the node, and the node of the victim's replacement, None for no node.
 
     `round` is 1 if the preemptor replaces no victim itself, 2 if it replaces a victim of round 1, and so on.
@@ -164,19 +161,6 @@ class PlannedPreemption:
     round: int
     replacement: str | None
     went_to: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "time": self.time,
-            "pod": self.pod,
-            "workload": self.workload,
-            "node": self.node,
-            "preemptor": self.preemptor,
-            "preemptorWorkload": self.preemptor_workload,
-            "round": self.round,
-            "replacement": self.replacement,
-            "wentTo": self.went_to,
-        }
 
 
 def cascade_of(result: Result, baseline: Result) -> list[PlannedPreemption]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,17 +19,10 @@ from podium.api.policy import PriorityClass
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part, counted
-from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.question import (
-    PlanProgress,
-    PlanQuestion,
-    PlanRun,
-    PlayedPlan,
-    assumptions,
-    play_both,
-    play_samples,
-)
+from podium.app.console.cells import Name, counted
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
+from podium.app.planning.question import PlanRun, PlayedPlan
 from podium.app.planning.scenarios import (
     SCENARIO,
     applied,
@@ -85,7 +78,13 @@ class Setting:
         changed class, which the class would refuse, the class is deleted and created again at the start.
         """
         later, steps = list(self.objects), list[Raw]()
-        if not renews_priorities and _states_priorities(read, self.classes):
+        if not renews_priorities and any(
+            isinstance(item, Pod | PodGroup)
+            and not item.metadata.uid
+            and item.spec.priority is not None
+            and item.spec.priority_class_name in self.classes
+            for item in (document.object for document in read.documents)
+        ):
             classes = objects_of(read, _CLASS)
             replaced = [document for document in later if _changes_class(document, classes)]
             later = [document for document in later if document not in replaced]
@@ -173,17 +172,6 @@ def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, 
     return (Caveat("priorities-kept", message, len(pods), tuple(pods[:_MAX_NAMES])),)
 
 
-def _states_priorities(read: Input, classes: Collection[str]) -> bool:
-    """Return whether a pod or group of one of the classes states its priority and was in no cluster."""
-    return any(
-        isinstance(item, Pod | PodGroup)
-        and not item.metadata.uid
-        and item.spec.priority is not None
-        and item.spec.priority_class_name in classes
-        for item in (document.object for document in read.documents)
-    )
-
-
 def _changes_class(document: Document, classes: dict[str, Document]) -> bool:
     """Return whether a document changes the value or policy of an existing priority class."""
     item = document.object
@@ -242,20 +230,13 @@ def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bo
 
     Raises InputError and LimitError.
     """
+
+    def side(setting: Setting) -> Callable[[RunOptions], tuple[Input, RunOptions]]:
+        read = setting.input(run.read, renews_priorities=renews_priorities)
+        return lambda options: (read, setting.options(options))
+
     kept = () if renews_priorities else _kept_priorities(run.read, (before, after))
-
-    def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
-        sides = [
-            (setting.input(run.read, renews_priorities=renews_priorities), setting.options(own))
-            for setting, own in ((before, replace(options, on_attempt=None)), (after, options))
-        ]
-        baseline, result = play_both(sides, progress)
-        changed, deciding = sides[1]
-        scenario = scenario_of_spec(changed, "diff", {})
-        caveats = (*assumptions(options), *kept)
-        return PlayedPlan(changed, deciding, PlanQuestion("diff"), result, baseline, scenario, caveats)
-
-    played = play_samples(play, run.options, run.progress, run.samples)
+    played = run.compare("diff", side(before), side(after), kept)
     found = differences(played.baseline, played.result)
     answer = played.answer(_headline(played, found, before, after), sections=[difference_section(found, before, after)])
     return replace(answer, runs=(before.name, after.name))
@@ -263,8 +244,10 @@ def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bo
 
 def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]:
     """Return the workloads that differ between the runs: those that lose, gain, move, then by name."""
-    workloads = [{workload.workload: workload for workload in run.measures.workloads} for run in (before, after)]
-    places, disrupted = [_places(run) for run in (before, after)], [_disrupted(run) for run in (before, after)]
+    runs = (before, after)
+    workloads = [{workload.workload: workload for workload in run.measures.workloads} for run in runs]
+    places = [_places(run) for run in runs]
+    disrupted = [Counter(pod["workload"] for pod in run.pods if pod["disruption"] or pod["evictedBy"]) for run in runs]
     found = []
     for label in sorted(workloads[0].keys() | workloads[1].keys()):
         first, second = (known.get(label, WorkloadReadiness(label)) for known in workloads)
@@ -295,10 +278,6 @@ def _places(result: Result) -> defaultdict[str, Counter[str]]:
     return found
 
 
-def _disrupted(result: Result) -> Counter[str]:
-    return Counter(pod["workload"] for pod in result.pods if pod["disruption"] or pod["evictedBy"])
-
-
 def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> str:
     what = f"{after.name} in place of {before.name}"
     if not found:
@@ -327,21 +306,22 @@ def _amount(effect: str, some: Sequence[WorkloadDifference]) -> str:
 
 def difference_section(found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> Section:
     """Return the section about the workloads that differ."""
-    rows: list[tuple[Part, ...]] = []
-    for each in found[:_MAX_ROWS]:
-        short = " -> ".join(format_duration(short_ns) if short_ns else "0s" for short_ns in each.short_ns)
-        rows.append(
-            (
-                Name(each.workload, cells.WORKLOADS),
-                each.what,
-                f"{each.ready[0]:,} -> {each.ready[1]:,}" if each.ready[0] != each.ready[1] else "",
-                short if each.short_ns[0] != each.short_ns[1] else "",
-                f"{each.disrupted[0]:,} -> {each.disrupted[1]:,}" if any(each.disrupted) else "",
-                counted(each.moved, "pod") if each.moved else "",
-            )
+
+    def pair(values: tuple[int, int], text: Callable[[int], str] = "{:,}".format) -> str:
+        return " -> ".join(map(text, values))
+
+    rows = [
+        (
+            Name(each.workload, cells.WORKLOADS),
+            each.what,
+            pair(each.ready) if each.ready[0] != each.ready[1] else "",
+            pair(each.short_ns, lambda ns: format_duration(ns) if ns else "0s") if len({*each.short_ns}) > 1 else "",
+            pair(each.disrupted) if any(each.disrupted) else "",
+            counted(each.moved, "pod") if each.moved else "",
         )
-    if len(found) > _MAX_ROWS:
-        rows.append((f"and {len(found) - _MAX_ROWS:,} more", "", "", "", "", ""))
+        for each in found
+    ]
     headings = ("workload", "", "ready at the end", "short for", "disrupted", "on other nodes")
     data = [difference.to_dict() for difference in found]
-    return Section("differences", "Differences", tuple(rows), headings, f"{before.name} -> {after.name}", data)
+    rest = f"{before.name} -> {after.name}"
+    return Section("differences", "Differences", tuple(rows), headings, rest, data, most=_MAX_ROWS)

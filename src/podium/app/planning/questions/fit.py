@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from podium.api.pod import Pod, PodStatus
 from podium.api.policy import POLICY_ANNOTATION
 from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.console.cells import Name, counted, listed
+from podium.app.console.page import Section
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
-from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.planning.answer import PlanAnswer, PlanTable
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, blocked_pods
@@ -210,33 +211,36 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
     def total(capacity: Capacity, shape: NodeShape) -> int:
         return sum(capacity.counts.get(row, 0) for row in shape.rows)
 
-    rows, data = [], []
-    ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.like))
-    for shape in ordered if found.counts else ():
+    def record(shape: NodeShape) -> dict[str, Any]:
         each = sorted(found.counts.get(row, 0) for row in shape.rows)
-        per_node = f"{each[0]:,}" if each[0] == each[-1] else f"{each[0]:,} to {each[-1]:,}"
         limits = _tally(found.limits[row] for row in shape.rows if row in found.limits)
-        text = "; ".join(why if len(limits) == 1 else f"{why} ({number:,})" for why, number in limits[:_MAX_NAMES])
-        preempting = f"{total(more, shape):,}" if more is not None else ""
-        rows.append((f"{total(found, shape):,}", preempting, f"{len(shape.rows):,}", per_node, shape.text, text))
-        data.append(
-            {
-                "shape": shape.text,
-                "like": shape.like,
-                "nodes": len(shape.rows),
-                "fits": total(found, shape),
-                "withPreemption": None if more is None else total(more, shape),
-                "perNode": {"least": each[0], "most": each[-1]},
-                "limits": [{"why": why, "nodes": number} for why, number in limits],
-            }
+        return {
+            "shape": shape.text,
+            "like": shape.like,
+            "nodes": len(shape.rows),
+            "fits": total(found, shape),
+            "withPreemption": None if more is None else total(more, shape),
+            "perNode": {"least": each[0], "most": each[-1]},
+            "limits": [{"why": why, "nodes": number} for why, number in limits],
+        }
+
+    def row(shape: dict[str, Any]) -> tuple[str, ...]:
+        least, most = shape["perNode"].values()
+        limits = [(limit["why"], limit["nodes"]) for limit in shape["limits"][:_MAX_NAMES]]
+        several = len(shape["limits"]) > 1
+        return (
+            f"{shape['fits']:,}",
+            *(() if more is None else (f"{shape['withPreemption']:,}",)),
+            f"{shape['nodes']:,}",
+            f"{least:,}" if least == most else f"{least:,} to {most:,}",
+            shape["shape"],
+            "; ".join(f"{why} ({number:,})" if several else why for why, number in limits),
         )
-    headings = ["fit", "preempting", "nodes", "on each", "like", "limit"]
-    kept = [column for column in range(len(headings)) if more is not None or column != 1]
-    shown = tuple(tuple(row[column] for column in kept) for row in rows[:_MAX_ROWS])
-    left = len(rows) - _MAX_ROWS
-    if left > 0:
-        shown += (("", *("" for _ in kept[2:]), f"and {left:,} more shapes"),)
-    return Section("shapes", "Where", shown, tuple(headings[column] for column in kept), "by shape of node", data)
+
+    ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.like))
+    headings = ("fit", *(() if more is None else ("preempting",)), "nodes", "on each", "like", "limit")
+    records = map(record, ordered if found.counts else ())
+    return Section.of("shapes", "Where", records, row, headings, "by shape of node", most=_MAX_ROWS, noun="shape")
 
 
 def _limits_section(names: Sequence[str], found: Capacity) -> Section:
@@ -296,6 +300,8 @@ def _replicas_answer(
         headline = f"{get} a node{by}"
     nodes = sorted(decisions.cluster.nodes.row_of, key=lambda node: (-placed[node], node))
     every_node = tuple((Name(node, cells.NODES), f"{placed[node]:,}") for node in nodes)
+    lost = sorted(victims.items())
+    rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
     return PlanAnswer(
         "fit",
         headline,
@@ -306,7 +312,7 @@ def _replicas_answer(
         sections=(
             Section("fit", "", (), data=data),
             _placed_section(placed),
-            _victims_section(victims),
+            Section("victims", "Preempted", rows, data=dict(lost)),
             Section(
                 "limits",
                 "Limits",
@@ -324,28 +330,16 @@ def _findings(
     target: FitTarget, result: QueueResult, victims: Counter[str], why: Sequence[BlockedPods]
 ) -> Iterator[PlanFinding]:
     if victims:
-        text = f"{counted(victims.total(), 'pod')} would be preempted"
-        yield PlanFinding("preempt", text, tuple(sorted(victims)))
+        yield PlanFinding("preempt", f"{counted(victims.total(), 'pod')} would be preempted", tuple(sorted(victims)))
     if result.waiting:
         text = f"{counted(len(result.waiting), 'pod')} of {target.label} get no node: {why[0].text}"
         yield PlanFinding("unschedulable", text, (target.label,))
 
 
 def _placed_section(placed: Counter[str]) -> Section:
-    rows: tuple[tuple[Part, ...], ...] = tuple(
-        (Name(node, cells.NODES), counted(number, "pod")) for node, number in _tally(placed.elements())[:_MAX_ROWS]
-    )
-    left = len(placed) - _MAX_ROWS
-    if left > 0:
-        rows += ((f"and {counted(left, 'node')} more", ""),)
+    rows = tuple((Name(node, cells.NODES), counted(number, "pod")) for node, number in _tally(placed.elements()))
     data = [{"node": node, "pods": number} for node, number in sorted(placed.items())]
-    return Section("placed", "Where they go", rows, data=data)
-
-
-def _victims_section(victims: Mapping[str, int]) -> Section:
-    lost = sorted(victims.items())
-    rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
-    return Section("victims", "Preempted", rows, data=dict(lost))
+    return Section("placed", "Where they go", rows, data=data, most=_MAX_ROWS, noun="node")
 
 
 def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:

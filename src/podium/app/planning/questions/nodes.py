@@ -13,7 +13,8 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.times import format_duration
 from podium.app.console.cells import NODES, Name, counted
-from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_ADDED_NODES
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
@@ -33,7 +34,7 @@ class DrainOptions:
     timeout_ns: int | None = None
     grace_seconds: int | None = None
     force: bool = False
-    delete_empty_dir_data: bool = False
+    delete_emptydir_data: bool = False
     disable_eviction: bool = False
 
 
@@ -45,7 +46,7 @@ def drain_question(nodes: Sequence[str], options: DrainOptions, *, removes: bool
         "timeout": None if options.timeout_ns is None else format_duration(options.timeout_ns),
         "gracePeriodSeconds": options.grace_seconds,
         "force": options.force or None,
-        "deleteEmptyDirData": options.delete_empty_dir_data or None,
+        "deleteEmptyDirData": options.delete_emptydir_data or None,
         "disableEviction": options.disable_eviction or None,
         "removeNode": removes or None,
     }
@@ -195,7 +196,9 @@ def change_nodes(
     if add and not like and not documents:
         raise InputError("add: say which nodes are added, with like or as manifests")
     known = objects_of(run.read, "Node")
-    _check_number(add if like else 0, (add or 1) * len(documents))
+    number = (add if like else 0) + (add or 1) * len(documents)
+    if number > MAX_ADDED_NODES:
+        raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
     added = _copies(known[chosen_nodes(run.read, [like])[0]].raw, add, known, "plan-node") if like else []
     added += _copies_of(documents, add or 1, known)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
@@ -203,7 +206,7 @@ def change_nodes(
         raise InputError("no node comes or goes; say --add with --like or -f, or --remove")
     steps = [applied(added)] if added else []
     if removed:
-        options = DrainOptions(force=True, delete_empty_dir_data=True)
+        options = DrainOptions(force=True, delete_emptydir_data=True)
         steps += drain_question(removed, options, removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
     parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
@@ -220,11 +223,6 @@ def _change_text(played: PlayedPlan) -> str:
     if bad is None:
         return waiting + impact_text(played.impact)
     return f"{waiting}the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
-
-
-def _check_number(*numbers: int) -> None:
-    if sum(numbers) > MAX_ADDED_NODES:
-        raise InputError(f"{sum(numbers):,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
 
 
 def _copies_of(documents: Sequence[Document], number: int, known: dict[str, Document]) -> list[Raw]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, counted, listed
-from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer, PlanProgress, PlanTable
 from podium.app.planning.deciding.capacity import NodeShape, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, QuotaRefusals, RefusedPods, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
@@ -33,9 +34,13 @@ _MAX_NAMES = 2
 
 @dataclass(frozen=True, slots=True)
 class PendingCause:
-    """One cause with all kinds of pods that wait for it; `best` places the most of them, None if no change does."""
+    """One cause with all kinds of pods that wait for it; `best` places the most of them, None if no change does.
+
+    `workloads` has the number of pods of each, the most first, then by name.
+    """
 
     waiting: tuple[BlockedPods, ...]
+    workloads: dict[str, int]
     best: VerifiedChange | None
     placed: int
 
@@ -48,6 +53,11 @@ class PendingCause:
     def text(self) -> str:
         """The cause in words, as for the kind with the most pods."""
         return max(self.waiting, key=lambda each: len(each.pods)).text
+
+    @property
+    def change(self) -> str | None:
+        """The best change in words."""
+        return None if self.best is None else self.best.change.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ class _MoreNodes:
 def pending_answer(
     loaded: Cluster,
     namespace: str = "",
-    progress: Callable[[float], None] | None = None,
+    progress: PlanProgress | None = None,
     *,
     samples: int = 0,
 ) -> PlanAnswer:
@@ -84,17 +94,28 @@ def pending_answer(
         changes, untried = helpful_changes(decisions, waiting, shapes, progress)
         refused = QuotaRefusals(decisions).refused(namespace)
         changes = sorted([*changes, *raised_quotas(decisions, refused)], key=lambda each: each.order)
-        causes = _causes(waiting, changes)
+        causes = _causes(decisions, waiting, changes)
         more = _more_nodes(decisions, waiting, changes, shapes)
         number = len(result.waiting) + sum(each.number for each in refused)
         sections = (
-            _causes_section(decisions, causes),
-            _refused_section(refused),
+            _causes_section(causes),
+            Section.of(
+                "notMade",
+                "Not made",
+                ({"workload": each.workload, "pods": each.number, "why": each.text} for each in refused),
+                lambda each: (f"{each['pods']:,}", Name(each["workload"], cells.WORKLOADS), each["why"]),
+                rest="wanted, and refused by a quota",
+                most=_MAX_ROWS,
+            ),
             _changes_section(changes, untried, number, more),
             _placed_section(decisions, result),
             *(() if outcomes is None else outcomes.sections()),
         )
-        table = _table(decisions, causes)
+        table = [
+            (workload, number, cause.text, cause.change, cause.placed)
+            for cause in causes
+            for workload, number in cause.workloads.items()
+        ]
         remedy = remedy_of(decisions, changes[0].change, result.waiting) if changes else None
     return PlanAnswer(
         "pending",
@@ -106,11 +127,13 @@ def pending_answer(
         remedy=remedy,
         sections=sections,
         further=(_pods_section(decisions, causes, result),),
-        table=table,
+        table=PlanTable(("workload", "pods", "cause", "change", "placed"), tuple(table), frozenset(("pods", "placed"))),
     )
 
 
-def _causes(waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]) -> list[PendingCause]:
+def _causes(
+    decisions: Decisions, waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]
+) -> list[PendingCause]:
     """Return the causes, those of the most pods first, each with the change that places the most of its pods."""
     groups: dict[frozenset[Any], list[BlockedPods]] = {}
     for each in waiting:
@@ -122,7 +145,9 @@ def _causes(waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]) -
         placed, best = max(
             counts, key=lambda item: (item[0] - item[1].preempted, item[0], -item[1].change.objects), default=(0, None)
         )
-        found.append(PendingCause(tuple(group), best if placed else None, placed))
+        of = Counter(decisions.workloads.of(pod) for each in group for pod in each.pods)
+        workloads = dict(sorted(of.items(), key=lambda item: (-item[1], item[0])))
+        found.append(PendingCause(tuple(group), workloads, best if placed else None, placed))
     return sorted(found, key=lambda cause: (-len(cause.pods), cause.text))
 
 
@@ -179,60 +204,47 @@ def _effect_text(best: VerifiedChange, placed: int) -> str:
     return f"{best.change.text} places {placed:,}{harm}"
 
 
-def _findings(causes: Sequence[PendingCause], refused: Sequence[RefusedPods], result: QueueResult) -> list[PlanFinding]:
-    found = []
+def _findings(
+    causes: Sequence[PendingCause], refused: Sequence[RefusedPods], result: QueueResult
+) -> Iterator[PlanFinding]:
     if result.preemptors:
         text = f"{counted(len(result.preemptors), 'pod')} would be preempted for pods that are pending"
-        found.append(PlanFinding("preempt", text))
+        yield PlanFinding("preempt", text)
     for cause in causes:
         verb = "waits" if len(cause.pods) == 1 else "wait"
         text = f"{counted(len(cause.pods), 'pod')} {verb}: {cause.text}"
-        found.append(PlanFinding("unschedulable", text, tuple(pod.key for pod in cause.pods[:_MAX_SUBJECTS])))
+        yield PlanFinding("unschedulable", text, tuple(pod.key for pod in cause.pods[:_MAX_SUBJECTS]))
     for each in refused:
         text = f"{counted(each.number, 'pod')} of {each.workload} not made: {each.text}"
-        found.append(PlanFinding("refused", text, (each.workload,)))
-    return found
+        yield PlanFinding("refused", text, (each.workload,))
 
 
-def _table(decisions: Decisions, causes: Sequence[PendingCause]) -> PlanTable:
-    rows = []
-    for cause in causes:
-        counts = Counter(map(decisions.workloads.of, cause.pods))
-        change = None if cause.best is None else cause.best.change.text
-        for workload in sorted(counts, key=lambda name: (-counts[name], name)):
-            rows.append((workload, counts[workload], cause.text, change, cause.placed))
-    return PlanTable(("workload", "pods", "cause", "change", "placed"), tuple(rows), frozenset(("pods", "placed")))
-
-
-def _causes_section(decisions: Decisions, causes: Sequence[PendingCause]) -> Section:
+def _causes_section(causes: Sequence[PendingCause]) -> Section:
     """Return each cause with the change that places most of its pods."""
     rows: list[tuple[str, ...]] = []
-    data: list[dict[str, Any]] = []
-    for cause in causes:
-        counts = Counter(map(decisions.workloads.of, cause.pods))
-        workloads = sorted(counts, key=lambda workload: (-counts[workload], workload))
-        if len(data) < _MAX_ROWS:
-            rows.append((f"{len(cause.pods):,}", listed(workloads, _MAX_NAMES - 1), cause.text))
-            if cause.best is not None:
-                rows.append(("", "", f"-> {_effect_text(cause.best, cause.placed)}"))
-        data.append(
-            {
-                "cause": cause.text,
-                "pods": len(cause.pods),
-                "examples": [pod.key for pod in cause.pods[:_MAX_NAMES]],
-                "workloads": {workload: counts[workload] for workload in sorted(counts)},
-                "change": None if cause.best is None else cause.best.change.text,
-                "placed": cause.placed,
-            }
-        )
+    for cause in causes[:_MAX_ROWS]:
+        rows.append((f"{len(cause.pods):,}", listed(list(cause.workloads), _MAX_NAMES - 1), cause.text))
+        if cause.best is not None:
+            rows.append(("", "", f"-> {_effect_text(cause.best, cause.placed)}"))
     if len(causes) > _MAX_ROWS:
         rows.append(("", "", f"and {len(causes) - _MAX_ROWS:,} more causes"))
+    data = [
+        {
+            "cause": cause.text,
+            "pods": len(cause.pods),
+            "examples": [pod.key for pod in cause.pods[:_MAX_NAMES]],
+            "workloads": dict(sorted(cause.workloads.items())),
+            "change": cause.change,
+            "placed": cause.placed,
+        }
+        for cause in causes
+    ]
     return Section("causes", "Why they wait", tuple(rows), ("pods", "of", "why"), "each cause once", data)
 
 
 def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: QueueResult) -> Section:
     texts = {
-        pod.uid: f"waits: {cause.text}" + (f" -> {cause.best.change.text}" if cause.best is not None else "")
+        pod.uid: f"waits: {cause.text}" + (f" -> {cause.change}" if cause.change else "")
         for cause in causes
         for pod in cause.pods
     }
@@ -244,14 +256,6 @@ def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: 
 
 def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: int, more: _MoreNodes | None) -> Section:
     """Return the best changes, and how many nodes place all pods that nodes can."""
-    rows = [
-        (
-            f"{each.placed:,} of {number:,}",
-            f"{each.preempted:,} preempted" if each.preempted else "",
-            each.change.text,
-        )
-        for each in changes[:_MAX_CHANGES]
-    ]
     data: list[dict[str, Any]] = [
         {
             "type": each.change.type,
@@ -262,23 +266,22 @@ def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: in
         }
         for each in changes
     ]
+    shown = data[:_MAX_CHANGES]
     if more is not None:
-        text = f"{more.number:,} more nodes like {more.like}"
-        rows.append((f"{more.placed:,} of {number:,}", "", text))
         counts = {"placed": more.placed, "preempted": 0, "objects": more.number}
-        data.append({"type": "nodes", "change": text, "nodes": more.number, **counts})
+        of_nodes = {"type": "nodes", "change": f"{more.number:,} more nodes like {more.like}", "nodes": more.number}
+        data.append({**of_nodes, **counts})
+        shown.append(data[-1])
+    lost = [f"{each['preempted']:,} preempted" if each["preempted"] else "" for each in shown]
+    rows = [
+        (f"{each['placed']:,} of {number:,}", *([harm] if any(lost) else []), each["change"])
+        for each, harm in zip(shown, lost, strict=True)
+    ]
     left = max(len(changes) - _MAX_CHANGES, 0)
     if left or untried:
         rest = [f"and {counted(left, 'further change')}" if left else "", f"{untried:,} not tried" if untried else ""]
-        rows.append(("", "", "; ".join(filter(None, rest))))
-    kept = rows if any(row[1] for row in rows) else [(row[0], row[2]) for row in rows]
-    return Section("changes", "Changes that would place them", tuple(kept), rest="each decided again", data=data)
-
-
-def _refused_section(refused: Sequence[RefusedPods]) -> Section:
-    rows = tuple((f"{each.number:,}", Name(each.workload, cells.WORKLOADS), each.text) for each in refused[:_MAX_ROWS])
-    data = [{"workload": each.workload, "pods": each.number, "why": each.text} for each in refused]
-    return Section("notMade", "Not made", rows, rest="wanted, and refused by a quota", data=data)
+        rows.append(("",) * (1 + any(lost)) + ("; ".join(filter(None, rest)),))
+    return Section("changes", "Changes that would place them", tuple(rows), rest="each decided again", data=data)
 
 
 def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
@@ -297,6 +300,5 @@ def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
         {"pod": each.pod.key, "node": each.node, "victims": [victim.key for victim in each.victims]}
         for each in result.placed
     ]
-    left = len(rows) - _MAX_ROWS
-    shown = rows[:_MAX_ROWS] + ([("", f"and {left:,} more workloads", "")] if left > 0 else [])
-    return Section("placed", "Get a node", tuple(shown), rest="without a change, one after the other", data=data)
+    rest = "without a change, one after the other"
+    return Section("placed", "Get a node", tuple(rows), (), rest, data, most=_MAX_ROWS, noun="workload")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from podium.app.console.cells import NODES, PODS, Name, Part, counted
-from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
@@ -34,9 +35,7 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         for planned in report.plan.planned
         for move in planned.moves
     ]
-    left = len(rows) - _MAX_ROWS
-    shown = rows[:_MAX_ROWS] + ([(f"and {left:,} more",)] if left > 0 else [])
-    sections = (Section("moves", "Moves", tuple(shown), data=report.to_dict()),)
+    sections = (Section("moves", "Moves", tuple(rows), data=report.to_dict(), most=_MAX_ROWS),)
     if not report.moves:
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
         headline = "the rescheduler moves nothing"

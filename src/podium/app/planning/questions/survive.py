@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import likely
 from podium.api.times import format_duration
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.console.page import Section
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
-from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.planning.answer import PlanAnswer, PlanTable
 from podium.app.planning.deciding.capacity import shapes_of
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
 from podium.app.planning.deciding.protection import (
@@ -105,13 +108,8 @@ def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise PodiumError(f"pod {target.key} is not in the input{hint}")
     label = f"{target.kind} {target.key}"
-    document = find_workload(loaded.read.documents, target)
-    if document is None or document.object is None:
-        known = sorted(item.key for item in decisions.objects if item.kind == target.kind)
-        near = likely(target.key, known) or known[:3]
-        hint = f"; there is: {', '.join(near)}" if near else ""
-        raise PodiumError(f"{label} is not in the input{hint}")
-    records = [placed[pod.key] for pod in pods_of(decisions.objects, document.object) if pod.key in placed]
+    workload = find_workload(loaded.read.documents, target)[1]
+    records = [placed[pod.key] for pod in pods_of(decisions.objects, workload) if pod.key in placed]
     if not records:
         raise PodiumError(f"{label} has no pod with a node, and so none that could be preempted")
     return records, label
@@ -144,19 +142,7 @@ def _headline(
 
 
 def _preempted_section(decisions: Decisions, preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
-    rows: list[tuple[Part, ...]] = [
-        (
-            Name(pod.key, cells.PODS),
-            f"priority {pod.priority}",
-            Name(by.pod.key, cells.PODS, before="for "),
-            f"priority {by.pod.priority}",
-            Name(by.node, cells.NODES, before="on "),
-        )
-        for pod, by in preempted[:_MAX_ROWS]
-    ]
-    if len(preempted) > _MAX_ROWS:
-        rows.append((f"and {len(preempted) - _MAX_ROWS:,} more", "", "", "", ""))
-    data = [
+    records = (
         {
             "pod": pod.key,
             "priority": pod.priority,
@@ -166,9 +152,21 @@ def _preempted_section(decisions: Decisions, preempted: Sequence[tuple[PodRecord
             "preemptorPriority": by.pod.priority,
         }
         for pod, by in preempted
-    ]
-    rest = "if all pending pods are decided about, in queue order"
-    return Section("preempted", "Preempted", tuple(rows), rest=rest, data=data)
+    )
+    return Section.of(
+        "preempted",
+        "Preempted",
+        records,
+        lambda each: (
+            Name(each["pod"], cells.PODS),
+            f"priority {each['priority']}",
+            Name(each["preemptor"], cells.PODS, before="for "),
+            f"priority {each['preemptorPriority']}",
+            Name(each["node"], cells.NODES, before="on "),
+        ),
+        rest="if all pending pods are decided about, in queue order",
+        most=_MAX_ROWS,
+    )
 
 
 def _pods_section(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
@@ -248,26 +246,16 @@ def _consequence(decisions: Decisions, result: QueueResult, before: QueueResult)
 
 
 def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
-    rows: list[tuple[Part, ...]] = []
-    for threat in threats[:_MAX_ROWS]:
+    def row(threat: dict[str, Any]) -> tuple[Part, ...]:
         like: Part = "finds no node"
-        if threat.effect != "unschedulable":
-            like = Name(threat.node, cells.NODES, before=f"{_EFFECTS[threat.effect]}, on ")
-        any_pod = "can, if it is large enough" if threat.may_preempt else "cannot"
-        rows.append((threat.name, f"{threat.value}", like, any_pod))
-    data = [
-        {
-            "priorityClass": threat.name,
-            "value": threat.value,
-            "canPreempt": threat.may_preempt,
-            "like": threat.effect,
-            "node": threat.node or None,
-        }
-        for threat in threats
-    ]
+        if threat["like"] != "unschedulable":
+            like = Name(threat["node"], cells.NODES, before=f"{_EFFECTS[threat['like']]}, on ")
+        any_pod = "can, if it is large enough" if threat["canPreempt"] else "cannot"
+        return threat["priorityClass"], f"{threat['value']}", like, any_pod
+
     headings = ("class", "value", "a pod like it", "any pod of it")
     rest = "what a new pod of each priority class would do"
-    return Section("classes", "Priority classes", tuple(rows), headings, rest, data)
+    return Section.of("classes", "Priority classes", msgspec.to_builtins(threats), row, headings, rest, most=_MAX_ROWS)
 
 
 def _table(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> PlanTable:
@@ -299,15 +287,6 @@ class IncompleteGang:
             return "they keep their nodes"
         return f"they give their nodes back after {format_duration(self.release_after_ns)}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "group": self.key,
-            "left": self.left,
-            "minCount": self.least,
-            "releasedAfterSeconds": None if self.release_after_ns is None else self.release_after_ns / 10**9,
-            "survivors": [pod.key for pod in self.survivors],
-        }
-
 
 def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:
     """Return the targets' gangs that were complete and are not in the end, with surviving targets; by key."""
@@ -332,7 +311,15 @@ def _gangs_section(gangs: Sequence[IncompleteGang]) -> Section:
         (gang.key, f"{gang.left:,} of the {gang.least:,} that it needs are left: {gang.outcome}") for gang in gangs
     )
     rest = "incomplete once others of them are preempted"
-    return Section("gangs", "Gangs", rows, rest=rest, data=[gang.to_dict() for gang in gangs])
+    data = [
+        {
+            **{"group": gang.key, "left": gang.left, "minCount": gang.least},
+            "releasedAfterSeconds": None if gang.release_after_ns is None else gang.release_after_ns / 10**9,
+            "survivors": [pod.key for pod in gang.survivors],
+        }
+        for gang in gangs
+    ]
+    return Section("gangs", "Gangs", rows, rest=rest, data=data)
 
 
 def _gang_findings(gangs: Sequence[IncompleteGang]) -> list[PlanFinding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +15,10 @@ from podium.api.versions.gates import Gate, stages
 from podium.api.versions.release import Release, read_version
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, counted
-from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.question import (
-    PlanProgress,
-    PlanQuestion,
-    PlanRun,
-    PlayedPlan,
-    assumptions,
-    play_both,
-    play_samples,
-)
+from podium.app.console.page import Section
+from podium.app.planning.answer import PlanAnswer
+from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.diff import Setting, difference_section, differences
-from podium.app.planning.scenarios import scenario_of_spec
 from podium.sim.results.result import Result
 from podium.sim.run_options import RunOptions
 
@@ -54,18 +46,10 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
     if (after.minor, after.patch) == (before.minor, before.patch):
         raise InputError(f"the cluster has version {before} already; name another one with --to")
 
-    def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
-        sides = [
-            (run.read, replace(own, release=ReleaseChoice.exactly(release)))
-            for release, own in ((before, replace(options, on_attempt=None)), (after, options))
-        ]
-        baseline, result = play_both(sides, progress)
-        read, deciding = sides[1]
-        scenario = scenario_of_spec(read, "upgrade", {})
-        caveats = (*guesses, *assumptions(options))
-        return PlayedPlan(read, deciding, PlanQuestion("upgrade"), result, baseline, scenario, caveats)
+    def side(release: Release) -> Callable[[RunOptions], tuple[Input, RunOptions]]:
+        return lambda options: (run.read, replace(options, release=ReleaseChoice.exactly(release)))
 
-    played = play_samples(play, run.options, run.progress, run.samples)
+    played = run.compare("upgrade", side(before), side(after), guesses)
     names = Setting(str(before)), Setting(str(after))
     found = differences(played.baseline, played.result)
     pods = list(_pods(played.baseline, played.result))
@@ -78,19 +62,14 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
         _section("behaviors", "Changes", [(each["name"], each["what"]) for each in changes], changes),
     ]
     if lost:
-        rows: list[tuple[Part, ...]] = [
-            (name, f"{after.short} does not know it: remove it from flags") for name in lost
-        ]
-        sections.append(_section("gates", "Gates that go away", rows, list(lost)))
+        why = f"{after.short} does not know it: remove it from flags"
+        sections.append(_section("gates", "Gates that go away", [(name, why) for name in lost], list(lost)))
     answer = played.answer(_headline(before, after, pods, fields), sections=sections)
     return replace(answer, runs=(str(before), str(after)))
 
 
-def _section(name: str, title: str, rows: list[tuple[Part, ...]], data: Any) -> Section:
-    shown = rows[:_MAX_ROWS] or [("none",)]
-    if len(rows) > _MAX_ROWS:
-        shown.append((f"and {len(rows) - _MAX_ROWS:,} more", ""))
-    return Section(name, title, tuple(shown), data=data)
+def _section(name: str, title: str, rows: Sequence[tuple[Part, ...]], data: Any) -> Section:
+    return Section(name, title, tuple(rows) or (("none",),), data=data, most=_MAX_ROWS)
 
 
 def _headline(
@@ -117,22 +96,20 @@ def _headline(
 def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:
     """Yield the pods whose node, waiting or message differs, by name."""
     sides = [{pod["pod"]: pod for pod in run.pods} for run in (before, after)]
-    told = [
+    messages = [
         {event.pod: event.message for event in run.events if event.reason == "FailedScheduling"}
         for run in (before, after)
     ]
     for name in sorted(sides[0].keys() & sides[1].keys()):
         was, then = (side[name] for side in sides)
         waited, waits = was["state"] in _WAITING, then["state"] in _WAITING
-        messages = told[0].get(name, ""), told[1].get(name, "")
+        said = messages[0].get(name, ""), messages[1].get(name, "")
         if waited != waits:
-            effect, what = (
-                ("runs", f"would run on {then['node']}") if waited else ("waits", f"would wait: {messages[1]}")
-            )
+            effect, what = ("runs", f"would run on {then['node']}") if waited else ("waits", f"would wait: {said[1]}")
         elif not waits and was["node"] != then["node"]:
             effect, what = "moves", f"{was['node']} -> {then['node']}"
-        elif waits and messages[0] != messages[1]:
-            effect, what = "message", f"{messages[0]} -> {messages[1]}"
+        elif waits and said[0] != said[1]:
+            effect, what = "message", " -> ".join(said)
         else:
             continue
         yield {"pod": name, "effect": effect, "what": what}

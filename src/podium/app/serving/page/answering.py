@@ -1,4 +1,4 @@
-"""Has questions answered in processes of their own, so that neither their work nor their mistakes hold up a server."""
+"""Questions answered in processes of their own, so that neither their work nor their errors stop the server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LENGTH_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskingLimits:
-    """How long an answer may take, how many are worked at together, and how long one may be."""
+    """How long an answer may take, how many are computed at the same time, and how long one may be."""
 
     seconds: float = 120.0
     at_once: int = 2
@@ -38,9 +38,9 @@ class AskingLimits:
 
 
 class Answering:
-    """Answers questions by processes, each of which answers one and ends.
+    """Answers questions by processes, each of which answers one question and ends.
 
-    `prepare` starts one beforehand, since it takes a second to begin; one that nobody needs ends by itself.
+    `prepare` starts one in advance, since that takes a second; an unused one ends by itself.
     """
 
     def __init__(self, limits: AskingLimits = AskingLimits()) -> None:
@@ -54,9 +54,9 @@ class Answering:
     async def asked(
         self, question: bytes, objects: Sequence[Stored], options: RunOptions
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines that come of a question about objects; the last is its answer, or why there is none.
+        """Yield the lines of the answer to a question about objects; the last one is the answer, or an error.
 
-        When the block ends, so does the work. Raises StoreError 429 where too many questions are being answered.
+        The work ends with the context. Raises StoreError 429 if too many questions are being answered.
         """
         with self._flights.flight(_ASKING):
             process = await self._take()
@@ -69,7 +69,7 @@ class Answering:
                 await self._end(process)
 
     def prepare(self) -> None:
-        """Somebody may ask soon."""
+        """Start a process for the next question."""
         spare = self._spare
         if self._is_closed or (spare is not None and not (spare.done() and _has_ended(spare))):
             return
@@ -84,7 +84,7 @@ class Answering:
             await self._end(process)
 
     async def _take(self) -> Process:
-        """A process that waits for a question."""
+        """Return a process that waits for a question."""
         spare, self._spare = self._spare, None
         if spare is not None and not _has_ended(spare):
             return await spare
@@ -110,7 +110,7 @@ class Answering:
         return process
 
     async def _lines(self, process: Process) -> AsyncIterator[bytes]:
-        """What the process says, and why there is no answer where it gives none."""
+        """Yield the output of the process, and an error if it has no answer."""
         stream = process.stdout
         if stream is None:
             raise AssertionError("its output is a pipe")
@@ -132,7 +132,7 @@ class Answering:
             yield _error("something went wrong at the answer, or it takes more than it may; the server's log has more")
 
     async def _end(self, process: Process) -> None:
-        """Let the process be no more, whatever it is doing, and its pipes be closed."""
+        """Kill the process, and close its pipes."""
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
@@ -147,14 +147,14 @@ class Answering:
 
 
 def _has_ended(spare: asyncio.Task[Process]) -> bool:
-    """Whether a process that was to wait for a question is no more, or has never been."""
+    """Return whether a process that was to wait for a question has ended, or was never started."""
     if not spare.done():
         return False
     return spare.cancelled() or spare.exception() is not None or spare.result().returncode is not None
 
 
 async def _send(process: Process, question: bytes, objects: Sequence[Stored], options: RunOptions) -> None:
-    """Tell a process what is asked; one that has ended is told nothing."""
+    """Send a process its question; one that has ended gets nothing."""
     writer = process.stdin
     if writer is None:
         raise AssertionError("its input is a pipe")

@@ -1,74 +1,47 @@
-"""The questions that a page asks, as forms: the one list of them, by which the page draws and answers are found."""
+"""The forms of the questions on the page: the page draws them, and answers are found by them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 Kind = Literal["text", "names", "lines", "whole", "duration", "choice", "yaml", "flag"]
-"""What is written into a field: a line, names with spaces between them, a text of lines, a number of 0 or more, a
-duration, one of some words, objects in YAML, or nothing but yes or no."""
+"""The content of a field: a line, names with spaces between them, lines, a number of 0 or more, a duration, one of some
+words, objects in YAML, or yes or no."""
 
 Suggestion = Literal["", "nodes", "pods", "targets"]
-"""What there is of the cluster that may be meant."""
+"""The objects of the cluster that the page suggests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A field of a form: its name in the request, its title, what is written into it, and an example of that."""
+class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "required"}):
+    """A field of a form: its name in the request, its title, its kind, an example, and a hint."""
 
     name: str
     title: str
     kind: Kind = "text"
     example: str = ""
-    told: str = ""
+    hint: str = ""
     is_required: bool = False
     suggests: Suggestion = ""
     choices: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "title": self.title,
-            "kind": self.kind,
-            "example": self.example,
-            "told": self.told,
-            "required": self.is_required,
-            "suggests": self.suggests,
-            "choices": list(self.choices),
-        }
 
+class Form(msgspec.Struct, frozen=True):
+    """A question: its name (as in `podium plan NAME`), a few words about it, and its fields.
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A question: its name (as in `podium plan NAME`), what it asks in a few words, and its fields.
-
-    What `is_played` in virtual time has the fields `PLAYED`, too.
+    A question that is played in virtual time has the fields `PLAYED`, too, as its ``rest``.
     """
 
     name: str
     title: str
-    told: str
+    about: str
     fields: tuple[Field, ...]
-    is_played: bool = True
-
-    @property
-    def rest(self) -> tuple[Field, ...]:
-        """The fields that are seldom needed."""
-        return PLAYED if self.is_played else ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "title": self.title,
-            "told": self.told,
-            "fields": [field.to_dict() for field in self.fields],
-            "rest": [field.to_dict() for field in self.rest],
-        }
+    rest: tuple[Field, ...] = ()
 
 
 PLAYED: tuple[Field, ...] = (
-    Field(name="until", title="Stop after", kind="duration", told="otherwise when nothing is left to happen"),
+    Field(name="until", title="Stop after", kind="duration", hint="otherwise when nothing is left to happen"),
     Field(name="startDelay", title="A pod takes to start", kind="duration", example="20s"),
 )
 """Further fields of every question that is played."""
@@ -93,9 +66,8 @@ EXPLAIN = Form(
         _TARGET,
         _NAMESPACE,
         Field(name="node", title="Look at one node", suggests="nodes"),
-        Field(name="scheduler", title="Scheduler", told="in place of the one that the pod asks for"),
+        Field(name="scheduler", title="Scheduler", hint="in place of the one that the pod asks for"),
     ),
-    is_played=False,
 )
 """The question about one pod, which is decided and not played."""
 
@@ -103,8 +75,9 @@ PLANS: tuple[Form, ...] = (
     Form(
         "deploy",
         "What happens if I deploy this?",
-        "Where each pod goes, whom it preempts, where those go, to the end; what stays pending.",
+        "Where each pod goes, which pods it preempts, where those go, to the end; what stays pending.",
         (Field(name="objects", title="Objects", kind="yaml", is_required=True),),
+        PLAYED,
     ),
     Form(
         "drain",
@@ -116,21 +89,23 @@ PLANS: tuple[Form, ...] = (
             Field(name="parallel", title="All at once", kind="flag"),
             Field(name="timeout", title="Give each up after", kind="duration", example="10m"),
             Field(name="gracePeriod", title="Grace period, in seconds", kind="whole"),
-            Field(name="force", title="Pods, too, that nobody makes again", kind="flag"),
+            Field(name="force", title="Pods, too, without a controller", kind="flag"),
             Field(name="deleteEmptydirData", title="Pods, too, with emptyDir volumes", kind="flag"),
             Field(name="disableEviction", title="Past disruption budgets", kind="flag"),
         ),
+        PLAYED,
     ),
     Form(
         "fail",
         "What if nodes fail?",
-        "Who loses pods, who gets them back and when, and who does not.",
+        "Which workloads lose pods, which get them back and when, and which do not.",
         (_NODES, _SELECTOR, Field(name="for", title="They come back after", kind="duration", example="10m")),
+        PLAYED,
     ),
     Form(
         "nodes",
         "What if there were more, fewer or other nodes?",
-        "Who finds a place then, and who loses one. Nodes that go are drained first.",
+        "Which pods find a node then, and which lose one. Removed nodes are drained first.",
         (
             Field(name="add", title="Add so many", kind="whole", example="3"),
             Field(name="like", title="like this node", suggests="nodes"),
@@ -138,6 +113,7 @@ PLANS: tuple[Form, ...] = (
             Field(name="remove", title="Remove", kind="names", suggests="nodes"),
             Field(name="selector", title="Remove those with these labels", example="pool=old"),
         ),
+        PLAYED,
     ),
     Form(
         "set",
@@ -154,19 +130,20 @@ PLANS: tuple[Form, ...] = (
                 is_required=True,
             ),
         ),
+        PLAYED,
     ),
     Form(
         "patch",
         "What if I patch objects?",
         "Strategic merge patches, each with the kind and name of its object.",
         (Field(name="patches", title="Patches", kind="yaml", is_required=True),),
+        PLAYED,
     ),
     Form(
         "pending",
         "Why do they all wait?",
         "Every pending pod, by cause, with the one change that would let most of them in.",
-        (Field(name="namespace", title="Of this namespace", told="of all unless given"),),
-        is_played=False,
+        (Field(name="namespace", title="Of this namespace", hint="of all unless given"),),
     ),
     Form(
         "fit",
@@ -174,21 +151,19 @@ PLANS: tuple[Form, ...] = (
         "How many, where, and what ends it, by the shape of nodes.",
         (
             Field(name="objects", title="A pod, or a workload", kind="yaml", is_required=True),
-            Field(name="replicas", title="So many of them", kind="whole", told="as many as fit unless given"),
+            Field(name="replicas", title="So many of them", kind="whole", hint="as many as fit unless given"),
             Field(name="preempt", title="They may preempt", kind="flag"),
             Field(name="afterPending", title="Pending pods go first", kind="flag"),
         ),
-        is_played=False,
     ),
     Form(
         "survive",
         "Will it survive?",
-        "Who could preempt it now, and the smallest change that would spare it.",
+        "Which pods could preempt it now, and the smallest change that would protect it.",
         (
             _TARGET,
             _NAMESPACE,
         ),
-        is_played=False,
     ),
     Form(
         "diff",
@@ -196,10 +171,11 @@ PLANS: tuple[Form, ...] = (
         "Which workloads gain, lose or move. A setting is objects such as priority classes and budgets, and "
         "configurations of the scheduler and the rescheduler.",
         (
-            Field(name="before", title="Before", kind="yaml", told="the cluster as it is unless given"),
+            Field(name="before", title="Before", kind="yaml", hint="the cluster as it is unless given"),
             Field(name="after", title="After", kind="yaml", is_required=True),
             Field(name="renewPriorities", title="Pods get the priorities of changed classes", kind="flag"),
         ),
+        PLAYED,
     ),
     Form(
         "reschedule",
@@ -210,9 +186,10 @@ PLANS: tuple[Form, ...] = (
                 name="rescheduler",
                 title="ReschedulerConfiguration or DeschedulerPolicy",
                 kind="yaml",
-                told="a cautious one unless given",
+                hint="a cautious one unless given",
             ),
         ),
+        PLAYED,
     ),
 )
 """The questions of `podium plan`."""

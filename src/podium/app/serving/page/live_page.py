@@ -1,31 +1,71 @@
-"""The page for browsers: its files, what it shows, and the questions that are asked by it."""
+"""The page for browsers: its files, the cluster that it shows, and the questions that it asks."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from aiohttp import web
 from aiohttp.web import StreamResponse
 
 from podium.api.errors import InputError, shown
 from podium.api.input.yaml import parse_documents
+from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering
-from podium.app.serving.page.files import HEADERS, PREFIX, files
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
-from podium.app.serving.page.shown import Shown
-from podium.app.serving.page.watching import KINDS, Watching
+from podium.app.serving.page.watching import WATCHED, Shown, Watching
 from podium.server.http.bodies import read_body
-from podium.server.http.exchange import Exchange
+from podium.server.http.exchange import Exchange, Pages, read_target
+from podium.server.http.handler import AuditIDs
 from podium.server.http.metrics import READING, InFlightLimits
-from podium.server.http.replies import Reply, of_object, send
-from podium.server.http.security import forbidden
+from podium.server.http.replies import Reply, of_error, of_object, send
+from podium.server.http.security import Guard, forbidden
+from podium.server.http.settings import ServerSettings, Token
 from podium.store.errors import StoreError, bad_request
-from podium.store.stored import encoded
+from podium.store.stored import Stored, encoded
+
+if TYPE_CHECKING:
+    from podium.client.live_cluster import LiveCluster
+    from podium.sim.run_options import RunOptions
+
+PREFIX = "/ui/"
+"""The path of the page."""
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+"""The content security policy: scripts and requests of this server alone, and no markup from text (trusted types)."""
+
+HEADERS: tuple[tuple[str, str], ...] = (
+    ("Content-Security-Policy", POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+"""The headers of every reply of the page."""
 
 HEADER = "Podium-Page"
-"""The header with which the page asks for anything but its files; a page of somebody else's cannot send it unasked."""
+"""The header of the page's requests for anything but files; pages of other origins cannot send it."""
 
 _ABOUT, _ASK, _READ = f"{PREFIX}about", f"{PREFIX}ask", f"{PREFIX}read"
 _WATCH = f"{PREFIX}watch/"
@@ -38,14 +78,14 @@ _OWN = ("same-origin", "none")
 
 
 class LivePage:
-    """Answers what a browser asks below `/ui/`. Files are for everybody; the rest is as the API's rules have it."""
+    """Answers requests below `/ui/`. Files are public; the rest follows the API's rules."""
 
     def __init__(
         self, shown_: Callable[[], Shown], answering: Answering | None = None, watching: Watching | None = None
     ) -> None:
-        """``watching`` tells of nodes and pods where no API does.
+        """``watching`` streams nodes and pods if no API does.
 
-        ``shown_`` is asked anew for each request; it raises StoreError where there is nothing to show yet.
+        ``shown_`` is called for each request; it raises StoreError if there is nothing to show yet.
         """
         self._shown = shown_
         self._answering = answering or Answering()
@@ -81,7 +121,7 @@ class LivePage:
         _check_own(exchange)
         self._shown()
         name = exchange.path.removeprefix(_WATCH)
-        if name not in KINDS:
+        if name not in WATCHED:
             raise StoreError(404, "NotFound", "the server could not find the requested resource")
         return await watching.answer(exchange, name)
 
@@ -102,7 +142,7 @@ class LivePage:
         return await send(exchange.request, reply, exchange.reply_headers)
 
     async def _about(self, exchange: Exchange) -> StreamResponse:
-        """What the page is about; whoever looks at it may soon ask something."""
+        """Return what the page shows, and prepare for a question."""
         found = self._shown()
         self._answering.prepare()
         about = {
@@ -113,13 +153,13 @@ class LivePage:
             "watch": {"nodes": found.nodes_path, "pods": found.pods_path},
             "speed": found.speed,
             "now": found.now() // 10**6,
-            "explain": EXPLAIN.to_dict(),
-            "plans": [form.to_dict() for form in PLANS],
+            "explain": msgspec.to_builtins(EXPLAIN),
+            "plans": msgspec.to_builtins(PLANS),
         }
         return await send(exchange.request, of_object(about), exchange.reply_headers)
 
     async def _ask(self, exchange: Exchange) -> StreamResponse:
-        """Answer a question, line by line, about the cluster as it is."""
+        """Answer a question about the cluster as it is, line by line."""
         question = _question(await self._body(exchange))
         found = self._shown()
         asked = self._answering.asked(encoded(question), found.objects(), found.options_now())
@@ -133,7 +173,7 @@ class LivePage:
         return response
 
     async def _read(self, exchange: Exchange) -> StreamResponse:
-        """The objects of a text in YAML, each in JSON, by which the page asks the API for their creation."""
+        """Return the objects of a text in YAML, each as JSON, with which the page asks the API to create them."""
         try:
             text = (await self._body(exchange)).decode()
         except UnicodeDecodeError:
@@ -149,9 +189,9 @@ class LivePage:
 
 
 def _check_own(exchange: Exchange) -> None:
-    """Raise StoreError 403 for what no page of ours asks: without its header, or from elsewhere.
+    """Raise StoreError 403 for requests without the page's header, or from another site.
 
-    That the Origin is this server's own was looked at before, as for every request.
+    The Origin was checked before, as for every request.
     """
     if HEADER not in exchange.headers:
         raise forbidden(f"what is not asked with the header {HEADER} is not asked by the page")
@@ -160,7 +200,7 @@ def _check_own(exchange: Exchange) -> None:
 
 
 def _question(body: bytes) -> dict[str, Any]:
-    """The question in a body. Raises StoreError 400."""
+    """Return the question in a body. Raises StoreError 400."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -174,10 +214,7 @@ def _question(body: bytes) -> dict[str, Any]:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """The documents of a text that are objects; the JSON of each is a text, in which no number loses a digit.
-
-    Raises InputError.
-    """
+    """Return the objects in a text, each with its JSON as text, so that no number loses a digit. Raises InputError."""
     found = []
     for index, document in parse_documents(text):
         if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
@@ -193,3 +230,95 @@ def _documents(text: str) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+_HEAD = {"Cache-Control": "no-cache, private", "Server": "podium"}
+
+
+class PageAside:
+    """Answers requests for a page by the rules of the API: authentication, and no requests from other origins."""
+
+    def __init__(self, pages: Pages, host: str, token: str) -> None:
+        """With a ``token`` clients have to show it for everything but files; "" is for loopback alone."""
+        self._pages = pages
+        tokens = (Token(text=token),) if token else ()
+        self._guard = Guard(ServerSettings(host=host, tokens=tokens))
+        self._audit_ids = AuditIDs(secrets.token_bytes(10))
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        head = {**_HEAD, **dict(HEADERS), "Audit-Id": self._audit_ids.audit_id(request.headers)}
+        try:
+            self._guard.check_origin(request.headers)
+            path, query = read_target(request.raw_path)
+            is_public = self._pages.is_public(request.method, path)
+            caller = self._guard.caller(request.headers, None, is_public=is_public)
+            return await self._pages.answer(Exchange(request, path, query, caller, head))
+        except StoreError as error:
+            return await send(request, of_error(error), head)
+
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FIRST = "index.html"
+# The folders whose files are served, and below which path.
+_FOLDERS: Mapping[str, Path] = {
+    "": Path(__file__).parent / "web",
+    # What pictures are drawn by draws the cluster as it changes, too.
+    "drawing/": Path(__file__).parents[2] / "reporting" / "page",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the page; ``etag`` changes with what is in it."""
+
+    body: bytes
+    content_type: str
+    etag: str
+
+
+@cache
+def files() -> Mapping[str, File]:
+    """Return the files by their paths. There are no others."""
+    found: dict[str, File] = {}
+    for below, folder in _FOLDERS.items():
+        for path in sorted(folder.iterdir()):
+            if path.suffix in _TYPES:
+                body = path.read_bytes()
+                etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+                found[f"{PREFIX}{below}{path.name}"] = File(body, _TYPES[path.suffix], etag)
+    found[PREFIX] = found[PREFIX + _FIRST]
+    return found
+
+
+def cluster_page(
+    cluster: LiveCluster, title: str, now: Callable[[], int], options: Callable[[], RunOptions]
+) -> LivePage:
+    """A page that shows what is known of a cluster once all of it is; ``options`` are how questions are played."""
+    watching = Watching(lambda kind: cluster.reflectors[kind].machine.known)
+    cluster.on_seen = watching.saw
+
+    def objects() -> list[Stored]:
+        known = [reflector.machine for reflector in cluster.reflectors.values()]
+        read = [machine for machine in known if (machine.resource.group, machine.resource.kind) in KINDS]
+        return [stored for machine in read for stored in machine.known.values()]
+
+    def shown() -> Shown:
+        if cluster.unsynced:
+            # It is asked for again.
+            raise StoreError(503, "ServiceUnavailable", f"not all is known yet of {', '.join(cluster.unsynced)}")
+        return Shown(
+            mode="component",
+            title=title,
+            objects=objects,
+            now=now,
+            options=options(),
+            nodes_path="/ui/watch/nodes",
+            pods_path="/ui/watch/pods",
+        )
+
+    return LivePage(shown, watching=watching)

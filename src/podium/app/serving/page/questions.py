@@ -40,10 +40,10 @@ _TRUE_OR_FALSE = (True, False, "", None)
 
 
 class Values:
-    """The fields of a form with what was written into them; of what is left empty, nothing."""
+    """The values of a form; empty fields have none."""
 
     def __init__(self, form: Form, given: Any) -> None:
-        """Raises InputError for what is no field of the form, for one of another type, and for one that is missing."""
+        """Raises InputError for unknown fields, wrong types and missing fields."""
         if not isinstance(given, Mapping):
             raise InputError("the values of a form are an object", path=".values")
         self._form = form
@@ -58,11 +58,11 @@ class Values:
                 raise InputError(f"{form.name} needs to know: {field.title}", path=f".values.{field.name}")
 
     def text(self, name: str) -> str:
-        """A line, without spaces around it."""
+        """Return a line, without spaces around it."""
         return str(self._given.get(name, "")).strip()
 
     def names(self, name: str) -> list[str]:
-        """Names with spaces, commas or lines' ends between them."""
+        """Return names that are separated by spaces, commas or lines."""
         return self.text(name).replace(",", " ").split()
 
     def lines(self, name: str) -> list[str]:
@@ -72,7 +72,7 @@ class Values:
         return bool(self._given.get(name))
 
     def whole(self, name: str, least: int = 0) -> int | None:
-        """A number; None for none. Raises InputError."""
+        """Return a number, None for none. Raises InputError."""
         text = self.text(name)
         if not text:
             return None
@@ -81,7 +81,7 @@ class Values:
         return int(text)
 
     def duration_ns(self, name: str) -> int | None:
-        """A duration in nanoseconds; None for none. Raises InputError."""
+        """Return a duration in nanoseconds, None for none. Raises InputError."""
         text = self.text(name)
         if not text:
             return None
@@ -94,14 +94,14 @@ class Values:
         return found
 
     def documents(self, name: str) -> list[Document]:
-        """The objects of a text in YAML or JSON, none for no text. Raises InputError."""
+        """Return the objects in YAML or JSON. Raises InputError."""
         from podium.api.input.codec import load_text
 
         text = self.text(name)
         return load_text(text, self._title(name)) if text else []
 
     def parts(self, name: str) -> list[Raw]:
-        """The documents of a text in YAML or JSON that are no whole objects, such as patches. Raises InputError."""
+        """Return the documents in YAML or JSON that are no whole objects, such as patches. Raises InputError."""
         from podium.api.input import yaml
 
         found = []
@@ -132,14 +132,14 @@ def _check(field: Field, value: Any) -> None:
 
 
 Progress = Callable[[float, str], None]
-"""Is told the share that is done, and of what."""
+"""Receives the share that is done, and what is being done."""
 
 _DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """A question's cluster, what was written into its form, and how it is played."""
+class Query:
+    """A question's cluster, the values of its form, and how it is played."""
 
     read: Input
     values: Values
@@ -168,100 +168,98 @@ class Asking:
 
 
 def answered(read: Input, name: str, given: Any, options: RunOptions, progress: Progress) -> dict[str, Any]:
-    """The answer to a question, as the page shows it: its picture, and what is told beside that. Raises PodiumError."""
+    """Return the picture of the answer to a question, and the scenario that was played. Raises PodiumError."""
     form = FORMS.get(name)
     if form is None:
         raise InputError(f"there is no such question; there are {', '.join(FORMS)}", path=".question")
     values = Values(form, given)
-    asking = Asking(read, values, options, progress)
+    query = Query(read, values, options, progress)
     if form is EXPLAIN:
-        return _explained(asking)
-    answer = _ANSWERS[name](asking)
+        return _explained(query)
+    answer = _ANSWERS[name](query)
     page = Page()
     write_answer(page, answer)
     picture = msgspec.structs.replace(picture_of(answer), text=page.text)
-    # What shows an answer that was not played needs the cluster beside it: the command keeps both.
+    # To show an answer that was not played, the scenario needs the cluster: the command saves both.
     scenario = None if answer.result is None else answer.scenario
     return {"picture": msgspec.to_builtins(picture), "scenario": scenario}
 
 
-def _explained(asking: Asking) -> dict[str, Any]:
-    """The decision, and what it rests on plugin by plugin."""
-    values = asking.values
+def _explained(query: Query) -> dict[str, Any]:
+    """Return the picture of the decision, and every plugin's verdict on every node."""
+    values = query.values
     target, node = values.text("target"), values.text("node")
-    answer = asking.loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
+    answer = query.loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
     explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
     picture = picture_of(answer_on(explanation, node) if node else answer)
-    return {"picture": msgspec.to_builtins(picture), "table": verdict_table(explanation).to_dict()}
+    return {"picture": msgspec.to_builtins(picture), "table": verdict_table(explanation)}
 
 
-def _drain(asking: Asking) -> PlanAnswer:
-    values = asking.values
+def _drain(query: Query) -> PlanAnswer:
+    values = query.values
     options = DrainOptions(
         parallel=values.flag("parallel"),
         timeout_ns=values.duration_ns("timeout"),
         grace_seconds=values.whole("gracePeriod"),
         force=values.flag("force"),
-        delete_empty_dir_data=values.flag("deleteEmptydirData"),
+        delete_emptydir_data=values.flag("deleteEmptydirData"),
         disable_eviction=values.flag("disableEviction"),
     )
-    return drain(asking.run, values.names("nodes"), values.text("selector"), options)
+    return drain(query.run, values.names("nodes"), values.text("selector"), options)
 
 
-def _fail(asking: Asking) -> PlanAnswer:
-    values = asking.values
-    return fail(asking.run, values.names("nodes"), values.text("selector"), values.duration_ns("for"))
+def _fail(query: Query) -> PlanAnswer:
+    values = query.values
+    return fail(query.run, values.names("nodes"), values.text("selector"), values.duration_ns("for"))
 
 
-def _nodes(asking: Asking) -> PlanAnswer:
-    values = asking.values
+def _nodes(query: Query) -> PlanAnswer:
+    values = query.values
     like, remove, selector = values.text("like"), values.names("remove"), values.text("selector")
     number = values.whole("add", least=1) or int(bool(like))
     documents = values.documents("objects")
-    return change_nodes(asking.run, documents, add=number, like=like, remove=remove, selector=selector)
+    return change_nodes(query.run, documents, add=number, like=like, remove=remove, selector=selector)
 
 
-def _set(asking: Asking) -> PlanAnswer:
-    values = asking.values
-    return set_fields(asking.run, values.text("target"), values.lines("assignments"), values.text("namespace"))
+def _set(query: Query) -> PlanAnswer:
+    values = query.values
+    return set_fields(query.run, values.text("target"), values.lines("assignments"), values.text("namespace"))
 
 
-def _reschedule(asking: Asking) -> PlanAnswer:
-    given = asking.values.text("rescheduler")
-    return reschedule(asking.run, parse_rescheduler(given, "the configuration") if given else default_rescheduler())
+def _reschedule(query: Query) -> PlanAnswer:
+    given = query.values.text("rescheduler")
+    return reschedule(query.run, parse_rescheduler(given, "the configuration") if given else default_rescheduler())
 
 
-def _pending(asking: Asking) -> PlanAnswer:
-    return pending_answer(
-        asking.loaded, asking.values.text("namespace"), lambda share: asking.progress(share, "trying changes")
-    )
+def _pending(query: Query) -> PlanAnswer:
+    return pending_answer(query.loaded, query.values.text("namespace"), query.progress)
 
 
-def _fit(asking: Asking) -> PlanAnswer:
-    values = asking.values
+def _fit(query: Query) -> PlanAnswer:
+    values = query.values
     asked, others = fit_target(values.documents("objects"))
     options = FitOptions(values.whole("replicas", least=1), values.flag("preempt"), values.flag("afterPending"))
-    return fit_answer(asking.loaded.with_(*others), asked, options)
+    return fit_answer(query.loaded.with_(*others), asked, options)
 
 
-def _survive(asking: Asking) -> PlanAnswer:
-    values = asking.values
-    return survive_answer(asking.loaded, values.text("target"), values.text("namespace") or _DEFAULT_NAMESPACE)
+def _survive(query: Query) -> PlanAnswer:
+    values = query.values
+    return survive_answer(query.loaded, values.text("target"), values.text("namespace") or _DEFAULT_NAMESPACE)
 
 
-def _diff(asking: Asking) -> PlanAnswer:
-    values = asking.values
+def _diff(query: Query) -> PlanAnswer:
+    values = query.values
     settings = (read_setting(name, values.documents(name)) for name in ("before", "after"))
-    return diff(asking.run, *settings, renews_priorities=values.flag("renewPriorities"))
+    return diff(query.run, *settings, renews_priorities=values.flag("renewPriorities"))
 
 
-_ANSWERS: Mapping[str, Callable[[Asking], PlanAnswer]] = {
-    "deploy": lambda asking: deploy(asking.run, asking.values.documents("objects")),
+_ANSWERS: Mapping[str, Callable[[Query], PlanAnswer]] = {
+    "deploy": lambda query: deploy(query.run, query.values.documents("objects")),
     "drain": _drain,
     "fail": _fail,
     "nodes": _nodes,
     "set": _set,
-    "patch": lambda asking: patch(asking.run, asking.values.parts("patches")),
+    "patch": lambda query: patch(query.run, query.values.parts("patches")),
     "pending": _pending,
     "fit": _fit,
     "survive": _survive,

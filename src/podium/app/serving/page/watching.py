@@ -1,24 +1,32 @@
-"""Watches of the nodes and pods that a component knows: what its page draws of them, and nothing else."""
+"""The cluster that a page shows, and watches of its nodes and pods, reduced to what the page draws."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp.web import StreamResponse
 
+from podium.api.kinds import KINDS
 from podium.api.meta import Raw
+from podium.api.versions.choice import ReleaseChoice
 from podium.apirequests.observations import Seen
 from podium.controllers.observations import Gone
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlane
 from podium.server.http.exchange import Exchange
 from podium.server.http.metrics import WATCHING, InFlightLimits
 from podium.store.errors import StoreError
 from podium.store.stored import Stored, encoded
 
-KINDS: Mapping[str, str] = {"nodes": "Node", "pods": "Pod"}
-"""What can be watched, by its name in the path."""
+if TYPE_CHECKING:
+    from podium.sim.run_options import RunOptions
+
+WATCHED: Mapping[str, str] = {"nodes": "Node", "pods": "Pod"}
+"""The kinds that can be watched, by their names in the path."""
 
 _METADATA = (
     "name",
@@ -52,10 +60,10 @@ _LINES = "application/json"
 
 
 class Watching:
-    """Streams of what is known and of what becomes of it, as an API server's watches are written.
+    """Streams of objects and their changes, in the form of an API server's watches.
 
-    `known` gives the objects of a kind, by key. What happens to them is told to `saw`, on the event loop. Each stream
-    keeps the last of each object until its client has read it.
+    `known` returns the objects of a kind, by key; `saw` receives changes, on the event loop. Each stream keeps the last
+    change of each object until its client has read it.
     """
 
     def __init__(self, known: Callable[[str], Mapping[str, Stored]]) -> None:
@@ -64,14 +72,14 @@ class Watching:
         self._streams: set[_Stream] = set()
 
     def saw(self, kind: str, seen: Seen) -> None:
-        """Something has happened to an object of a kind."""
+        """Note a change of an object of a kind."""
         for stream in self._streams:
             if stream.kind == kind:
                 stream.note(seen)
 
     async def answer(self, exchange: Exchange, name: str) -> StreamResponse:
-        """Tell of the objects that are called so in the path, until the client is gone. Raises StoreError."""
-        kind = KINDS[name]
+        """Stream the objects of a name in the path until the client disconnects. Raises StoreError."""
+        kind = WATCHED[name]
         if any(parameter == "resourceVersion" for parameter, _ in exchange.query):
             # Nothing is known here of what happened before; all objects are told anew.
             raise StoreError(410, "Expired", "what happened since that version is not known here")
@@ -94,7 +102,7 @@ class Watching:
 
 
 class _Stream:
-    """What one client is told of a kind."""
+    """The stream of one client, for one kind."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -103,7 +111,7 @@ class _Stream:
         self._waiting: dict[str, Seen] = {}
 
     def note(self, seen: Seen) -> None:
-        """Keep what has happened until it is told; of each object the last counts."""
+        """Keep the last change of an object until it is sent."""
         uid = seen.object.metadata.uid
         self._waiting.pop(uid, None)
         self._waiting[uid] = seen
@@ -111,29 +119,30 @@ class _Stream:
         self.woken.set()
 
     async def run(self, response: StreamResponse, known: list[Stored]) -> None:
-        """Tell all that is known, then what happens."""
+        """Send all known objects, then their changes."""
         with suppress(ConnectionError, TimeoutError):
             for place in range(0, len(known), _AT_A_TIME):
                 await _write(
                     response, (_event("ADDED", slim(stored.raw)) for stored in known[place : place + _AT_A_TIME])
                 )
-            await _write(response, [_initial_end()])
+            metadata = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
+            await _write(response, [_event("BOOKMARK", {"metadata": metadata})])
             while not self.is_ended:
                 await self.woken.wait()
                 self.woken.clear()
                 while self._waiting and not self.is_ended:
                     some = [self._waiting.pop(uid) for uid in list(self._waiting)[:_AT_A_TIME]]
-                    await _write(response, map(_told, some))
+                    await _write(response, map(_line_of, some))
 
 
 async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
-    """Send lines. Raises TimeoutError where the client does not read them."""
+    """Send lines. Raises TimeoutError if the client does not read them."""
     async with asyncio.timeout(_STALL_SECONDS):
         await response.write(b"".join(lines))
     await asyncio.sleep(0)
 
 
-def _told(seen: Seen) -> bytes:
+def _line_of(seen: Seen) -> bytes:
     if not isinstance(seen, Gone):
         return _event("MODIFIED", slim(seen.raw))
     metadata = seen.object.metadata
@@ -147,7 +156,7 @@ def _told(seen: Seen) -> bytes:
 
 
 def slim(raw: Raw) -> Raw:
-    """The part of a node or a pod that is drawn: neither environment, commands nor annotations are in it."""
+    """Return the drawn fields of a node or a pod: no environment, commands or annotations."""
     spec = _part(raw.get("spec"), _SPEC)
     for name in _CONTAINERS:
         if name in spec:
@@ -167,6 +176,49 @@ def _event(type_: str, raw: Raw) -> bytes:
     return encoded({"type": type_, "object": raw}) + b"\n"
 
 
-def _initial_end() -> bytes:
-    metadata = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
-    return _event("BOOKMARK", {"metadata": metadata})
+Mode = Literal["control-plane", "component"]
+"""A control plane has an API, through which objects can be changed; a component only shows objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A cluster that a page shows under a ``title``.
+
+    ``objects`` are those that questions are about, and ``options`` how a question is played, from the time ``now`` on.
+    Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched at ``nodes_path`` and
+    ``pods_path``.
+    """
+
+    mode: Mode
+    title: str
+    objects: Callable[[], list[Stored]]
+    now: Callable[[], int]
+    options: RunOptions
+    speed: float = 1.0
+    nodes_path: str = "/api/v1/nodes"
+    pods_path: str = "/api/v1/pods"
+
+    def options_now(self) -> RunOptions:
+        """Return the options of a question that is asked now."""
+        return replace(self.options, start_ns=self.now())
+
+
+def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> Shown:
+    """Return what the page of a control plane shows."""
+    # Most pages ask no questions.
+    from podium.sim.run_options import RunOptions
+
+    options = RunOptions(
+        start_delay_ns=settings.kubelets.start_delay_ns,
+        termination_ns=settings.kubelets.termination_ns,
+        configuration=settings.configuration,
+        release=ReleaseChoice.exactly(settings.release),
+        ignore_extenders=True,
+    )
+
+    def objects() -> list[Stored]:
+        served = {(resource.group, resource.kind): resource.name for resource in plane.resources.all()}
+        kinds = [served[kind] for kind in KINDS if kind in served]
+        return [stored for kind in kinds for stored in plane.store.objects(kind)]
+
+    return Shown(mode="control-plane", title="podium up", objects=objects, now=plane.now, options=options, speed=speed)

@@ -1,9 +1,8 @@
-"""The process that answers one question: it is told how, what, and about which objects, and tells how far it is.
+"""The process that answers one question.
 
-On standard input come two frames, each with its length before it: the `RunOptions`, pickled by the process that
-started this one, and the question in JSON. All that follows is the objects, a List in JSON. On standard output go lines
-of JSON: `progress` with the share that is done, and at last `answer` or `error`. Started beforehand, it waits for its
-question for a while, with all loaded that it takes to answer one.
+Standard input has two frames, each preceded by its length: the `RunOptions`, pickled by the process that started this
+one, and the question in JSON; then the objects, a List in JSON. Standard output has lines of JSON: `progress` with the
+share that is done, and at last `answer` or `error`. Started in advance, it waits a while for its question.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from podium.app.serving.page.questions import answered
 from podium.sim.run_options import RunOptions
 
 LENGTH_BYTES = 8
-"""How many bytes the length of a frame has, the highest first."""
+"""The number of bytes of a frame's length, the highest first."""
 
 PATIENCE_SECONDS = 300
 """How long it waits for a question."""
 
 MEMORY_BYTES = 4 * 1024**3
-"""How much memory an answer may take."""
+"""The maximum memory of an answer."""
 
 CPU_SECONDS = 300
-"""How long a processor may work at it; whoever waits gives up sooner."""
+"""The maximum CPU time of an answer; the server gives up sooner."""
 
 _NICE = 10
 _SOURCE = "the cluster"
@@ -46,7 +45,7 @@ _SHARE_OF_READING = 0.1
 
 
 def main() -> int:
-    """Answer the question; the exit code."""
+    """Answer the question; return the exit code."""
     _limit()
     source = sys.stdin.buffer
     if not select.select([source], [], [], PATIENCE_SECONDS)[0]:
@@ -83,7 +82,7 @@ def _outcome(
 
 
 def _limit() -> None:
-    """Leave the processor to others who want it, and take no more than there may be."""
+    """Lower the priority of the process, and limit its memory and CPU time."""
     with suppress(OSError):
         os.nice(_NICE)
     for what, most in (
@@ -98,7 +97,7 @@ def _limit() -> None:
 
 
 def _frame(stream: BinaryIO) -> bytes:
-    """The next frame. Raises EOFError where the sender is gone."""
+    """Return the next frame. Raises EOFError if the sender is gone."""
     head = stream.read(LENGTH_BYTES)
     length = int.from_bytes(head)
     data = stream.read(length)
@@ -108,7 +107,7 @@ def _frame(stream: BinaryIO) -> bytes:
 
 
 def _progress(output: BinaryIO) -> Callable[[float, str], None]:
-    """Tells how far it is, but not all the time."""
+    """Return the function that reports progress, but not too often."""
     told_s = 0.0
 
     def tell(share: float, what: str) -> None:

@@ -130,9 +130,9 @@ export class Form {
     const id = `field-${count}`, input = this.inputOf(field, id);
     this.inputs.set(field.name, input);
     const label = element("label", { for: id }, field.title, field.required ? element("em", {}, " needed") : null);
-    const told = field.told ? element("small", {}, field.told) : null;
+    const hint = field.hint ? element("small", {}, field.hint) : null;
     const isFlag = field.kind === "flag";
-    return element("div", { className: `field ${field.kind}` }, ...(isFlag ? [input.element, label] : [label, input.element]), told);
+    return element("div", { className: `field ${field.kind}` }, ...(isFlag ? [input.element, label] : [label, input.element]), hint);
   }
 
   inputOf(field, id) {

@@ -1,4 +1,4 @@
-"""The columns on which decisions about a cluster and its changed copies are made: kept once, for all of them."""
+"""The columns on which decisions about a cluster and its changed copies are made: built once, for all of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ONE_IN = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Version:
+class ClusterVersion:
     """A cluster as it was read or changed: its documents, and the newest time in its objects, None without any.
 
-    With `has_open_budgets` it has budgets without a status: what these allow hangs on all pods and their controllers.
+    With `has_open_budgets` some budgets have no status: it then depends on all pods and their controllers.
     """
 
     documents: Sequence[Document]
@@ -37,16 +37,18 @@ class Version:
     has_open_budgets: bool
 
     @classmethod
-    def of(cls, documents: Sequence[Document]) -> Version:
-        """The version that has these documents."""
+    def of(cls, documents: Sequence[Document]) -> ClusterVersion:
+        """Return the version that has these documents."""
         return cls(documents, last_time(_objects(documents)), any(map(lacks_status, documents)))
 
     @property
     def now_ns(self) -> int:
         return DEFAULT_START_NS if self.last_ns is None else self.last_ns
 
-    def changed(self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]) -> Version:
-        """The version that has these documents, which are this one's without some and with others."""
+    def changed(
+        self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]
+    ) -> ClusterVersion:
+        """Return the version with these documents: this one's without those ``gone``, and those that ``come``."""
         looked_at = documents if self.has_open_budgets else come
         has_open_budgets = any(map(lacks_status, looked_at))
         times = (self.last_ns, last_time(_objects(come)))
@@ -54,27 +56,24 @@ class Version:
         if last_ns is not None and last_ns == last_time(_objects(gone)):
             # Of the others one may be as new, which is soon found where many are.
             last_ns = last_time(_objects(documents), enough_ns=last_ns)
-        return Version(documents, last_ns, has_open_budgets)
+        return ClusterVersion(documents, last_ns, has_open_budgets)
 
 
-class Stage:
-    """Shows versions of a cluster, one after another, on columns that are made for the first of them.
+class ClusterSession:
+    """Shows versions of a cluster, one after another, on columns that are built for the first of them.
 
-    Another version is shown by the objects in which the two differ, if explanations are then what they would be on
-    columns of its own. Not to be used by several threads at once.
+    It shows another version by the objects in which the two differ, if explanations are then the same as on columns of
+    its own. Not to be used by several threads at once.
     """
 
     def __init__(self, make: Callable[[Iterable[Kubernetes], int], Explainer]) -> None:
         self._make = make
-        self._shown: tuple[Version, Explainer] | None = None
+        self._shown: tuple[ClusterVersion, Explainer] | None = None
         # What an image takes by its name, None where nodes differ in that; worked out when nodes come or go.
         self._image_sizes: dict[str, int | None] | None = None
 
-    def show(self, version: Version) -> Explainer | None:
-        """What explains decisions in that version; None where it needs columns of its own.
-
-        Raises PodiumError for what no API server would have taken.
-        """
+    def show(self, version: ClusterVersion) -> Explainer | None:
+        """Return the explainer of decisions in a version; None if it needs columns of its own. Raises PodiumError."""
         if self._shown is None:
             self._shown = (version, self._made(version))
         shown, explainer = self._shown
@@ -86,12 +85,12 @@ class Stage:
         self._move(version, gone, come)
         return explainer
 
-    def show_again(self, version: Version) -> None:
+    def show_again(self, version: ClusterVersion) -> None:
         """Show a version that was shown before."""
         if self._shown is not None and self._shown[0] is not version:
             self._move(version, *_differing(self._shown[0], version))
 
-    def _made(self, version: Version) -> Explainer:
+    def _made(self, version: ClusterVersion) -> Explainer:
         refuse_empty_pods(version.documents)
         try:
             with collector_paused(keeps_objects=True):
@@ -99,7 +98,7 @@ class Stage:
         except InputError as error:
             raise _located(error, version.documents) from None
 
-    def _move(self, version: Version, gone: Sequence[Document], come: Sequence[Document]) -> None:
+    def _move(self, version: ClusterVersion, gone: Sequence[Document], come: Sequence[Document]) -> None:
         if self._shown is None:
             raise AssertionError("nothing is shown that could be another version")
         explainer = self._shown[1]
@@ -110,7 +109,7 @@ class Stage:
             raise _located(error, come) from None
         self._shown = (version, explainer)
 
-    def _can_show(self, version: Version, gone: Sequence[Document], come: Sequence[Document]) -> bool:
+    def _can_show(self, version: ClusterVersion, gone: Sequence[Document], come: Sequence[Document]) -> bool:
         if self._shown is None:
             return False
         shown, explainer = self._shown
@@ -125,8 +124,10 @@ class Stage:
             and self._agree_on_images(shown, leaving, arriving)
         )
 
-    def _agree_on_images(self, shown: Version, leaving: Sequence[Kubernetes], arriving: Sequence[Kubernetes]) -> bool:
-        """Whether images are as large on the nodes that differ as on all others: else the first node's word counts."""
+    def _agree_on_images(
+        self, shown: ClusterVersion, leaving: Sequence[Kubernetes], arriving: Sequence[Kubernetes]
+    ) -> bool:
+        """Return whether images have equal sizes on all nodes; otherwise the size on the first node would count."""
         sizes = list(_images((*leaving, *arriving)))
         if not sizes:
             return True
@@ -144,15 +145,15 @@ class Stage:
                     known[name] = None
 
 
-def _differing(shown: Version, version: Version) -> tuple[list[Document], list[Document]]:
-    """The documents that only the one has, and those that only the other has, each in its order."""
+def _differing(shown: ClusterVersion, version: ClusterVersion) -> tuple[list[Document], list[Document]]:
+    """Return the documents that only the first version has, and those that only the second has, each in its order."""
     before, after = _by_identity(shown.documents), _by_identity(version.documents)
     gone = [before[each] for each in before if each not in after]
     return gone, [after[each] for each in after if each not in before]
 
 
 def _by_identity(documents: Sequence[Document]) -> dict[int, Document]:
-    """The documents by what tells them apart while both versions are there; in their order."""
+    """Return the documents by identity, in their order; it distinguishes them while both versions exist."""
     return dict(zip(map(id, documents), documents, strict=True))
 
 
@@ -168,7 +169,7 @@ def _images(objects: Iterable[Kubernetes]) -> Iterator[tuple[str, int]]:
 
 
 def _located(error: InputError, documents: Iterable[Document]) -> InputError:
-    """The error with the place of the object that it names."""
+    """Return the error with the place of the object that it names."""
     for document in documents:
         if document.object is not None and error.object == f"{document.raw.get('kind')} {document.object.key}":
             return error.located(source=document.source, document=document.index)
@@ -176,7 +177,7 @@ def _located(error: InputError, documents: Iterable[Document]) -> InputError:
 
 
 # Of what the controller watches, the kinds that Podium reads; pods and budgets apart.
-_HEEDED = (Deployment, DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
+_WATCHED = (Deployment, DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
 
 
 def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
@@ -196,10 +197,9 @@ def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
 def _computed(
     documents: Sequence[Document], budgets: Sequence[Document]
 ) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
-    """Yield, by key, the status that a disruption controller writes that sees these objects for the first time.
+    """Yield, by key, the status that a disruption controller writes when it sees these objects for the first time.
 
-    Only the budgets are decoded: the controller goes by the readings of all other objects, of which it sees those that
-    may concern these budgets.
+    Only the budgets are decoded: the controller reads all other objects, of which it gets those that may concern them.
     """
     from podium.controllers.actions import ReplaceStatus
     from podium.controllers.disruption.disruption_controller import DisruptionController
@@ -221,7 +221,7 @@ def _computed(
         if isinstance(item, Pod):
             if item.metadata.namespace in namespaces:
                 controller.handle(Changed(_as_running(item, document)), 0)
-        elif isinstance(item, _HEEDED):
+        elif isinstance(item, _WATCHED):
             controller.handle(Changed(item), 0)
     for action in controller.handle(Tick(), 0):
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
