@@ -54,7 +54,6 @@ class Shown:
         return report(self._pictured())
 
     def _pictured(self) -> Any:
-        """Return the answer that has a picture."""
         return self
 
     def __str__(self) -> str:

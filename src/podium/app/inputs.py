@@ -47,7 +47,6 @@ def in_one_line(value: Any, source: str = "") -> str:
 
 
 def _has_numbers(value: Any) -> bool:
-    """Return whether all numbers in it are finite."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, Mapping):
@@ -129,7 +128,6 @@ def several(names: str | Iterable[str]) -> list[str]:
 
 
 def _raw(typed: Kubernetes) -> dict[str, Any]:
-    """Return the object as a dictionary with its kind."""
     kind = KIND_OF[type(typed)]
     return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
 

@@ -190,7 +190,6 @@ async def _measured(server: _Process, pods: int) -> list[Measurement]:
 
 
 async def _bound(port: int, pods: int) -> float:
-    """Return the seconds until so many pods are created and bound."""
     watcher = Watcher(port, _BOUND)
     await watcher.open()
     began = perf_counter()
@@ -202,7 +201,6 @@ async def _bound(port: int, pods: int) -> float:
 
 
 def _pod_creation(number: int) -> bytes:
-    """Return the creation of a pod of usual size."""
     container = {
         "name": "main",
         "image": "registry.example.com/team/app:1.2.3",
@@ -224,7 +222,6 @@ def _node_creation(number: int) -> bytes:
 
 
 def _update(number: int, phase: str) -> bytes:
-    """Return the status patch of a kubelet."""
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T09:30:00Z"}
     status = {"phase": phase, "conditions": [condition], "hostIP": "10.0.0.1", "podIP": "10.1.2.3"}
     path = f"{_PODS}/web-5d4f8c7b9-{number:05}/status"

@@ -111,7 +111,6 @@ def pod(
 def _spreading(
     labels: dict[str, str], skew: int, otherwise: Literal["DoNotSchedule", "ScheduleAnyway"]
 ) -> tuple[TopologySpreadConstraint, ...]:
-    """Return a constraint over zones."""
     selector = LabelSelector(match_labels=labels)
     return (
         TopologySpreadConstraint(
@@ -138,7 +137,6 @@ def _pods(number: int, cpu: str, name: str = "pod", **fields: Any) -> list[Pod]:
 
 
 def _running(number: int, nodes: int, cpu: str, name: str = "init", **fields: Any) -> list[Pod]:
-    """Return pods that run on the nodes in turns."""
     return [pod(f"{name}-{index}", cpu, on=f"node-{index % nodes:06d}", **fields) for index in range(number)]
 
 

@@ -77,7 +77,6 @@ def _fit(_: EKSCluster, dump: str) -> list[str]:
 
 
 def _written(dump: str, manifest: object) -> str:
-    """Write a manifest beside a dump, and return the file's name."""
     file = Path(f"{dump}.new.json")
     file.write_bytes(msgspec.json.encode(manifest))
     return str(file)
@@ -113,7 +112,6 @@ def measure_command(workload: str, nodes: int) -> Measurement:
 
 
 def _dumped(folder: str, nodes: int) -> tuple[EKSCluster, Path]:
-    """Generate a cluster and write its dump."""
     cluster, file = EKSCluster(nodes), Path(folder) / f"cluster-{nodes}.json"
     cluster.write(file)
     return cluster, file

@@ -38,6 +38,12 @@ PODS_PER_NODE = len(_DAEMONS) + _REPLICAS_PER_NODE
 """The number of pods for each node, those of DaemonSets included."""
 
 _MOST_GPU_REPLICAS = 20
+_NODE_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID"),
+    ("Ready", "True", "KubeletReady"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +98,12 @@ class _Workload:
     replicas: int
     cpu_milli: int
     memory_mib: int
-    gpus: int
-    pool: str | None
-    is_apart: bool
-    is_spread: bool
-    max_unavailable: int | str | None
     spec: Raw
+    gpus: int = 0
+    pool: str | None = None
+    is_apart: bool = False
+    is_spread: bool = False
+    max_unavailable: int | str | None = None
 
     def fits(self, room: _Room) -> bool:
         """Return whether a node has room for one pod, with the pool and the taint that it has."""
@@ -152,23 +158,23 @@ class _Generator:
 
     def objects(self) -> Iterator[Raw]:
         for name, value in _PRIORITIES.items():
-            meta = self._metadata("", name)
-            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": value}
+            yield _object("scheduling.k8s.io/v1", "PriorityClass", self._metadata("", name), value=value)
         for name in _NAMESPACES:
-            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": self._metadata("", name)}
+            yield _object("v1", "Namespace", self._metadata("", name))
         for index, room in enumerate(self._rooms):
             self._cluster.nodes.append(room.name)
             yield self._node(index, room)
         for name, (cpu_milli, memory_mib) in _DAEMONS.items():
             yield from self._daemon_set(name, cpu_milli, memory_mib)
-        left = self._cluster.node_count * _REPLICAS_PER_NODE
-        number = 0
+        left, number = self._cluster.node_count * _REPLICAS_PER_NODE, 0
         while left > 0:
             workload = self._workload(number, left)
             yield from self._placed(workload)
-            left -= workload.replicas
-            number += 1
-        yield from self._placed(self._too_large(number))
+            left, number = left - workload.replicas, number + 1
+        # No node has room for a pod of the last one.
+        name = f"oversized-{number}"
+        spec = _pod_spec(name, 1_000_000, 1024, "batch")
+        yield from self._placed(_Workload("Deployment", "shop", name, 1, 1_000_000, 1024, spec))
 
     def _room(self, index: int) -> _Room:
         pool = _POOL_OF_TURN[index * 7 % len(_POOL_OF_TURN)]
@@ -198,12 +204,7 @@ class _Generator:
             "addresses": [{"address": _address(index), "type": "InternalIP"}],
             "allocatable": amounts,
             "capacity": amounts,
-            "conditions": [
-                _condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
-                _condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
-                _condition("PIDPressure", "False", "KubeletHasSufficientPID"),
-                _condition("Ready", "True", "KubeletReady"),
-            ],
+            "conditions": [_condition(*condition) for condition in _NODE_CONDITIONS],
             "images": [
                 {"names": [f"registry.example.com/{app}:1.2.3"], "sizeBytes": 90_000_000 + number}
                 for number, app in enumerate(_APPS)
@@ -213,10 +214,9 @@ class _Generator:
         metadata = self._metadata("", room.name, labels)
         owned = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:status": _owned_fields({**status, "images": []})}
         metadata["managedFields"] = [_managed_by("kubelet", "status", owned)]
-        spec: Raw = {"providerID": f"aws:///{room.zone}/i-{index:017x}"}
-        if pool.gpus:
-            spec["taints"] = [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]
-        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+        taints = {"taints": [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]} if pool.gpus else {}
+        spec = {"providerID": f"aws:///{room.zone}/i-{index:017x}", **taints}
+        return _object("v1", "Node", metadata, spec=spec, status=status)
 
     def _daemon_set(self, name: str, cpu_milli: int, memory_mib: int) -> Iterator[Raw]:
         spec = _pod_spec(name, cpu_milli, memory_mib, "system-node-critical")
@@ -267,14 +267,8 @@ class _Generator:
         kind = "StatefulSet" if draw.random() < 0.1 else "Deployment"
         budget = draw.choice((1, 1, 1, "10%", "25%")) if draw.random() < 0.5 else None
         return _Workload(
-            kind, namespace, name, replicas, cpu_milli, memory_mib, gpus, pool, is_apart, is_spread, budget, spec
+            kind, namespace, name, replicas, cpu_milli, memory_mib, spec, gpus, pool, is_apart, is_spread, budget
         )
-
-    def _too_large(self, number: int) -> _Workload:
-        """Return a Deployment of one pod that no node has room for."""
-        name, cpu_milli = f"oversized-{number}", 1_000_000
-        spec = _pod_spec(name, cpu_milli, 1024, "batch")
-        return _Workload("Deployment", "shop", name, 1, cpu_milli, 1024, 0, None, False, False, None, spec)
 
     def _placed(self, workload: _Workload) -> Iterator[Raw]:
         """Yield a workload, what stands between it and its pods, and its pods."""
@@ -284,13 +278,12 @@ class _Generator:
         if workload.max_unavailable is not None:
             yield self._budget(workload, workload.max_unavailable, ready)
         status = {"availableReplicas": ready, "readyReplicas": ready, "replicas": replicas, "observedGeneration": 1}
-        owner_spec: Raw = {"replicas": replicas}
-        if workload.kind == "StatefulSet":
-            owner_spec |= {"podManagementPolicy": "Parallel", "serviceName": name}
+        is_set = workload.kind == "StatefulSet"
+        set_spec = {"podManagementPolicy": "Parallel", "serviceName": name} if is_set else {}
+        owner_spec = {"replicas": replicas, **set_spec}
         controller = self._controller(workload.kind, namespace, name, owner_spec, workload.spec)
-        suffix = self._suffix(10)
-        labels = {"app": name}
-        if workload.kind == "StatefulSet":
+        suffix, labels = self._suffix(10), {"app": name}
+        if is_set:
             revision = f"{name}-{suffix}"
             named = {"currentRevision": revision, "updateRevision": revision, "currentReplicas": replicas}
             controller["status"] = {**status, **named, "updatedReplicas": replicas}
@@ -306,7 +299,7 @@ class _Generator:
             yield {**replica_set, "status": {**status, "fullyLabeledReplicas": replicas}}
             owner = _owner(replica_set)
         for index, room in enumerate(rooms):
-            if workload.kind == "StatefulSet":
+            if is_set:
                 pod_name = f"{stem}-{index}"
                 own = {"apps.kubernetes.io/pod-index": str(index), "statefulset.kubernetes.io/pod-name": pod_name}
             else:
@@ -318,13 +311,10 @@ class _Generator:
         used: set[str] = set()
         zones = Counter(dict.fromkeys(_ZONES, 0))
         found: list[_Room | None] = []
-        for _ in range(workload.replicas):
-            found.append(self._room_for(workload, used, zones))
-            if found[-1] is None:
-                # The nodes that are full stay full for the other replicas.
-                found += [None] * (workload.replicas - len(found))
-                break
-        return found
+        # The nodes that are full stay full for the other replicas.
+        while len(found) < workload.replicas and (room := self._room_for(workload, used, zones)) is not None:
+            found.append(room)
+        return found + [None] * (workload.replicas - len(found))
 
     def _room_for(self, workload: _Workload, used: set[str], zones: Counter[str]) -> _Room | None:
         least = min(zones.values())
@@ -347,7 +337,7 @@ class _Generator:
         full = {**spec, "selector": {"matchLabels": labels}, "template": template}
         metadata = {**self._metadata(namespace, name, labels), "generation": 1}
         metadata["managedFields"] = [_managed_by("argocd", "", {"f:spec": _owned_fields(full)})]
-        return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": full}
+        return _object("apps/v1", kind, metadata, spec=full)
 
     def _replica_set(self, deployment: Raw, name: str, labels: Mapping[str, str]) -> Raw:
         spec = deployment["spec"]
@@ -361,28 +351,25 @@ class _Generator:
         metadata |= {"annotations": annotations, "generation": 1, "ownerReferences": [_owner(deployment)]}
         template = {"metadata": {"labels": dict(labels)}, "spec": spec["template"]["spec"]}
         full = {"replicas": replicas, "selector": {"matchLabels": dict(labels)}, "template": template}
-        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": full}
+        return _object("apps/v1", "ReplicaSet", metadata, spec=full)
 
     def _revision(self, controller: Raw, name: str) -> Raw:
         metadata = self._metadata(controller["metadata"]["namespace"], name)
         metadata["ownerReferences"] = [_owner(controller)]
         data = {"spec": {"template": {**controller["spec"]["template"], "$patch": "replace"}}}
-        kind = {"apiVersion": "apps/v1", "kind": "ControllerRevision"}
-        return {**kind, "metadata": metadata, "data": data, "revision": 1}
+        return _object("apps/v1", "ControllerRevision", metadata, data=data, revision=1)
 
     def _budget(self, workload: _Workload, max_unavailable: int | str, healthy: int) -> Raw:
         labels, expected = {"app": workload.name}, workload.replicas
-        if isinstance(max_unavailable, str):
-            most = ceil(expected * int(max_unavailable.removesuffix("%")) / 100)
-        else:
-            most = max_unavailable
+        most = max_unavailable
+        if isinstance(most, str):
+            most = ceil(expected * int(most.removesuffix("%")) / 100)
         desired = max(0, expected - most)
         status = {"currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected}
         status |= {"disruptionsAllowed": max(0, healthy - desired), "observedGeneration": 1}
         metadata = {**self._metadata(workload.namespace, workload.name, labels), "generation": 1}
         spec = {"maxUnavailable": max_unavailable, "selector": {"matchLabels": labels}}
-        kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
-        return {**kind, "metadata": metadata, "spec": spec, "status": status}
+        return _object("policy/v1", "PodDisruptionBudget", metadata, spec=spec, status=status)
 
     def _pod(self, namespace: str, name: str, labels: Raw, owner: Raw, template: Raw, room: _Room | None) -> Raw:
         volume = f"kube-api-access-{self._suffix(5)}"
@@ -409,7 +396,7 @@ class _Generator:
             _managed_by("kube-controller-manager", "", by_controller),
             _managed_by("kubelet", "status", by_kubelet),
         ]
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+        return _object("v1", "Pod", metadata, spec=spec, status=status)
 
     def _running(self, container: Raw, mount: Raw) -> Raw:
         address = _address(self._uids)
@@ -446,7 +433,6 @@ class _Generator:
         return {**metadata, "namespace": namespace} if namespace else metadata
 
     def _pod_suffix(self) -> str:
-        """Return what a pod's name ends with; no two of a cluster are the same."""
         suffix = self._suffix(5)
         while suffix in self._pod_suffixes:
             suffix = self._suffix(5)
@@ -454,20 +440,20 @@ class _Generator:
         return suffix
 
     def _suffix(self, length: int) -> str:
-        """Return letters and digits as Kubernetes ends generated names with."""
         return "".join(self._random.choices("bcdfghjklmnpqrstvwxz2456789", k=length))
 
 
+def _object(api_version: str, kind: str, metadata: Raw, **fields: Any) -> Raw:
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
 def _managed_by(manager: str, subresource: str, owned: Raw) -> Raw:
-    """Return an entry of managedFields."""
-    fields: Raw = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned, "manager": manager}
-    if subresource:
-        fields["subresource"] = subresource
-    return {**fields, "operation": "Update", "time": _TIME}
+    own = {"subresource": subresource} if subresource else {}
+    fields = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned, "manager": manager}
+    return {**fields, **own, "operation": "Update", "time": _TIME}
 
 
 def _owned_fields(value: Any) -> Raw:
-    """Return the fields of a value as managedFields list them."""
     if isinstance(value, dict):
         return {f"f:{key}": _owned_fields(entry) for key, entry in value.items()}
     if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
@@ -477,19 +463,15 @@ def _owned_fields(value: Any) -> Raw:
 
 
 def _condition(kind: str, status: str, reason: str = "") -> Raw:
-    """Return a condition of a pod or node."""
     found: Raw = {"lastProbeTime": None, "lastTransitionTime": _TIME, "status": status, "type": kind}
     return {**found, "reason": reason} if reason else found
 
 
+_NAMESPACE_FIELD = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
 _TOKEN_SOURCES = [
     {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
     {"configMap": {"items": [{"key": "ca.crt", "path": "ca.crt"}], "name": "kube-root-ca.crt"}},
-    {
-        "downwardAPI": {
-            "items": [{"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"}]
-        }
-    },
+    {"downwardAPI": {"items": [{"fieldRef": _NAMESPACE_FIELD, "path": "namespace"}]}},
 ]
 """The sources of the volume through which a pod reaches the API server."""
 
@@ -523,13 +505,10 @@ def _pod_spec(name: str, cpu_milli: int, memory_mib: int, priority_class: str, g
         "terminationGracePeriodSeconds": 30,
         "tolerations": [],
     }
-    if priority_class:
-        spec["priorityClassName"] = priority_class
-    return spec
+    return {**spec, "priorityClassName": priority_class} if priority_class else spec
 
 
 def _owner(controller: Raw) -> Raw:
-    """Return the reference that the pods of a controller have to it."""
     metadata = controller["metadata"]
     reference = {"apiVersion": controller["apiVersion"], "blockOwnerDeletion": True, "controller": True}
     return {**reference, "kind": controller["kind"], "name": metadata["name"], "uid": metadata["uid"]}

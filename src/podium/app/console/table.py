@@ -102,7 +102,6 @@ def without_middle(name: str, width: int) -> str:
 
 
 def _alike(names: Collection[str]) -> str:
-    """What all names begin with."""
     first, last = min(names), max(names)
     length = next((place for place, char in enumerate(first) if place >= len(last) or char != last[place]), len(first))
     return first[:length]
@@ -206,7 +205,6 @@ def namings(rows: Sequence[Sequence[Part]]) -> Iterator[Naming]:
 
 
 def _names(rows: Sequence[Sequence[Part]]) -> dict[str, list[str]]:
-    """The names of each kind, in their order."""
     names: dict[str, dict[str, None]] = {}
     for row in rows:
         for part in row:
@@ -418,7 +416,6 @@ def _name_rooms(rows: Sequence[Row], widths: Sequence[int], naming: Naming) -> M
 
 
 def _grouped(widths: Sequence[int], room: int) -> list[list[int]]:
-    """The columns of each line: as many as there is room for."""
     groups: list[list[int]] = [[]]
     used = 0
     for column, width in enumerate(widths):

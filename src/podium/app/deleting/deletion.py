@@ -118,7 +118,6 @@ async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) 
 
 
 async def _is_gone(session: Session, pod: Pod) -> bool:
-    """Whether there is no such pod any more; a namesake is another one."""
     response = await session.answer(Request(verb="get", kind="Pod", key=pod.key))
     if response.error is not None:
         return response.error.code == _NOT_FOUND
@@ -153,7 +152,6 @@ def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
 
 
 def _in_words(budget: PodDisruptionBudget) -> str:
-    """What a budget allows, and what it goes by."""
     status, spec = budget.status, budget.spec
     asks = f"maxUnavailable {spec.max_unavailable}"
     if spec.min_available is not None:

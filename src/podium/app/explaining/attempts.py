@@ -76,7 +76,6 @@ def explain_with_group(runner: Runner, pod: PodRecord) -> PodDecision:
 
 
 def _attempt(runner: Runner, pod: PodRecord) -> PodDecision:
-    """Return the result of an attempt. Raises PluginError if a plugin fails."""
     cluster = runner.cluster
     placement = place(runner, pod, nominated_first=False)
     nodes, rejection = _verdicts(cluster, placement)
@@ -309,7 +308,6 @@ def _preemptors(
 
 
 def _rank(totals: Mapping[str, int], best: Sequence[str], node: str) -> int | None:
-    """Return the node's place by score, 1 for the best."""
     if not totals:
         return 1 if node in best else None
     return None if node not in totals else 1 + sum(total > totals[node] for total in totals.values())

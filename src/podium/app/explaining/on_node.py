@@ -179,7 +179,6 @@ def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, 
 
 
 def _statuses(plugin: str, verdicts: Verdicts) -> list[Status]:
-    """Return the status of each node of a view."""
     codes = verdicts.codes.tolist()
     statuses = {code: verdicts.status(code).by(plugin) if code else SUCCESS for code in set(codes)}
     return [statuses[code] for code in codes]

@@ -182,7 +182,6 @@ def _write_nodes(page: Page, decision: PodDecision, *, all_nodes: bool) -> None:
 
 
 def _write_each_node(page: Page, decision: PodDecision) -> None:
-    """Write a row for each node: those that can take the pod first, the best of them at the top."""
     totals = decision.totals
     order = sorted(decision.nodes, key=lambda name: (name not in totals, -totals.get(name, 0), name))
     rows: list[list[Part]] = []
@@ -247,7 +246,6 @@ def _score_rows(decision: PodDecision, nodes: list[str], columns: list[str]) -> 
 
 
 def _device_rows(claims: Claims) -> list[tuple[str, ...]]:
-    """Return what claims would get on one node: a row for each device with claim, request, driver and pool."""
     return [
         (
             "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name,
@@ -259,7 +257,6 @@ def _device_rows(claims: Claims) -> list[tuple[str, ...]]:
 
 
 def _write_placed(page: Page, decision: PodDecision, placed: PlacedPodFacts) -> None:
-    """Write why a pod is on its node, what would happen if it were evicted, and which pods could preempt it."""
     page.title("Why it is there", "as far as that can be known, from what would be decided now")
     for reason in _reasons(decision, placed):
         page.paragraph(reason, indent=2, hanging=2)

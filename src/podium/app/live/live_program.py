@@ -165,7 +165,6 @@ class LiveProgram(ABC):
         return machine if self._account is None else self._account.of(machine, name)
 
     def _page(self, cluster: LiveCluster) -> LivePage:
-        """What browsers are shown of what is known."""
         # Few want one.
         from podium.app.serving.page.live_page import cluster_page
 

@@ -268,7 +268,6 @@ def _impact_row(workload: WorkloadImpact) -> list[Part]:
 
 
 def _duration_text(seconds: float) -> str:
-    """Return a difference of times, with a minus if it is less; "" for none."""
     return ("-" if seconds < 0 else "") + format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from podium.sim.results.readiness import WorkloadReadiness
     from podium.sim.results.result import FinalNode, Result
 
+Item = TypeVar("Item")
 PREEMPTION = "preemption"
 _MAX_SUBJECTS = 20
 _MAX_NAMES = 3
@@ -178,19 +179,22 @@ def anyway_of(result: Result, baseline: Result) -> dict[str, int]:
 
 def new_holds(result: Result, baseline: Result) -> list[Hold]:
     """Return the evictions that were refused with the plan, less those refused for as long without it."""
-    anyway = Counter(map(_hold_key, baseline.measures.holds))
-    found = []
-    for hold in result.measures.holds:
-        key = _hold_key(hold)
-        if anyway[key]:
-            anyway[key] -= 1
+    return beyond(
+        result.measures.holds,
+        baseline.measures.holds,
+        lambda hold: (hold.pod, hold.uid, hold.by, hold.budgets, hold.until_ns is None),
+    )
+
+
+def beyond(some: Iterable[Item], others: Iterable[Item], likeness: Callable[[Item], Hashable]) -> list[Item]:
+    """Return some items without as many of each likeness, the first ones, as the others have of it."""
+    anyway, found = Counter(map(likeness, others)), []
+    for each in some:
+        if anyway[likeness(each)]:
+            anyway[likeness(each)] -= 1
         else:
-            found.append(hold)
+            found.append(each)
     return found
-
-
-def _hold_key(hold: Hold) -> tuple[object, ...]:
-    return hold.pod, hold.uid, hold.by, hold.budgets, hold.until_ns is None
 
 
 def refused_workloads(result: Result, baseline: Result) -> list[dict[str, Any]]:
@@ -427,12 +431,8 @@ def _refusals(result: Result, baseline: Result) -> Iterator[PlanFinding]:
     for short in refused_workloads(result, baseline):
         message = f"{short['workload']} wants {short['wants']:,} pods and has {short['has']:,}: {short['reason']}"
         yield PlanFinding("refused", message, (short["workload"],))
-    anyway = Counter(_skipped(baseline))
-    for subject, message in _skipped(result):
-        if anyway[subject, message]:
-            anyway[subject, message] -= 1
-        else:
-            yield PlanFinding("refused", f"{subject}: {message}", (subject,))
+    for subject, message in beyond(_skipped(result), _skipped(baseline), lambda skipped: skipped):
+        yield PlanFinding("refused", f"{subject}: {message}", (subject,))
 
 
 def _skipped(result: Result) -> Iterator[tuple[str, str]]:

@@ -161,7 +161,6 @@ def _write(file: str, comments: Iterable[str], documents: Iterable[Raw]) -> None
 
 
 def _options_text(options: RunOptions) -> str:
-    """Return the options of `podium simulate` that mean the same."""
     durations = {
         "until": options.until_ns,
         "start-delay": options.start_delay_ns or None,

@@ -263,5 +263,4 @@ class RecordingFile:
 
 
 def _opening(kind: str, name: str) -> bytes:
-    """The beginning of an object, without its last bracket."""
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}})[:-1]

@@ -158,7 +158,6 @@ def _with_plugin(message: str, plugin: str) -> str:
 
 
 def _on_node(answer: NodeAnswer) -> list[Table]:
-    """Return the obstacles on the node in question, each filter's verdict on it, and its scores."""
     obstacles = tuple((text,) for text in answer.obstacles)
     return drawn([Section("obstacles", "Obstacles", obstacles), *verdict_sections(answer)])
 

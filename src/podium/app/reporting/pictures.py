@@ -243,7 +243,6 @@ def _records(answer: LedgerAnswer) -> list[Table]:
 
 
 def _ledger_table(title: str, headings: Sequence[str], rows: list[_Cells]) -> list[Table]:
-    """The table with its last rows; none without any."""
     note = f"the last {_MOST_ROWS:,} of {len(rows):,}" if len(rows) > _MOST_ROWS else ""
     return [Table(title, list(headings), rows[-_MOST_ROWS:], note)] if rows else []
 

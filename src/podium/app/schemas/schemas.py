@@ -427,7 +427,6 @@ def _field_type(type_: Type) -> Schema:
 
 
 def _object_names(type_: Type) -> list[str]:
-    """Return the names of the object types in a type."""
     match type_:
         case ListOf():
             return _object_names(type_.item)

@@ -36,7 +36,6 @@ _SWITCHES = {
 
 
 def _without(given: dict[str, Any]) -> frozenset[str]:
-    """Return the components that are left out."""
     left_out = {name for name in SWITCHABLE if given.pop(f"no_{name.replace('-', '_')}")}
     return frozenset(left_out | {*CONTROLLERS, *COLLECTORS} if given.pop("no_controllers") else left_out)
 

@@ -236,7 +236,6 @@ def _journal(directory: Path) -> DurableJournal:
 
 
 def _served(documents: list[Document]) -> list[Document]:
-    """Return the objects of the cluster, and warn about scenarios."""
     documents = [document for document in documents if not _tells_of_others(document)]
     scenarios = [document for document in documents if _is_scenario(document)]
     for document in scenarios:

@@ -262,7 +262,6 @@ class Serving:
             self._child.send_signal(number)
 
     async def _end_child(self) -> None:
-        """Kill the command if it still runs."""
         if self._child is not None and self._child.returncode is None:
             self._child.kill()
             await self._child.wait()

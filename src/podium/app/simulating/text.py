@@ -112,7 +112,6 @@ def _write_waiting(page: Page, result: Result) -> None:
 
 
 def _write_reasons(page: Page, reasons: Iterable[tuple[str, str]], *, by_size: bool = False) -> None:
-    """Write each reason once, with the number of its pods and the names of the first."""
     alike: dict[str, list[str]] = {}
     for reason, pod in reasons:
         alike.setdefault(reason, []).append(pod)
@@ -144,7 +143,6 @@ def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
 
 
 def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
-    """Write the state of each drain, and the pods that it leaves on the node or waits for."""
     if not drains:
         return
     page.title("Drains", counted(len(drains), "drain"))
@@ -178,7 +176,6 @@ def summary_sections(summary: dict[str, Any]) -> list[Section]:
 
 
 def _durations(seconds: Mapping[str, float], names: Sequence[str]) -> list[str]:
-    """Return the durations of these names in milliseconds, "" for missing ones."""
     return [format_duration(round(seconds[name] * 1000) * 10**6) if name in seconds else "" for name in names]
 
 

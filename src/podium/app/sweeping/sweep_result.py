@@ -117,7 +117,6 @@ def _write_runs(page: Page, played: Sequence[Played], figures: Sequence[_Figure]
 def _write_table(
     page: Page, heads: Sequence[list[Part]], figures: Sequence[_Figure], groups: Sequence[list[Summary]]
 ) -> None:
-    """Write a row for each group of summaries, below the headings; several tables where one would be too wide."""
     columns = [[figure.heading, *(_spread(figure, summaries) for summaries in groups)] for figure in figures]
     width = sum(_width(list(map(text_of, column))) for column in zip(*heads, strict=True))
     if page.is_shortened:

@@ -156,7 +156,6 @@ def _held_before(waiting: Iterable[BlockedPods], type_: str) -> list[BlockedPods
 
 
 def _taints(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    """Yield the removal of each taint from all nodes, and its toleration by the pods that it keeps off."""
     taints = _grouped(
         waiting,
         lambda blocked: [
@@ -178,7 +177,6 @@ def _taints(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
 
 
 def _cordons(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    """Yield the uncordoning of each node and of all."""
     held = [blocked for blocked in waiting if any(obstacle.type == CORDONED for obstacle in blocked.obstacles)]
     nodes = [node for node in _nodes(decisions) if node.spec.unschedulable] if held else []
     for some in [nodes, *([node] for node in nodes[:_MAX_CORDONED] if len(nodes) > 1)] if held else ():
@@ -214,7 +212,6 @@ def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
 
 
 def _emptiest(decisions: Decisions, nodes: Sequence[Node]) -> Node:
-    """Return the node with the most free cpu, of several the first by name."""
     columns = decisions.cluster.nodes
 
     def free(node: Node) -> int:
@@ -297,7 +294,6 @@ def _bind(decisions: Decisions, key: str) -> None:
 
 
 def _gates(waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    """Yield the removal of scheduling gates, for pods with equal gates together."""
     gates = _grouped(_held_before(waiting, GATED), lambda blocked: filter(None, [blocked.pods[0].gates]))
     for names, held in sorted(gates.items()):
         text, ungated = f"removal of scheduling gate {', '.join(names)}", partial(_with, scheduling_gates=())
@@ -305,7 +301,6 @@ def _gates(waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
 
 
 def _schedulers(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    """Yield a known scheduler in place of each unknown one."""
     known = sorted(decisions.runners)[0]
     names = _grouped(_held_before(waiting, SCHEDULER), lambda blocked: [blocked.pods[0].scheduler_name])
     for name, held in sorted(names.items()):
@@ -530,5 +525,4 @@ Object = TypeVar("Object", Pod, Node, DisruptionPolicy)
 
 
 def _with(object_: Object, **fields: object) -> Object:
-    """Return the object with these fields of its spec."""
     return replace(object_, spec=replace(object_.spec, **fields))

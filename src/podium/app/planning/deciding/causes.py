@@ -192,7 +192,6 @@ class QuotaRefusals:
 
     @cached_property
     def _created(self) -> Counter[str]:
-        """The number of live pods of each controller."""
         return Counter(
             f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
             for pod in self._decisions.pods.values()

@@ -16,7 +16,7 @@ from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.impact import refused_workloads
+from podium.app.planning.impact import beyond, refused_workloads
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, makes_pods
 from podium.sim.results.result import Result
@@ -171,7 +171,7 @@ def cascade_of(result: Result, baseline: Result) -> list[PlannedPreemption]:
     """
     left, anyway = _preemptions(result), _preemptions(baseline)
     for likeness in _LIKENESSES:
-        left, anyway = _without(left, anyway, likeness), _without(anyway, left, likeness)
+        left, anyway = beyond(left, anyway, likeness), beyond(anyway, left, likeness)
     return left
 
 
@@ -182,22 +182,6 @@ _LIKENESSES: tuple[Callable[[PlannedPreemption], Hashable], ...] = (
     lambda each: (each.preemptor_workload, each.workload),
     lambda each: each.workload,
 )
-
-
-def _without(
-    some: Sequence[PlannedPreemption],
-    others: Sequence[PlannedPreemption],
-    likeness: Callable[[PlannedPreemption], Hashable],
-) -> list[PlannedPreemption]:
-    """Return some preemptions without as many of each likeness, the earliest first, as the others have of it."""
-    cancelled = Counter(map(likeness, others))
-    left = []
-    for each in some:
-        if cancelled[likeness(each)]:
-            cancelled[likeness(each)] -= 1
-        else:
-            left.append(each)
-    return left
 
 
 def _preemptions(result: Result) -> list[PlannedPreemption]:

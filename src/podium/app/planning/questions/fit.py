@@ -132,7 +132,6 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
 def _capacity_answer(
     decisions: Decisions, target: FitTarget, pod: PodRecord, options: FitOptions, caveats: tuple[Caveat, ...]
 ) -> PlanAnswer:
-    """Answer how many fit, by the shape of nodes."""
     found = capacity_of(decisions, pod)
     more = capacity_of(decisions, pod, preempts=True) if options.preempts else None
     data = {
@@ -276,7 +275,6 @@ def _replicas_answer(
     replicas: int,
     caveats: tuple[Caveat, ...],
 ) -> PlanAnswer:
-    """Answer whether so many fit, placed one after another as the scheduler would."""
     copies = tuple(decisions.copies(pod, replicas))
     outcomes = sampled_decisions(decisions, copies, options.samples, preempts=options.preempts)
     result = decisions.schedule(copies, preempts=options.preempts)
@@ -343,5 +341,4 @@ def _placed_section(placed: Counter[str]) -> Section:
 
 
 def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Return each text with its number, the most frequent first."""
     return sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))

@@ -100,7 +100,6 @@ def fail(run: PlanRun, names: Sequence[str], selector: str, for_ns: int | None =
 
 
 def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
-    """Return the reports on the question's drains, without those of a scenario in the input."""
     asked = {found["drain"]["name"] for found in played.question.steps if "drain" in found}
     return [report for report in played.result.summary["drains"] if report["node"] in asked]
 
@@ -248,7 +247,6 @@ def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> lis
 
 
 def _new_node(raw: Raw, name: str) -> Raw:
-    """Return the node under another name, as if new."""
     labels = {**raw["metadata"].get("labels", {}), HOSTNAME: name}
     spec = {key: value for key, value in raw.get("spec", {}).items() if key not in _MACHINE_FIELDS}
     taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(CLUSTER_TAINTS)]

@@ -220,7 +220,6 @@ def _findings(
 
 
 def _causes_section(causes: Sequence[PendingCause]) -> Section:
-    """Return each cause with the change that places most of its pods."""
     rows: list[tuple[str, ...]] = []
     for cause in causes[:_MAX_ROWS]:
         rows.append((f"{len(cause.pods):,}", listed(list(cause.workloads), _MAX_NAMES - 1), cause.text))
@@ -255,7 +254,6 @@ def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: 
 
 
 def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: int, more: _MoreNodes | None) -> Section:
-    """Return the best changes, and how many nodes place all pods that nodes can."""
     data: list[dict[str, Any]] = [
         {
             "type": each.change.type,
@@ -285,7 +283,6 @@ def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: in
 
 
 def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
-    """Return the pods that get a node without a change, by workload."""
     groups: dict[tuple[str, bool], list[PlacedPod]] = {}
     for each in result.placed:
         groups.setdefault((decisions.workloads.of(each.pod), bool(each.victims)), []).append(each)

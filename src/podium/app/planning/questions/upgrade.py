@@ -116,7 +116,6 @@ def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:
 
 
 def _gates(before: Release, after: Release) -> Iterator[dict[str, str]]:
-    """Yield the gates that Podium asks and that differ."""
     for gate in sorted(Gate):
         was, then = before.enabled(gate), after.enabled(gate)
         if was != then:
@@ -124,7 +123,6 @@ def _gates(before: Release, after: Release) -> Iterator[dict[str, str]]:
 
 
 def _behaviors(before: Release, after: Release) -> Iterator[dict[str, str]]:
-    """Yield the behaviors that differ, in the words of the new version."""
     for behavior in Behavior:
         if before.has(behavior) != after.has(behavior):
             change = behavior.change

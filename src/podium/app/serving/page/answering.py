@@ -84,7 +84,6 @@ class Answering:
             await self._end(process)
 
     async def _take(self) -> Process:
-        """Return a process that waits for a question."""
         spare, self._spare = self._spare, None
         if spare is not None and not _has_ended(spare):
             return await spare
@@ -154,7 +153,6 @@ def _has_ended(spare: asyncio.Task[Process]) -> bool:
 
 
 async def _send(process: Process, question: bytes, objects: Sequence[Stored], options: RunOptions) -> None:
-    """Send a process its question; one that has ended gets nothing."""
     writer = process.stdin
     if writer is None:
         raise AssertionError("its input is a pipe")

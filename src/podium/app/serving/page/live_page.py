@@ -200,7 +200,6 @@ def _check_own(exchange: Exchange) -> None:
 
 
 def _question(body: bytes) -> dict[str, Any]:
-    """Return the question in a body. Raises StoreError 400."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -119,7 +119,6 @@ class Values:
 
 
 def _check(field: Field, value: Any) -> None:
-    """Raise InputError for a value of another type than the field's."""
     if field.kind == "flag":
         if value not in _TRUE_OR_FALSE or isinstance(value, int) is not isinstance(value, bool):
             raise InputError(f"{field.title}: is neither true nor false", path=f".values.{field.name}")

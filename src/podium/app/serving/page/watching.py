@@ -136,7 +136,6 @@ class _Stream:
 
 
 async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
-    """Send lines. Raises TimeoutError if the client does not read them."""
     async with asyncio.timeout(_STALL_SECONDS):
         await response.write(b"".join(lines))
     await asyncio.sleep(0)

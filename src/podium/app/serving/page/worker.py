@@ -82,7 +82,6 @@ def _outcome(
 
 
 def _limit() -> None:
-    """Lower the priority of the process, and limit its memory and CPU time."""
     with suppress(OSError):
         os.nice(_NICE)
     for what, most in (
@@ -97,7 +96,6 @@ def _limit() -> None:
 
 
 def _frame(stream: BinaryIO) -> bytes:
-    """Return the next frame. Raises EOFError if the sender is gone."""
     head = stream.read(LENGTH_BYTES)
     length = int.from_bytes(head)
     data = stream.read(length)
