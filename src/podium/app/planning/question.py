@@ -195,7 +195,7 @@ class PlanRun:
             read, deciding = after(options)
             baseline, result = _play_both((before(replace(options, on_attempt=None)), (read, deciding)), progress)
             scenario = scenario_of_spec(read, name, {})
-            assumed = (*assumptions(options), *caveats)
+            assumed = (*caveats, *assumptions(options))
             return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, assumed)
 
         return self._sampled(play)
