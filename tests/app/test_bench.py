@@ -18,6 +18,7 @@ from podium.api.input.codec import load_files
 from podium.api.versions.choice import CLUSTER_RELEASE
 from podium.app.bench import command
 from podium.app.bench.clusters import BUILDERS
+from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.bench.measurement import (
     Measurement,
@@ -30,7 +31,6 @@ from podium.app.bench.measurement import (
 )
 from podium.app.bench.scheduling import Play, measure_explaining, measure_rescheduling, measure_scheduling
 from podium.app.bench.simulating import Story, make_trace, measure_score, measure_simulation
-from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.console.command import podium
 from podium.app.console.page import Page
 from podium.app.library import load

@@ -12,12 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from podium.api.input import codec
-from podium.app.bench.command import bench
-from podium.app.bench.command import Wanted
+from podium.app.bench.command import Wanted, bench
 from podium.app.console.command import SUBCOMMANDS, main, podium
 from podium.app.explaining.command import explain
-from podium.app.simulating.command import simulate
-from podium.app.simulating.command import openb
+from podium.app.simulating.command import openb, simulate
 from tests.app.processes import START, run
 
 ROOT = Path(__file__).parents[2]

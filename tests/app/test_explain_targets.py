@@ -14,9 +14,8 @@ import podium
 from podium.api.errors import PodiumError
 from podium.app.cluster import Cluster
 from podium.app.console.command import podium as command
-from podium.app.explaining.workload import Explanation
 from podium.app.explaining.on_node import answer_on
-from podium.app.explaining.workload import WorkloadExplanation
+from podium.app.explaining.workload import Explanation, WorkloadExplanation
 
 
 def node(name: str, cpu: str, **spec: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 import pytest
 
-from podium.app.console.cells import NODES, Name, names_of, grouped_by_text
+from podium.app.console.cells import NODES, Name, grouped_by_text, names_of
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 
 

@@ -11,10 +11,10 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
 from podium.api.resource_requests import node_allocatable
-from podium.app.explaining.workload import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
 from podium.app.explaining.preemption_text import victim_facts
 from podium.app.explaining.remedies import MAX_USER_PRIORITY, Remedies, find_remedies
+from podium.app.explaining.workload import Explanation
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 
 

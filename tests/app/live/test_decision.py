@@ -12,10 +12,9 @@ from click.testing import CliRunner
 from podium.api.errors import InputError, PodiumError
 from podium.app.explaining.command import explain
 from podium.app.live import decisions
-from podium.app.live.decisions import find_decision
-from podium.app.live.decisions import DecisionFile, DecisionRecorder, grouped
-from podium.app.live.metrics import Metrics
+from podium.app.live.decisions import DecisionFile, DecisionRecorder, find_decision, grouped
 from podium.app.live.live_scheduler import ObservedScheduler
+from podium.app.live.metrics import Metrics
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from tests.builders import node, pod

@@ -13,8 +13,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.app.live.metrics import HealthSettings
-from podium.app.serving.page.live_page import HEADERS
-from podium.app.serving.page.live_page import HEADER
+from podium.app.serving.page.live_page import HEADER, HEADERS
 from tests.app.live.running import SETTINGS, Running, play
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod

@@ -10,8 +10,8 @@ import pytest
 
 from podium.app.accounting.account import Account, Asked, answer_of
 from podium.app.reporting import report
-from podium.app.reporting.pictures import MOST_DRAWN, disruptions_of
 from podium.app.reporting.picture import Disruptions
+from podium.app.reporting.pictures import MOST_DRAWN, disruptions_of
 from podium.controllers.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Outcome, ReplacementPod
 from tests.app.reporting.browser import Opened, open_browser
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.app.rescheduling.offline import Question, plan_once
-from podium.app.rescheduling.offline import PlanReport
+from podium.app.rescheduling.offline import PlanReport, Question, plan_once
 from podium.decide.rescheduling.round_robin import ExcludedPods
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import Configuration, default_configuration, read_configuration

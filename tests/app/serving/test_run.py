@@ -107,9 +107,8 @@ def test_objects_that_are_served_are_there_and_of_others_it_is_told(
     monkeypatch.setattr(Serving, "run", end)
     monkeypatch.setattr(run_module, "settle_collector", lambda: None)
 
-    assert (
-        run_module.run(Wanted(source=Source((str(tmp_path / "dump.json"),)), write_kubeconfig=str(tmp_path / "config"))) == 0
-    )
+    wanted = Wanted(source=Source((str(tmp_path / "dump.json"),)), write_kubeconfig=str(tmp_path / "config"))
+    assert run_module.run(wanted) == 0
 
     [plane] = planes
     assert [raw["metadata"]["namespace"] for raw in pods(plane)] == ["team"]

@@ -206,7 +206,7 @@ def test_a_second_node_of_the_name_has_no_moves() -> None:
 # The machine alone, which sees nothing but what a test tells it
 
 
-def grouped_by_text(script: Script) -> tuple[Rescheduler, int]:
+def rescheduler_of_one_pod(script: Script) -> tuple[Rescheduler, int]:
     """A rescheduler that knows a pod on the bad node, and when it looks first."""
     machine = Rescheduler(PLAIN, make_planner=script.make)
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
@@ -223,7 +223,7 @@ def grouped_by_text(script: Script) -> tuple[Rescheduler, int]:
 
 def test_after_a_plan_that_moves_something_it_expects_news_of_another_look_though_nothing_is_seen() -> None:
     """Or a simulation would end while the rest of what is to be moved waits."""
-    machine, now = grouped_by_text(Script())
+    machine, now = rescheduler_of_one_pod(Script())
     now = max(now, HOUR)
     (evict,) = [action for action in machine.handle(Tick(), now) if isinstance(action, Evict)]
 
@@ -234,7 +234,7 @@ def test_after_a_plan_that_moves_something_it_expects_news_of_another_look_thoug
 
 
 def test_after_a_plan_that_moves_nothing_it_expects_no_news_of_another_look() -> None:
-    machine, now = grouped_by_text(Script(at_once=0))
+    machine, now = rescheduler_of_one_pod(Script(at_once=0))
     now = max(now, HOUR)
 
     assert machine.handle(Tick(), now) == []
@@ -242,9 +242,9 @@ def test_after_a_plan_that_moves_nothing_it_expects_no_news_of_another_look() ->
     assert not machine.deadline().keeps_alive
 
 
-def test_a_policy_that_fails_again_and_again_is_grouped_by_text_and_once_more_after_it_did_not_fail() -> None:
+def test_a_policy_that_keeps_failing_is_reported_once_until_it_works_again() -> None:
     script = Script(at_once=0, errors=("policy Leave failed",))
-    machine, now = grouped_by_text(script)
+    machine, now = rescheduler_of_one_pod(script)
 
     def records() -> list[str]:
         nonlocal now
@@ -263,7 +263,7 @@ def test_a_policy_that_fails_again_and_again_is_grouped_by_text_and_once_more_af
 
 @pytest.mark.parametrize("has_budget", [False, True])
 def test_an_exhausted_cap_holds_pods_with_a_budget_alone(has_budget: bool) -> None:
-    machine, _ = told_once(Script())
+    machine, _ = rescheduler_of_one_pod(Script())
     policy = disruption_policy(caps=[{"max": "1/10m", "per": "Namespace"}])
     used = {"caps": [{"namespace": "default", "fullTime": "1970-01-01T01:10:00Z"}]}
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}

@@ -11,8 +11,8 @@ import pytest
 
 from podium.app.serving.page import answering
 from podium.app.serving.page.answering import AskingLimits
-from podium.app.serving.page.live_page import HEADERS, files
 from podium.app.serving.page.forms import FORMS, PLANS
+from podium.app.serving.page.live_page import HEADERS, files
 from podium.server.http.settings import ServerSettings, Token
 from tests.app.serving.page.shows import OURS, told, with_page
 from tests.server.serving import Client, with_server
