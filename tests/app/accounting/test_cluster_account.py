@@ -284,7 +284,7 @@ def test_whose_node_nobody_knows_is_left_out_and_counted() -> None:
     assert [(caveat.about, caveat.count) for caveat in found.caveats[1:]] == [("without-node", 1)]
 
 
-def test_what_a_ledger_has_kept_is_grouped_by_text_and_by_the_ledger() -> None:
+def test_disruptions_of_the_ledger_are_reported_once_and_from_the_ledger() -> None:
     record = Disruption(id=4, time=_BEGAN + 60, pod="shop/low", uid="uid-low", node="n", cause="drain")
     kept = Account("ledger", (record,), _BEGAN + 60, is_dated=True, dropped=2)
 
