@@ -59,7 +59,7 @@ def test_elsewhere_names_stay_whole() -> None:
     assert lines[-1].endswith(f"  {'n' * 63}")
 
 
-def test_what_fails_alike_at_the_same_time_for_more_than_two_pods_is_grouped_by_text() -> None:
+def test_what_fails_alike_at_the_same_time_for_more_than_two_pods_is_reported_once() -> None:
     assert lines_of(
         *(failed(0, pod) for pod in ("a", "b", "c")), *(failed(1, pod) for pod in ("a", "b")), event(1, "Started", "d")
     ) == [

@@ -158,7 +158,7 @@ def test_b8_at_most_one_pod_is_evicted_per_cycle() -> None:
     assert [one for one in rig.told if "Evicted" in one] == ["1 Evicted a", "13 Evicted b"]
 
 
-def test_the_end_of_a_deletion_is_grouped_by_text_where_a_finalizer_holds_the_pod() -> None:
+def test_the_end_of_a_deletion_is_reported_once_where_a_finalizer_holds_the_pod() -> None:
     held = lasting("a", "5s")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     rig = rig_of(held)

@@ -265,7 +265,7 @@ def test_a_gang_that_gives_its_nodes_back_preempts_nobody() -> None:
     assert record.beneficiary is None
 
 
-def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_grouped_by_text() -> None:
+def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_reported_once() -> None:
     told = Told()
     found = told.put(running("a"))
     target = replace(_TARGET, reason="TerminationByKubelet", message="low on memory")
@@ -423,7 +423,7 @@ def test_whoever_is_gone_between_two_lives_took_room_in_vain_and_is_replaced_by_
     assert later.came() == ["default/low-3"]
 
 
-def test_a_pod_that_ends_in_two_lives_is_grouped_by_text() -> None:
+def test_a_pod_that_ends_in_two_lives_is_reported_once() -> None:
     told = Told()
     found = told.end(told.put(running("a")), 1, "EvictionByEvictionAPI")
     later = told.again(2)

@@ -258,7 +258,7 @@ def test_a_collector_that_fell_behind_looks_at_everything_anew() -> None:
     assert store.objects("ConfigMap") == []
 
 
-def test_each_step_is_grouped_by_text_and_is_conditional() -> None:
+def test_each_step_is_reported_once_and_is_conditional() -> None:
     family = Family()
     family.delete("parent", "Orphan")
 
