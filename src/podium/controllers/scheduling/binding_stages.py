@@ -193,7 +193,8 @@ def prepared(cycle: BindingCycle, now: int) -> Status:
                 cycle.ready_by_ns = now + wait.timeout_ns
             if now < cycle.ready_by_ns:
                 return wait.status
-            return plugin.give_up(cycle.state, cycle.queued.record, cycle.node_name)
+            ((_, status),) = _answers(cycle, "PreBind", (plugin,), lambda late: late.give_up)
+            return status
         if not wait.status.is_success:
             return wait.status.by(plugin.name)
     return SUCCESS
