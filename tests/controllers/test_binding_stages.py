@@ -231,13 +231,13 @@ def test_nothing_is_left_of_a_cycle_that_has_ended(stage: BindingStage) -> None:
     assert (len(scene.bindings), scene.bindings.next_deadline(), scene.waiting_pods.get("p")) == (0, None, None)
 
 
-def test_a_plugin_that_fails_to_give_up_fails_the_binding_of_its_pod_alone() -> None:
+def test_a_plugin_that_fails_to_give_up_fails_the_binding_of_its_pod_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(BindingStage.PREPARE)
 
     def broken(*_: object) -> Status:
         raise ValueError("out of ink")
 
-    scene.way.give_up = broken  # type: ignore[method-assign]
+    monkeypatch.setattr(scene.way, "give_up", broken)
     actions, failure = scene.look(ready=False, seconds=61)
 
     assert actions == []
