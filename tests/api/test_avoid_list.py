@@ -109,7 +109,7 @@ def test_the_newest_entry_of_a_controller_tells_of_the_evictions_of_the_hour_bef
     assert {one.reason for one in newest.evictions} == {newest.reason}
 
 
-def test_so_many_evictions_are_told_of_that_an_entry_stays_short() -> None:
+def test_avoid_list_entries_limit_the_evictions_that_they_name() -> None:
     listed: list[AvoidEntry] = []
     for time in range(100):
         listed = with_entry(listed, entry("u1", time), 16)
@@ -117,7 +117,7 @@ def test_so_many_evictions_are_told_of_that_an_entry_stays_short() -> None:
     assert [parse_time(one.eviction_time) // SECOND for one in listed[0].evictions] == list(range(67, 100))
 
 
-def test_of_more_entries_than_there_may_be_the_oldest_go() -> None:
+def test_a_full_avoid_list_drops_its_oldest_entries() -> None:
     listed = [timeless("u0"), entry("u3", 3), entry("u1", 1), entry("u2", 2)]
 
     assert uids(with_entry(listed, entry("u4", 4), 3)) == ["u2", "u3", "u4"]

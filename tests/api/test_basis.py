@@ -39,7 +39,7 @@ def caveats(*raws: Raw, simulates: bool = True, **others: Any) -> dict[str, Cave
     return {caveat.about: caveat for caveat in found}
 
 
-def test_of_a_whole_cluster_there_is_nothing_to_say() -> None:
+def test_a_complete_cluster_has_no_caveats() -> None:
     owner = {"kind": "ReplicaSet", "name": "web", "uid": "r1"}
     replica_set = {
         "apiVersion": "apps/v1",
@@ -56,7 +56,7 @@ def test_of_a_whole_cluster_there_is_nothing_to_say() -> None:
         assert caveats(*objects, simulates=simulates) == {}
 
 
-def test_nobody_replaces_pods_whose_owner_is_not_there() -> None:
+def test_pods_with_a_missing_owner_are_not_replaced() -> None:
     owner = {"kind": "ReplicaSet", "name": "web", "uid": "r1"}
     found = caveats(*(pod(f"p{number}", owner=owner) for number in range(30)))
 

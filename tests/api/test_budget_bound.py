@@ -28,7 +28,7 @@ ONE = BudgetBound(min_disruptions=1)
         (3, 3, None, 3),
     ],
 )
-def test_so_many_pods_must_be_allowed_to_go_with_all_of_them_up(
+def test_the_bound_states_how_many_disruptions_must_be_allowed(
     desired: int, expected: int, least: int | str | None, bounded: int
 ) -> None:
     assert bounded_desired(desired, expected, BudgetBound(min_disruptions=least)) == bounded

@@ -207,7 +207,7 @@ def test_a_cap_on_each_namespace_is_a_bucket_for_each_and_counts_all_components_
     assert waits["", "web"] == HOUR // 2
 
 
-def test_of_several_caps_the_one_that_forbids_longest_is_told() -> None:
+def test_the_cap_with_the_longest_wait_is_reported() -> None:
     spec = {"caps": [{"max": "1/1h", "per": "Namespace"}, {"component": "drain", "max": "1/2h"}]}
     after = policy(spec, taken(spec, {}, ("drain", "web")))
 

@@ -51,5 +51,5 @@ def test_a_kind_that_a_group_really_has_is_not_sought_in_another() -> None:
         ("kubeflow.org", "MPIJob", True),
     ],
 )
-def test_of_kubernetes_own_kinds_it_is_known_whether_they_make_pods(group: str, kind: str, may: bool) -> None:
+def test_built_in_kinds_state_whether_they_create_pods(group: str, kind: str, may: bool) -> None:
     assert may_create_pods(group, kind) is may

@@ -13,7 +13,7 @@ def test_the_time_is_that_of_the_annotation() -> None:
     assert maintenance_problem({MAINTENANCE_TIME: TIME}) == ""
 
 
-def test_of_a_node_without_one_nothing_is_announced() -> None:
+def test_a_node_without_the_annotation_announces_no_maintenance() -> None:
     assert maintenance_ns({}) is None
     assert maintenance_problem({}) == ""
 

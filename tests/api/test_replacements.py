@@ -190,7 +190,7 @@ def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
     assert found.replacement is None
 
 
-def test_nobody_is_kept_off_for_a_pod_that_has_a_node() -> None:
+def test_hints_do_not_block_nodes_for_a_pod_that_has_a_node() -> None:
     web, big = pod("web-1", owner="ReplicaSet/web", on="n1"), pod("big", on="n1")
     wishes = Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled=big.key), for_replacement=FIRST)
 

@@ -25,5 +25,5 @@ def test_what_is_no_number_as_versions_are_cannot_be_compared(version: str) -> N
         ("", "abc", False),
     ],
 )
-def test_of_two_numbers_the_smaller_was_written_first(version: str, other: str, is_so: bool) -> None:
+def test_the_smaller_resource_version_was_written_first(version: str, other: str, is_so: bool) -> None:
     assert is_older(version, other) is is_so

@@ -101,5 +101,5 @@ def test_an_object_of_another_version_may_have_other_fields_and_no_other_types()
     assert told(raw) == [(".status.conditions[0]", "5 is not an object", False)]
 
 
-def test_of_kinds_that_are_not_known_nothing_is_said() -> None:
+def test_unknown_kinds_have_no_structural_findings() -> None:
     assert told({"apiVersion": "example.com/v1", "kind": "Gadget", "foo": 1}) == []

@@ -242,7 +242,7 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 )
 @pytest.mark.parametrize("avoid_node", [True, False])
 @pytest.mark.parametrize("left", [ForReplacement(), ForReplacement(first=True), ForReplacement(node_name="n2")])
-def test_all_that_an_eviction_says_is_read_again(avoid_for: AvoidFor, avoid_node: bool, left: ForReplacement) -> None:
+def test_eviction_fields_survive_a_round_trip(avoid_for: AvoidFor, avoid_node: bool, left: ForReplacement) -> None:
     api = cluster()
     uid = api.uid("Pod", A)
     action = Evict(A, uid, "test", "drain", 7, avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=left)

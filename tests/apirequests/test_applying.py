@@ -375,7 +375,7 @@ class TestUpdating:
         assert apply(api, config({"a": "2"}), "other").code == 409
         assert applied(api, config({"a": "2"}), "kubectl")["data"] == {"a": "2"}
 
-    def test_of_those_who_update_only_the_last_are_told_apart(self) -> None:
+    def test_only_the_last_update_managers_are_kept_apart(self) -> None:
         api = API()
         applied(api, config({"a": "1"}))
         for number in range(15):

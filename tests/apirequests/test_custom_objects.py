@@ -144,7 +144,7 @@ def test_an_update_says_which_version_it_is_about(subresource: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Lease", "PodDisruptionBudget", "RuntimeClass"])
-def test_so_does_one_of_some_of_kubernetes_own_kinds(kind: str) -> None:
+def test_some_built_in_kinds_are_served_as_custom_objects(kind: str) -> None:
     asked = API()
     resource = asked.router.store.resources.named(kind)
     name = {"metadata": {"name": "a"}}

@@ -70,7 +70,7 @@ def test_only_false_and_zero_are_no(text: str, expected: bool) -> None:
     assert read_parameters([("watch", text)]).watches is expected
 
 
-def test_of_what_is_given_twice_the_first_counts() -> None:
+def test_the_first_of_repeated_parameters_counts() -> None:
     assert read_parameters([("limit", "1"), ("limit", "2")]).options.limit == 1
 
 

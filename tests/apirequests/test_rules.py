@@ -59,7 +59,7 @@ class TestDeletingByEviction:
     def test_force_deletes_directly(self) -> None:
         assert delete(guarded(EVICTING), {"gracePeriodSeconds": 0}, **PERSON).code == 200
 
-    def test_so_does_an_annotation_of_the_pod(self) -> None:
+    def test_a_pod_annotation_sets_how_deletions_are_handled(self) -> None:
         assert delete(guarded(EVICTING, annotations={DELETE_ANNOTATION: DIRECT}), **PERSON).code == 200
         assert delete(guarded(EVICTING, annotations={DELETE_ANNOTATION: "gently"}), **PERSON).code == 429
 
@@ -110,7 +110,7 @@ class TestComponents:
 
         assert [cap["component"] for cap in api.raw("DisruptionPolicy", "default")["status"]["caps"]] == ["rescheduler"]
 
-    def test_of_others_their_word_counts(self) -> None:
+    def test_an_eviction_by_another_user_counts_for_its_declared_component(self) -> None:
         api = guarded(RequestRules(), self.POLICY, allowed=1)
 
         assert self.evict(api, {"podium.dev/component": "rescheduler"}, **PERSON).code == 201

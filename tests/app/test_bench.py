@@ -84,7 +84,7 @@ def test_every_pod_of_preemption_needs_victims() -> None:
     assert counts == {"bound": 4, "preempted": 4 * 3, "attempts": 8}
 
 
-def test_of_what_is_explained_a_third_fits_and_a_third_preempts() -> None:
+def test_a_third_of_explained_pods_fit_and_a_third_preempt() -> None:
     assert measure_explaining(6, 3, RELEASE).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
 
 

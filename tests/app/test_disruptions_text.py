@@ -51,7 +51,7 @@ def test_what_pods_went_through_is_told_where_somebody_watched() -> None:
     assert shown(DisruptionState(budgets=(budget("a", 1, experienced=seen),)))[-1].endswith("2 voluntary, 1 unplanned")
 
 
-def test_of_many_budgets_the_rest_is_counted() -> None:
+def test_a_long_list_of_budgets_ends_with_a_count() -> None:
     state = DisruptionState(budgets=tuple(budget(f"b{number}", number) for number in range(30)))
 
     assert shown(state)[-1] == "  and 22 more, which allow as much or more"

@@ -135,7 +135,7 @@ def test_an_unknown_feature_gate_is_wrong_usage(file: str) -> None:
     assert "unrecognized feature gate: Gang" in result.stderr
 
 
-def test_of_a_pod_that_runs_already_it_is_told_why_it_is_there_and_where_it_would_go(file: str) -> None:
+def test_explain_tells_why_a_running_pod_is_there_and_where_it_would_go(file: str) -> None:
     Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n"))
 
     told = explain("shop/web", "-f", file)

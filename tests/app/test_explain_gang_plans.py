@@ -71,7 +71,7 @@ def test_a_stated_cost_has_its_columns() -> None:
     assert "grace" in text_of(explanation)
 
 
-def test_who_goes_with_its_group_where_no_member_comes_is_told_so() -> None:
+def test_explain_names_groups_that_are_preempted_without_a_member_placed_there() -> None:
     pods = [member("job", name, on=name, cpu=4, priority=LOW) for name in "ab"]
     objects = [node("a", cpu=4), node("b", cpu=4), *pods, pod_group("job", 2, together=True)]
 
@@ -88,7 +88,7 @@ def test_a_gang_that_cannot_be_completed_is_told_that_nobody_would_help_it() -> 
     assert gang["preemption"] in " ".join(text_of(explanation).split())
 
 
-def test_that_sets_were_left_out_is_a_caveat() -> None:
+def test_a_gang_plan_reports_omitted_sets_as_a_caveat() -> None:
     names = [f"n{place}" for place in range(20)]
 
     many = told(*full(*names), pod_group("g", 2), *workers(2))

@@ -68,7 +68,7 @@ def test_a_gang_that_fits_in_another_arrangement_says_so_and_that_scores_did_not
     assert "isArranged" not in told("w0", *objects).to_dict()["gang"]
 
 
-def test_that_not_all_arrangements_were_tried_is_said() -> None:
+def test_explain_reports_untried_arrangements() -> None:
     objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
 
     found = told("w0", *objects, settings=arranging(1))

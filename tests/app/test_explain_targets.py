@@ -87,7 +87,7 @@ def test_a_workload_is_meant_by_any_word_that_kubectl_knows_for_its_kind(target:
     assert [found.key for found in answer.pods] == ["shop/web-1-a"]
 
 
-def test_of_a_workload_the_first_pending_pod_is_explained() -> None:
+def test_explain_selects_the_first_pending_pod_of_a_workload() -> None:
     waiting = pod("web-1-b", WEB_1, cpu="9")
 
     answer = asked(loaded(WEB, WEB_1, pod("web-1-a", WEB_1, nodeName="small"), waiting), "deploy/web")
@@ -103,7 +103,7 @@ def test_of_a_workload_the_first_pending_pod_is_explained() -> None:
     ]
 
 
-def test_where_none_is_pending_one_more_is_explained_that_its_newest_replica_set_would_make() -> None:
+def test_explain_adds_a_pod_of_the_newest_replica_set_when_none_is_pending() -> None:
     older = workload("ReplicaSet", "web-0", owner=WEB)
     older["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "9"}
     newer = workload("ReplicaSet", "web-1", owner=WEB)
@@ -175,7 +175,7 @@ def test_a_pod_that_is_there_goes_before_a_workload_where_a_namespace_is_called_
         ("deploy/", '"deploy/" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
     ],
 )
-def test_whoever_is_not_there_is_told_with_what_may_be_meant(target: str, told: str) -> None:
+def test_explain_suggests_names_for_a_missing_target(target: str, told: str) -> None:
     with pytest.raises(PodiumError, match=f"^{re.escape(told)}$"):
         loaded(WEB).ask(target, "shop")
 
@@ -225,7 +225,7 @@ def test_a_placed_pod_that_fits_nowhere_else_or_there_is_told_what_would_have_to
     assert answer["remedies"]["nodes"][0]["nodes"] == ["n"]
 
 
-def test_of_one_node_every_plugin_s_verdict_and_score_is_told() -> None:
+def test_explain_shows_every_plugin_verdict_and_score_of_one_node() -> None:
     explanation = loaded(pod("web")).explain("shop/web")
 
     answer = answer_on(explanation, "small").to_dict()

@@ -51,7 +51,7 @@ def test_the_only_node_that_fits_shows_all_its_scores() -> None:
     assert "the same on every node" not in text
 
 
-def test_of_many_nodes_the_five_best_are_shown_and_ties_are_said() -> None:
+def test_explain_shows_the_five_best_nodes_and_names_ties() -> None:
     text = text_of(*(node(f"n{number}") for number in range(7)), node("small", cpu=3), pod("p", cpu=2))
 
     lines = part(text, "Scores")

@@ -43,7 +43,7 @@ def test_without_the_arguments_nothing_of_it_is_told() -> None:
     assert not {"search", "reasons"} & found.keys()
 
 
-def test_who_would_take_a_placed_pod_is_told_also_where_it_goes_to_another_node() -> None:
+def test_explain_names_preemptors_of_a_placed_pod_even_if_it_moves() -> None:
     settings = configuration({"DefaultPreemption": {"acrossNodes": True}})
 
     takers = {

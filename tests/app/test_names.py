@@ -102,6 +102,6 @@ def test_five_thousand_names_are_told_apart() -> None:
     assert max(map(len, forms.values())) <= 24
 
 
-def test_of_a_long_name_the_middle_is_left_out() -> None:
+def test_long_names_are_shortened_in_the_middle() -> None:
     assert without_middle("abcdefghij", 7) == "abc…hij"
     assert without_middle("abcdefg", 7) == "abcdefg"

@@ -77,7 +77,7 @@ def test_the_first_name_is_whole_even_where_it_does_not_fit_and_the_last_where_n
     assert fitted(["a", "b", "c"], 7) == "a, b, c"
 
 
-def test_of_more_names_than_are_wanted_the_others_are_counted() -> None:
+def test_the_page_counts_names_beyond_its_limit() -> None:
     assert fitted(["a", "b", "c", "d"], 100, 2) == "a, b and 2 more"
     assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
 

@@ -108,7 +108,7 @@ def test_labels_that_a_node_lacks_are_set_against_those_wanted() -> None:
     assert found == {"a": ["label disk=hdd (wanted: disk=ssd)"], "b": ["no label disk (wanted: disk=ssd)"]}
 
 
-def test_of_the_terms_of_a_node_affinity_the_nearest_is_told() -> None:
+def test_the_remedy_names_the_closest_node_affinity_term() -> None:
     terms = [node_term("disk=ssd,gpu"), node_term("arch=arm64")]
 
     assert facts_of(node("a"), pod("p", needs_nodes=terms)) == {
@@ -226,7 +226,7 @@ def test_above_a_nominated_pod_the_room_kept_for_it_is_free() -> None:
         [node("a", cpu=1), pod("r", on="a", cpu=1, priority=MAX_USER_PRIORITY), pod("p", cpu=1)],
     ],
 )
-def test_where_no_priority_that_a_user_can_give_helps_none_is_named(objects: list[Kubernetes]) -> None:
+def test_remedies_omit_priorities_beyond_the_user_range(objects: list[Kubernetes]) -> None:
     assert remedies_of(*objects).pod is None
 
 

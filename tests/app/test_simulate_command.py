@@ -137,7 +137,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed(form: str) ->
     assert first.stdout == second.stdout
 
 
-def test_of_a_long_run_the_events_are_counted_unless_they_are_asked_for() -> None:
+def test_a_long_run_summarizes_events_unless_they_are_requested() -> None:
     manifests = cluster(25, 40)
 
     digest, full = simulate("-f", "-", stdin=manifests), simulate("-f", "-", "--events", stdin=manifests)
@@ -147,7 +147,7 @@ def test_of_a_long_run_the_events_are_counted_unless_they_are_asked_for() -> Non
     assert full.count("  Scheduled  ") == 25
 
 
-def test_of_many_nodes_it_is_told_how_full_they_are() -> None:
+def test_simulate_summarizes_utilization_of_many_nodes() -> None:
     text = simulate("-f", "-", stdin=cluster(25, 5))
 
     assert "At the end  25 nodes, by how much of their cpu is requested\n    none  20  ████████░░\n" in text

@@ -71,9 +71,7 @@ def test_elsewhere_no_name_is_shortened_and_no_text_lost(rows: list[list[Part]])
 
 
 @given(NAMES | MIXED, st.integers(40, 220))
-def test_whoever_reads_the_line_above_the_table_knows_the_names_of_which_nothing_is_left_out_else(
-    names: set[str], width: int
-) -> None:
+def test_the_table_headline_names_omitted_prefixes(names: set[str], width: int) -> None:
     table = Table([[Name(name, NODES), "what there is to say about it"] for name in sorted(names)], width)
     shared = table.naming.shared.get(NODES)
 
@@ -122,7 +120,7 @@ def test_names_of_a_kind_are_shown_in_one_way_in_all_columns() -> None:
     ]
 
 
-def test_of_several_names_as_many_are_shown_as_there_is_room_for() -> None:
+def test_a_table_shows_as_many_names_as_fit() -> None:
     names = [f"node-{number}" for number in range(1, 10)]
 
     assert shown([["9 nodes", names_of(names, NODES)]], 48) == ["9 nodes  node-1, node-2, node-3 and 6 more"]
@@ -150,7 +148,7 @@ def test_what_has_no_room_in_any_way_goes_below_its_row() -> None:
     ]
 
 
-def test_of_a_row_that_has_something_below_alone_there_is_no_empty_line() -> None:
+def test_a_row_with_only_a_detail_line_adds_no_empty_line() -> None:
     rows: list[list[Part]] = [[Name("default/web-0", PODS), "a" * 20, "b" * 20], ["", "", "c"]]
 
     assert shown(rows, 40) == ["default/web-0  aaaaaaaaaaaaaaaaaaaa", "    bbbbbbbbbbbbbbbbbbbb", "    c"]

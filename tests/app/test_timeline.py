@@ -78,7 +78,7 @@ def test_every_event_has_its_line_where_that_is_asked_for() -> None:
     assert [line.split()[2] for line in page.text.splitlines()[2:]] == ["a", "b", "c"]
 
 
-def test_that_a_pod_may_not_preempt_is_told() -> None:
+def test_the_timeline_reports_a_pod_that_may_not_preempt() -> None:
     message = "0/1 nodes are available: 1 Too many pods. preemption: not eligible due to preemptionPolicy=Never.."
 
     assert lines_of(failed(0, "a", message)) == [

@@ -48,7 +48,7 @@ def test_the_current_context_is_meant_unless_another_is_named(tmp_path: Path) ->
     assert kubeconfig.access("b").server == "https://b:6443"
 
 
-def test_of_what_two_files_name_alike_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_kubeconfig_wins_for_duplicate_names(tmp_path: Path) -> None:
     other = config("a", cluster={"server": "https://other:6443"})
     paths = [written(tmp_path, config("a"), "first"), written(tmp_path, other, "second")]
 

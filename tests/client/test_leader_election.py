@@ -61,7 +61,7 @@ def test_it_is_renewed_every_two_seconds_without_being_read() -> None:
     assert api.raw("Lease", KEY)["spec"]["acquireTime"].startswith("2026-01-01T00:00:00.")
 
 
-def test_who_comes_second_waits_until_the_lease_has_not_changed_for_its_length() -> None:
+def test_a_candidate_waits_until_the_lease_is_unchanged_for_its_duration() -> None:
     api, first, second = API(), candidate("a"), candidate("b")
     steps(first, api, NOW)
     now = NOW + SECOND
@@ -126,7 +126,7 @@ def test_a_lease_that_another_holds_by_then_is_not_given_back() -> None:
     assert machine.release(NOW + SECOND, theirs) is None
 
 
-def test_who_cannot_renew_in_time_leads_no_longer_before_anybody_else_may() -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_may_lead() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)
 
@@ -164,7 +164,7 @@ def test_after_a_renewal_without_an_answer_the_lease_is_read_and_renewed_again()
     assert machine.leads
 
 
-def test_who_sees_that_another_has_the_lease_leads_no_longer() -> None:
+def test_a_leader_that_sees_another_holder_stops_leading() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)
     lease = api.raw("Lease", KEY)
@@ -178,7 +178,7 @@ def test_who_sees_that_another_has_the_lease_leads_no_longer() -> None:
     assert "b has it" in machine.problem
 
 
-def test_nobody_takes_a_lease_that_another_has_taken_meanwhile() -> None:
+def test_a_lease_taken_by_another_candidate_is_not_acquired() -> None:
     api, first, second = API(), candidate("a"), candidate("b")
     step(first, api, NOW)
     step(second, api, NOW)
@@ -190,7 +190,7 @@ def test_nobody_takes_a_lease_that_another_has_taken_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("error", [StoreError(403, "Forbidden", "no"), StoreError(500, "InternalError", "oops")])
-def test_who_is_refused_tries_again_and_says_why(error: StoreError) -> None:
+def test_a_rejected_lease_update_is_retried_and_reported(error: StoreError) -> None:
     machine = candidate("a")
     machine.ask(NOW)
 

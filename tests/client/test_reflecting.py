@@ -265,7 +265,7 @@ def test_a_list_may_be_asked_to_be_as_new_as_a_version() -> None:
     assert (options.resource_version, options.resource_version_match) == ("77", "NotOlderThan")
 
 
-def test_who_wrote_which_field_is_not_kept() -> None:
+def test_managed_fields_are_dropped_from_the_cache() -> None:
     raw = stored("a", 2)
     raw["metadata"]["managedFields"] = [{"manager": "kubectl"}]
 

@@ -161,7 +161,7 @@ def test_what_is_no_event_ends_the_watch_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize(
     "answer", [lambda: refusal(500, "InternalError"), lambda: CUT, lambda: refusal(429, "TooMany")]
 )
-def test_who_is_refused_or_cut_off_at_first_tries_again(answer: Callable[[], web.StreamResponse]) -> None:
+def test_a_rejected_or_interrupted_first_list_is_retried(answer: Callable[[], web.StreamResponse]) -> None:
     async def story(server: APIServer) -> None:
         server.before = once(answer, "watch")
         async with Rig(server) as rig:

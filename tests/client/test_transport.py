@@ -236,7 +236,7 @@ def test_a_refused_eviction_leaves_nothing() -> None:
     play(story)
 
 
-def test_where_no_pod_is_to_be_disrupted_any_more_what_was_written_is_taken_off() -> None:
+def test_hints_are_removed_when_no_pod_will_be_disrupted() -> None:
     allowed = iter((True, False))
 
     async def story(rig: Rig) -> None:
@@ -416,7 +416,7 @@ def test_an_event_that_is_told_again_is_counted_in_the_first() -> None:
     play(story)
 
 
-def test_nobody_is_told_of_one_pod_without_end() -> None:
+def test_events_of_one_pod_are_rate_limited() -> None:
     async def story(rig: Rig) -> None:
         uid = rig.uid("a")
         await rig.send(

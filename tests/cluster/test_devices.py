@@ -133,7 +133,7 @@ def test_nodes_that_offer_the_same_are_alike_and_others_are_not() -> None:
         assert devices.offer("n1") != devices.offer("n2")
 
 
-def test_of_classes_that_stand_for_one_resource_the_newest_does_and_then_the_first_by_name() -> None:
+def test_the_newest_device_class_of_a_resource_wins_then_the_first_by_name() -> None:
     def named(name: str, created: str) -> Raw:
         raw = device_class(name, extendedResourceName="example.com/gpu")
         return {**raw, "metadata": {"name": name, "creationTimestamp": created}}

@@ -49,7 +49,7 @@ def test_the_first_pod_that_the_controller_creates_from_then_on_is_the_replaceme
     assert first(feed) == ["next"]
 
 
-def test_of_pods_of_one_second_that_of_the_first_key_is() -> None:
+def test_the_pod_with_the_first_key_replaces_among_pods_of_one_second() -> None:
     feed = shown(with_list("n1", left("gone", 60)), made("b", 60), made("a", 60))
 
     assert first(feed) == ["a"]

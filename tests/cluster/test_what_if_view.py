@@ -98,7 +98,7 @@ def test_a_pod_that_joins_everywhere_counts_for_no_domain_where_its_node_is_in_n
     assert worlds.domain_count(WEB, ZONE).tolist() == [0, 0]
 
 
-def test_of_two_holders_the_last_change_decides_who_holds_a_port() -> None:
+def test_the_last_change_decides_the_holder_of_a_port() -> None:
     """kube-scheduler keeps ports as a set: one entry, taken away by the first holder that leaves."""
     port = holds_host_port(HostPort("0.0.0.0", "TCP", 80))
     cluster = cluster_of(node("n"), pod("q", on="n", ports=[80]), pod("r", on="n", ports=[80]))

@@ -326,7 +326,7 @@ def test_a_mark_loses_against_another_write_and_wins_once_that_is_seen() -> None
 # Started anew
 
 
-def test_whoever_starts_anew_goes_on_with_a_removal() -> None:
+def test_a_restarted_autoscaler_continues_a_removal() -> None:
     rig = autoscaled(in_group("n1"), pod("web-1", node="n1"), pod("web-2", node="n1"), *STAYS)
     rig.pass_to(615)
     rig.restart()
@@ -335,7 +335,7 @@ def test_whoever_starts_anew_goes_on_with_a_removal() -> None:
     assert rig.told == [f"610 {BEGUN}", "610 evict web-1", "610 evict web-2", "640 delete n1"]
 
 
-def test_whoever_starts_anew_takes_back_what_has_taken_too_long() -> None:
+def test_a_restarted_autoscaler_cancels_a_removal_that_takes_too_long() -> None:
     rig = autoscaled(*STAYS)
     rig.apply(pod("web-1", node="n1"), marked(rig, -600))
     rig.pass_to(1)

@@ -129,7 +129,7 @@ def test_changes_of_a_node_that_say_nothing_about_fitness_are_passed_over() -> N
     assert rig.machines[0].deadline().time_ns is None
 
 
-def test_of_several_pods_on_a_node_the_oldest_stays() -> None:
+def test_the_oldest_of_several_daemon_pods_on_a_node_stays() -> None:
     rig = DaemonRig(*NODES, log())
     kept = rig.on("n1")
     rig.pass_to(5)
@@ -241,7 +241,7 @@ def test_pods_that_are_not_available_are_exchanged_in_any_case() -> None:
     assert rig.notes() == {"old": 1, "new": 2}
 
 
-def test_where_none_may_be_missing_pods_are_exchanged_one_by_one_all_the_same() -> None:
+def test_a_daemon_set_without_slack_replaces_pods_one_by_one() -> None:
     rig = DaemonRig(*NODES, log("old", unavailable=0), runs=False)
     rig.run_all()
     rig.settle()

@@ -276,7 +276,7 @@ def test_no_workload_gets_two() -> None:
         ({"labels": {**WEB, "x": "1"}, "selector": WEB}, {"labels": {**WEB, "y": "1"}}),
     ],
 )
-def test_of_workloads_that_overlap_the_first_by_name_gets_one(first: Raw, second: Raw) -> None:
+def test_the_first_of_overlapping_workloads_by_name_gets_a_budget(first: Raw, second: Raw) -> None:
     rig = rig_of(policy(ANY), keeper(name="b", **second), keeper(name="a", **first))
     assert list(budgets(rig)) == ["a-default"]
 

@@ -68,7 +68,7 @@ def test_a_node_is_cordoned_before_its_pods_are_evicted_and_drained_when_they_ar
     assert rig.nodes()["n1"].spec.unschedulable
 
 
-def test_nobody_is_evicted_while_the_cordon_fails() -> None:
+def test_no_pod_is_evicted_while_the_cordon_fails() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: None if isinstance(action, Evict) else BROKEN)
     rig.pass_to(7)
 

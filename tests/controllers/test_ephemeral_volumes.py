@@ -79,7 +79,7 @@ def test_where_another_has_the_name_the_pod_waits_until_that_is_gone() -> None:
     assert rig.get("PersistentVolumeClaim", "web-cache")["metadata"]["ownerReferences"][0]["uid"] == "uid-web"
 
 
-def test_of_two_pods_that_come_to_the_same_name_the_other_gets_its_claim_when_the_first_is_gone() -> None:
+def test_a_pod_with_a_conflicting_claim_name_waits_until_the_first_is_gone() -> None:
     rig = rig_of(user("a", "b-c"), user("a-b", "c"))
     assert rig.get("PersistentVolumeClaim", "a-b-c")["metadata"]["ownerReferences"][0]["name"] == "a"
 

@@ -86,7 +86,7 @@ def test_each_chooses_among_what_those_before_it_left() -> None:
 
 
 @pytest.mark.upstream(30)
-def test_where_none_is_left_nobody_is_deleted_and_it_is_said() -> None:
+def test_extenders_that_leave_no_candidate_prevent_preemption_with_an_event() -> None:
     driver = driven(agreeing())
     driver.see(node("n-a", cpu=2), LOW_A, PREEMPTOR)
 
@@ -108,7 +108,7 @@ def test_victims_are_those_that_the_extender_names() -> None:
         ]
 
 
-def test_nobody_goes_who_may_not_be_preempted_or_is_not_there() -> None:
+def test_extenders_cannot_add_protected_or_missing_victims() -> None:
     for named in ("higher", "a higher", "nobody"):
         driver = driven(agreeing(a=named))
         driver.see(node("n-a", cpu=3), LOW_A, HIGHER, PREEMPTOR)
@@ -117,7 +117,7 @@ def test_nobody_goes_who_may_not_be_preempted_or_is_not_there() -> None:
 
 
 @pytest.mark.upstream(30)
-def test_who_does_not_answer_about_victims_keeps_them_unless_ignorable() -> None:
+def test_an_extender_without_answer_about_victims_fails_unless_ignorable() -> None:
     fails = frozenset(("preempt",))
     assert preempting(FakeExtender(agrees={}, fails=fails)) == []
     assert len(preempting(FakeExtender(agrees={}, fails=fails, is_ignorable=True))) == 1

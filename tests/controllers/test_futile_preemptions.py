@@ -285,7 +285,7 @@ class TestVictimsOnOtherNodes:
             "no further preemption for 1m"
         )
 
-    def test_who_comes_to_another_node_of_the_rack_than_the_victim_was_on_counts(self) -> None:
+    def test_a_pod_on_another_node_of_the_victims_rack_counts(self) -> None:
         driver = self.losing(2)
         preempts(driver, self.batch(2), self.HIGH)
 
@@ -301,7 +301,7 @@ class TestVictimsOnOtherNodes:
 
         assert events(driver.attempts()) == [("FailedScheduling", "default/high")]
 
-    def test_who_comes_to_another_rack_does_not_count(self) -> None:
+    def test_a_pod_in_another_rack_does_not_count(self) -> None:
         driver = self.losing(2)
         preempts(driver, self.batch(2), self.HIGH)
 
@@ -309,7 +309,7 @@ class TestVictimsOnOtherNodes:
 
         assert set(events(driver.attempts())) == {("FailedScheduling", "default/high")}
 
-    def test_who_was_running_there_before_and_is_in_the_way_since_by_its_labels_does_not_count(self) -> None:
+    def test_a_pod_that_ran_there_before_its_labels_changed_does_not_count(self) -> None:
         driver = self.losing(2, pod("other", priority=1, scheduler=FOREIGN, on="a2", started=-5))
         preempts(driver, self.batch(2), self.HIGH)
 

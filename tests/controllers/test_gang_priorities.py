@@ -47,7 +47,7 @@ def preempting() -> tuple[Driver, list[Pod]]:
     return rig, pods
 
 
-def test_of_two_gangs_that_state_the_same_priority_none_preempts_the_other() -> None:
+def test_gangs_with_equal_stated_priority_do_not_preempt_each_other() -> None:
     rig = driver(stating("g", 2, 100), stating("h", 2, 100), *gang("g", "a", "b"))
 
     rig.see(*gang("h", "", ""))
@@ -63,7 +63,7 @@ def test_a_gang_preempts_one_that_states_less() -> None:
     assert deletions(rig.attempts())
 
 
-def test_whoever_takes_the_place_of_victims_does_not_get_the_room_that_they_leave() -> None:
+def test_replacements_of_victims_do_not_get_the_freed_room() -> None:
     rig, _ = preempting()
 
     rig.see(*(pod(f"again-{name}", cpu=2, priority=50) for name in ("a", "b")))

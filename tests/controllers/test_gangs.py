@@ -154,7 +154,7 @@ class TestTheAttempt:
         assert condition(actions) == ("False", "Unschedulable", "pod group is unschedulable")
         assert not rig.scheduler.cluster.placed
 
-    def test_all_that_fit_go_where_there_are_enough(self) -> None:
+    def test_a_gang_starts_all_fitting_members_when_the_minimum_fits(self) -> None:
         rig = driver(node("n", cpu=5), pod_group("g", 2), *(pods := workers(3)))
 
         actions = rig.attempts()
@@ -455,14 +455,14 @@ class TestPreemption:
 
         assert bound(rig.attempts()) == [] or rig.where(pods[0]) is not QueuePlace.GATED
 
-    def test_nobody_goes_for_a_gang_that_cannot_be_whole(self) -> None:
+    def test_no_pod_is_preempted_for_an_incomplete_gang(self) -> None:
         low = pod("low", cpu=2, on="a", priority=1)
         rig = driver(node("a", cpu=2), low, pod_group("g", 2))
         rig.see(*workers(2, priority=9))
 
         assert deletions(rig.attempts()) == []
 
-    def test_nobody_goes_where_the_configuration_says_so(self) -> None:
+    def test_gang_preemption_can_be_disabled_by_configuration(self) -> None:
         low = pod("low", cpu=2, on="a", priority=1)
         rig = driver(node("a", cpu=2), low, pod_group("g", 1), args={"preemption": False})
         rig.see(*workers(1, priority=9))

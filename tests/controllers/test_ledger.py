@@ -335,7 +335,7 @@ def test_a_deletion_is_a_workloads_own_where_it_has_more_pods_than_it_wants(
     assert [record.cause for record in told.records.values()] == ["deletion"] * expected
 
 
-def test_where_nobody_says_who_deletes_only_what_is_known_to_be_wanted_counts() -> None:
+def test_only_known_intent_counts_when_the_deleting_user_is_unknown() -> None:
     told = Told(hears_requests=False)
     of_unknown, gone_at_once, alone = (
         told.put(running("a", owner="web")),
@@ -349,7 +349,7 @@ def test_where_nobody_says_who_deletes_only_what_is_known_to_be_wanted_counts() 
     assert [record.pod for record in told.records.values()] == ["default/c"]
 
 
-def test_where_nobody_says_who_deletes_a_pod_that_is_forced_to_go_counts_and_one_out_of_sight_does_not() -> None:
+def test_a_forced_end_counts_when_the_deleting_user_is_unknown() -> None:
     told = Told(hears_requests=False)
     forced, at_once, out_of_sight = (told.put(running(name)) for name in ("a", "b", "c"))
     told.go(told.end(forced, 1, ""), 1)
@@ -408,7 +408,7 @@ def test_what_became_of_pods_between_two_lives_is_told_by_their_conditions() -> 
     assert later.trails == {}
 
 
-def test_whoever_is_gone_between_two_lives_took_room_in_vain_and_is_replaced_by_the_next() -> None:
+def test_a_pod_gone_between_two_processes_wasted_its_room_and_is_replaced_by_the_next() -> None:
     told = Told()
     preemptor = told.put(pod("high", priority=1))
     gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
@@ -557,9 +557,7 @@ def test_a_pod_that_concerns_nobody_costs_the_same_however_much_is_followed() ->
 
 
 @pytest.mark.parametrize(("cause", "is_vain"), [("eviction", True), ("deletion", False), ("preemption", False)])
-def test_whoever_comes_back_was_disrupted_in_vain_unless_that_may_be_what_was_wanted(
-    cause: Cause, *, is_vain: bool
-) -> None:
+def test_an_eviction_is_wasted_when_the_pod_returns_unless_intended(cause: Cause, *, is_vain: bool) -> None:
     came = ReplacementPod(pod="default/b", uid="b", node="n")
     record = Disruption(id=1, time=0, pod="default/a", uid="a", node="n", cause=cause, replacement=came)
 

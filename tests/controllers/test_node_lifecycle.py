@@ -236,7 +236,7 @@ def given_up(rig: Rig) -> list[str]:
     return [name for name in names if "unreachable:NoExecute" in rig.taints(name)]
 
 
-def test_of_a_zone_one_node_is_given_up_every_10s() -> None:
+def test_one_node_per_zone_is_tainted_every_10_s() -> None:
     rig = Rig(NodeLifecycle)
     rig.apply(*nodes(8), *nodes(1, "b"))
 

@@ -203,7 +203,7 @@ def test_a_volume_is_made_once_its_class_and_its_node_are_seen(missing: str) -> 
     assert rig.claim().raw["spec"]["volumeName"] == f"pvc-{rig.claim().uid}"
 
 
-def test_nobody_makes_volumes_of_a_class_without_provisioner() -> None:
+def test_volumes_are_not_provisioned_for_a_class_without_provisioner() -> None:
     rig = Volumes(claim(), storage_class("kubernetes.io/no-provisioner"), node("n1"))
 
     assert "volumeName" not in rig.bind("").raw["spec"]

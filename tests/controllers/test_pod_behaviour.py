@@ -14,7 +14,7 @@ def test_a_pod_that_says_nothing_of_it_is_plain() -> None:
     assert behaviour_of({"example.com/duration": "5s"}) is PLAIN
 
 
-def test_all_that_is_said_is_read() -> None:
+def test_every_documented_behaviour_field_is_parsed() -> None:
     found = said(duration="1m", crash_after="5s", ready_after="2s", termination="3s", memory_usage="1Ki")
 
     assert found == PodBehaviour(

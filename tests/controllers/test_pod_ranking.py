@@ -46,7 +46,7 @@ def owned(name: str, *, ready: int | None = 0, cost: str | None = None, restarts
         pytest.param(owned("a", cost="x"), owned("b", cost=str(2**31)), id="no number is no cost"),
     ],
 )
-def test_of_pods_that_differ_in_one_thing_the_first_goes(first: OwnedPod, then: OwnedPod) -> None:
+def test_pod_ranking_decides_by_each_single_difference(first: OwnedPod, then: OwnedPod) -> None:
     assert first_to_go([then, first], 2, (), NOW) == [first, then]
     assert first_to_go([first, then], 1, (), NOW) == [first]
 

@@ -206,7 +206,7 @@ class TestDeleting:
         assert deletions(driver.tick())[0].endswith("default/a")
 
     @pytest.mark.upstream(25)
-    def test_nobody_is_deleted_without_the_mark(self) -> None:
+    def test_no_pod_is_deleted_before_its_disruption_condition_is_written(self) -> None:
         """[invariant E11]"""
         driver, actions = preempting()
 
@@ -546,7 +546,7 @@ class TestTheRoom:
 
         assert not all_of(Bind, driver.tick())
 
-    def test_whom_a_nominated_pod_wants_to_be_apart_from_is_kept_off_too(self) -> None:
+    def test_pods_rejected_by_a_nominated_pods_anti_affinity_stay_pending(self) -> None:
         """Where that is configured: else the preemptor may meet its victim's replacement there, again and again."""
         apart = pod("apart", priority=1000, apart=[term("app=web")])
         repelling = configuration({"InterPodAffinity": {"nominatedPodsRepel": True}})
@@ -604,7 +604,7 @@ class TestTheRoom:
         assert [one.pod for one in all_of(Nominate, actions)] == ["default/high"]
         assert driver.nominated(small) == "n1"
 
-    def test_who_preempts_there_clears_all_smaller_nominations_by_default(self) -> None:
+    def test_a_preemption_clears_all_smaller_nominations_by_default(self) -> None:
         small = pod("small", cpu=1, priority=900)
         driver, actions = preempting(nominated(small, "n1"), preemptor=pod("high", cpu=5, priority=1000))
 
@@ -612,7 +612,7 @@ class TestTheRoom:
         assert [one.pod for one in all_of(Nominate, actions)] == ["default/small"]
         assert driver.nominated(small) == ""
 
-    def test_who_waits_for_terminating_victims_clears_no_nomination_by_default(self) -> None:
+    def test_a_wait_for_terminating_victims_clears_no_nomination_by_default(self) -> None:
         driver = preempted()
         top = pod("top", cpu=10, priority=2000)
         driver.see(top)
@@ -622,7 +622,7 @@ class TestTheRoom:
         assert (driver.nominated(top), driver.nominated(HIGH)) == ("n1", "n1")
         assert not all_of(Nominate, actions)
 
-    def test_who_is_bound_there_clears_no_nomination_by_default(self) -> None:
+    def test_a_foreign_binding_clears_no_nomination_by_default(self) -> None:
         driver = preempted()
         driver.miss(A, B)
         driver.see(pod("top", cpu=10, priority=2000))
@@ -783,7 +783,7 @@ class TestTheNomination:
         assert the(ReportUnschedulable, driver.tick()).nominated_node_name == ""
         assert driver.nominated(HIGH) == ""
 
-    def test_somebody_else_may_clear_it_or_move_it(self) -> None:
+    def test_other_clients_may_clear_or_move_a_nomination(self) -> None:
         driver = preempted()
 
         driver.see(nominated(HIGH, "n2"))

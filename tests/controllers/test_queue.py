@@ -277,7 +277,7 @@ class TestPopFromBackoff:
         )
         assert order(queue, SECOND + SECOND // 2) == ["first", "last"]
 
-    def test_of_one_second_the_queue_sort_decides(self) -> None:
+    def test_queue_sort_orders_pods_that_arrive_in_the_same_second(self) -> None:
         queue = self.backing_off(QueueSettings(), (pending("earlier"), 1), (pending("higher", 9), 2))
         assert [queued.record.name for queued in queue.pods(QueuePlace.BACKOFF)] == ["higher", "earlier"]
         assert order(queue, 3) == ["higher", "earlier"]
@@ -1076,7 +1076,7 @@ class TestActivate:
         assert [queued.record.uid for queued in queue] == ["p"]
 
 
-def test_of_the_sets_of_plugins_that_held_pods_which_are_gone_the_newest_few_are_left() -> None:
+def test_the_queue_keeps_only_the_newest_unused_plugin_sets() -> None:
     queue = make()
     names = [name for name in PLUGINS if name != "Mute"]
     assert 2 ** len(names) > FEW

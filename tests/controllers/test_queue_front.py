@@ -56,7 +56,7 @@ def test_a_pod_goes_back_to_its_own_place_when_what_was_left_is_taken_off() -> N
     assert [found.split()[0] for found in bound(driver)] == ["high", "new"]
 
 
-def test_of_a_scale_up_only_as_many_go_first_as_were_evicted() -> None:
+def test_a_scale_up_moves_only_as_many_pods_to_the_front_as_were_evicted() -> None:
     lists = node("n1", leaves=[left("gone-1"), left("gone-2")])
     driver = Driver(lists, pod("high", priority=100), *(web(f"p{number}") for number in range(6)))
 

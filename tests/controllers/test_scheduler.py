@@ -171,12 +171,12 @@ class TestBoundPods:
         driver.wait(1)
         assert the(Nominate, driver.tick()) == clear
 
-    def test_so_is_one_that_an_earlier_life_of_the_scheduler_has_written(self) -> None:
+    def test_a_nomination_of_an_earlier_scheduler_process_is_cleared(self) -> None:
         driver = Driver(N1)
 
         assert the(Nominate, driver.see(nominated(on(A, "n1"), "n1"))).pod == "default/a"
 
-    def test_so_is_that_of_a_bound_pod_that_has_ended(self) -> None:
+    def test_a_nomination_of_an_ended_bound_pod_is_cleared(self) -> None:
         driver = Driver(N1)
         ended = nominated(on(A, "n1"), "n1")
         ended = replace(ended, status=replace(ended.status, phase="Failed"))

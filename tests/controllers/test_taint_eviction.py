@@ -71,7 +71,7 @@ def test_a_pod_that_tolerates_for_some_time_goes_after_that() -> None:
     assert rig.told == ["5 DeletionByTaintManager b", "5 delete b", "35 DeletionByTaintManager a", "35 delete a"]
 
 
-def test_of_several_taints_the_one_counts_that_is_tolerated_the_shortest() -> None:
+def test_the_shortest_tolerated_taint_sets_the_eviction_time() -> None:
     rig = rig_of(tolerating("a", exists(seconds=100), exists("other", 20)), tolerating("b", exists(seconds=100)))
 
     taint(rig, GONE)
@@ -82,7 +82,7 @@ def test_of_several_taints_the_one_counts_that_is_tolerated_the_shortest() -> No
     assert [one for one in rig.told if "delete" in one] == ["50 delete b", "70 delete a"]
 
 
-def test_of_several_tolerations_of_one_taint_the_first_counts() -> None:
+def test_the_first_matching_toleration_counts() -> None:
     rig = rig_of(tolerating("a", exists(seconds=50), exists(seconds=10)))
 
     taint(rig, GONE)

@@ -110,7 +110,7 @@ def test_a_preemption_is_written_down_as_it_happens(tmp_path: Path) -> None:
     cluster.plane.close()
 
 
-def test_who_evicts_or_deletes_from_outside_is_named(tmp_path: Path) -> None:
+def test_the_account_names_external_users_who_evict_or_delete(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), *(asking(name, 1, 0) for name in ("a", "b", "c")))
     cluster.pass_time(10)

@@ -12,7 +12,7 @@ def renewed(cluster: ControlPlane, name: str = "node-1") -> str:
     return str((answer.object or {})["spec"]["renewTime"])
 
 
-def test_whoever_reads_a_lease_finds_it_renewed_within_10_s() -> None:
+def test_node_leases_are_read_as_renewed_within_10_s() -> None:
     with ControlPlane(nodes=2) as cluster:
         assert renewed(cluster) == "2026-01-01T00:00:00.000000Z"
         cluster.advance("9s")

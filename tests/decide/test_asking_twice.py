@@ -51,7 +51,7 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_before(objects
 
 @settings(max_examples=60, deadline=None)
 @given(clusters(EQUALS, least_pods=2), st.data())
-def test_so_it_is_where_pods_take_room_from_equals(objects: Objects, data: st.DataObject) -> None:
+def test_repeated_questions_agree_when_equals_are_preempted(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)
     runner = runner_on(cluster, FAIR)
     names = [one.metadata.name for one in objects.nodes]

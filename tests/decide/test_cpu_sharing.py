@@ -47,7 +47,7 @@ def test_pressure_is_the_share_of_what_is_wanted_and_not_got() -> None:
 
 
 @given(wants, st.integers(-10, 10_000))
-def test_nobody_gets_more_than_it_may_and_nothing_is_wasted(given: list[CPUWant], capacity: int) -> None:
+def test_cpu_sharing_respects_limits_and_wastes_nothing(given: list[CPUWant], capacity: int) -> None:
     got = shared_cpu(given, capacity)
     usable = [want.usable_milli for want in given]
     assert all(0 <= amount <= most for amount, most in zip(got, usable, strict=True))
@@ -55,9 +55,7 @@ def test_nobody_gets_more_than_it_may_and_nothing_is_wasted(given: list[CPUWant]
 
 
 @given(wants, st.integers(0, 10_000))
-def test_who_gets_less_than_it_wants_gets_no_less_for_its_weight_than_others(
-    given: list[CPUWant], capacity: int
-) -> None:
+def test_unsatisfied_pods_share_cpu_by_weight(given: list[CPUWant], capacity: int) -> None:
     got = shared_cpu(given, capacity)
     for want, amount in zip(given, got, strict=True):
         if amount < want.usable_milli:

@@ -45,7 +45,7 @@ def test_few_pods_end_rather_than_many() -> None:
     assert room({"cpu": 3000}, pod("b1", cpu=1), pod("b2", cpu=2), pod("b3", cpu=3)) == ["b3"]
 
 
-def test_of_pods_that_all_suffice_the_smallest_ends() -> None:
+def test_the_smallest_sufficient_pod_ends() -> None:
     assert room({"cpu": 1000}, pod("b1", cpu=3), pod("b2", cpu=2, memory="2Gi"), pod("b3", cpu=2)) == ["b3"]
 
 
@@ -55,7 +55,7 @@ def test_resources_count_alike_however_large_their_numbers() -> None:
     assert room(lacking, pod("b1", cpu=2), pod("b2", memory="3Gi"), pod("b3", cpu=2, memory="4Gi")) == ["b3"]
 
 
-def test_nobody_ends_when_all_together_do_not_suffice() -> None:
+def test_no_pod_ends_when_all_candidates_together_free_too_little() -> None:
     assert room({"cpu": 3000}, pod("b", cpu=1), guaranteed("g", 1)) is None
 
 

@@ -27,7 +27,7 @@ def test_several_pods_of_one_budget_are_counted_together() -> None:
     assert allowance.take(WEB[2:]) == "default/web-2 may not be evicted: the disruption budget default/b is used up"
 
 
-def test_of_pods_that_cannot_all_go_none_is_counted() -> None:
+def test_pods_that_cannot_all_be_evicted_are_not_counted() -> None:
     allowance = Allowance(budgets(budget("b", "app=web", 2)))
 
     assert allowance.take(WEB) != ""

@@ -123,7 +123,7 @@ def test_scores_beyond_all_bounds_count_for_nothing() -> None:
     assert node_of(runner, tried(runner)) == "b"
 
 
-def test_who_cannot_rate_is_done_without_ignorable_or_not() -> None:
+def test_an_extender_that_fails_to_prioritize_is_skipped() -> None:
     runner = extended(
         two(), FakeExtender(scores={"a": 9}, fails=frozenset(("prioritize",))), FakeExtender(scores={"b": 1})
     )
@@ -131,7 +131,7 @@ def test_who_cannot_rate_is_done_without_ignorable_or_not() -> None:
     assert node_of(runner, tried(runner)) == "b"
 
 
-def test_who_does_not_answer_fails_the_attempt_unless_ignorable() -> None:
+def test_an_extender_without_answer_fails_the_attempt_unless_ignorable() -> None:
     runner = extended(two(), FakeExtender(fails=FAILS))
     found = tried(runner)
     assert (found.row, found.error) == (None, "failed filter")
@@ -156,7 +156,7 @@ def test_a_pod_goes_where_it_is_nominated_only_if_extenders_agree() -> None:
     assert node_of(runner, tried(runner, nominated="b")) == "a"
 
 
-def test_who_is_not_interested_is_not_asked() -> None:
+def test_an_uninterested_extender_is_not_called() -> None:
     extender = FakeExtender(only="gpu", refuses={"a": "no", "b": "no"})
     runner = extended(two(), extender)
 

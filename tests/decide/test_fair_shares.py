@@ -57,7 +57,7 @@ P = pod("p", cpu=1, owner=MINE)
 # Who takes from whom
 
 
-def test_nobody_takes_from_equals_unless_that_is_switched_on() -> None:
+def test_equal_priority_preemption_is_off_by_default() -> None:
     objects = [node("n", cpu=4), *theirs(4), P]
 
     assert explain(objects).outcome == "unschedulable"
@@ -197,7 +197,7 @@ def test_resources_of_ones_own_count_too() -> None:
     assert victims(*nodes, full, pod("m0", on="m", owner=MINE), *theirs(4), P) == {"n": ["t3"]}
 
 
-def test_of_equal_shares_the_one_that_comes_to_more_over_all_resources_is_larger() -> None:
+def test_equal_dominant_shares_are_compared_by_their_sum() -> None:
     """Each has half the memory; the cpu of the others decides, and must stay so."""
     there = [node("n", cpu=6, memory="4Gi"), pod("m0", on="n", memory="2Gi", owner=MINE)]
 
@@ -244,7 +244,7 @@ def test_several_pods_go_if_their_owners_stay_ahead_together() -> None:
     assert victims(node("n", cpu=3), *theirs(3), big) == {}
 
 
-def test_of_several_owners_each_must_stay_ahead() -> None:
+def test_the_preemptor_must_keep_a_larger_share_than_each_owner() -> None:
     few, many = pod("few", on="n", cpu=1, owner="ReplicaSet/few", started=9), theirs(3)
 
     assert victims(node("n", cpu=4), few, *many, P) == {"n": ["t2"]}
@@ -261,11 +261,11 @@ def test_less_important_pods_go_before_equals_do() -> None:
     assert victims(node("n", cpu=5), *theirs(4), lower, pod("p", cpu=2, owner=MINE)) == {"n": ["t3", "lower"]}
 
 
-def test_who_cannot_be_preempted_is_not() -> None:
+def test_fair_shares_skip_pods_that_cannot_be_preempted() -> None:
     assert victims(node("n", cpu=4), *theirs(4, policy="NonPreemptible"), P) == {}
 
 
-def test_who_never_preempts_does_not_take_from_equals_either() -> None:
+def test_a_pod_that_never_preempts_takes_nothing_from_equals() -> None:
     found = plan(node("n", cpu=4), *theirs(4), pod("p", cpu=1, owner=MINE, policy="Never"))
 
     assert not found.eligible

@@ -142,7 +142,7 @@ class TestTopology:
 
         assert (found.domain, found.fitting) == ("b", 3)
 
-    def test_where_none_will_do_the_plugins_of_all_are_known(self) -> None:
+    def test_a_failed_gang_names_the_plugins_of_all_placements(self) -> None:
         cluster = cluster_of(racked("a", "a", 1), node("b", cpu=8, labels={"rack": "b"}, taints=["gpu:NoSchedule"]))
 
         found = found_in(cluster, [member("g", "p", cpu=2)], 1, "rack")

@@ -118,7 +118,7 @@ def test_victims_go_on_as_many_nodes_as_the_gang_needs() -> None:
     assert sorted(victims(plan)) == sorted(f"on-{name}" for name in places(plan).values())
 
 
-def test_nobody_goes_for_a_gang_that_cannot_be_completed() -> None:
+def test_the_gang_plan_evicts_no_pod_for_a_gang_that_cannot_complete() -> None:
     plan = planned([*full("a", "b"), *full("c", priority=HIGH)], workers(3))
 
     assert plan.eligible
@@ -156,7 +156,7 @@ def test_one_that_makes_room_for_several_goes_rather_than_several() -> None:
     assert victims(planned([*full("a", "b"), *large], workers(2))) == ["on-large"]
 
 
-def test_whom_a_later_member_makes_needless_stays() -> None:
+def test_a_victim_made_unnecessary_by_a_later_member_stays() -> None:
     objects = [
         node("a", cpu=8),
         pod("small", on="a", cpu=4, priority=5),
@@ -178,7 +178,7 @@ def test_members_of_different_shapes_have_one_plan() -> None:
     assert places(planned(objects, members)) == {"worker-0": "wide", "s": "a"}
 
 
-def test_nobody_goes_on_many_nodes_where_members_would_fit_in_another_order() -> None:
+def test_no_pod_is_evicted_on_many_nodes_when_another_member_order_fits() -> None:
     """The two small ones come first, and each alone would have a node that the large one needs."""
     names = [f"n{number}" for number in range(200)]
     objects = [*full(*names), node("wide-0", cpu=8), node("wide-1", cpu=8)]
@@ -349,7 +349,7 @@ def test_a_group_that_is_one_victim_goes_as_a_whole_or_stays() -> None:
     assert victims(planned([*objects, *full("c", priority=50)], workers(1))) != []
 
 
-def test_of_a_group_with_a_pod_that_may_not_go_none_does() -> None:
+def test_a_group_with_a_protected_pod_is_not_preempted() -> None:
     pods = [of_gang(one, "job") if isinstance(one, Pod) else one for one in full("a")]
     important = of_gang(pod("lead", on="b", cpu=4, priority=HIGH), "job")
     objects = [gang("job", whole=True), *pods, node("b", cpu=4), important]
@@ -480,7 +480,7 @@ def test_a_search_that_was_cut_says_so() -> None:
     assert plan.message == "preemption: no room for 10 members of default/work was found within maxSearchSteps, 60"
 
 
-def test_that_there_is_no_way_is_known_of_members_that_are_alike_however_many_may_go() -> None:
+def test_alike_members_share_the_verdict_that_no_plan_exists() -> None:
     names = [f"n{number}" for number in range(20)]
     plan = planned(full(*names), workers(21))
 

@@ -39,7 +39,7 @@ def reasons(plan: GangPlan) -> dict[str, str]:
 # Dependents
 
 
-def test_who_depends_on_victims_of_a_gang_goes_with_them_where_that_is_set() -> None:
+def test_dependents_of_gang_victims_go_with_them_if_configured() -> None:
     objects = pairs("a", "b")
 
     assert sorted(victims(planned(objects, workers(2)))) == ["database-a", "database-b"]
@@ -135,7 +135,7 @@ def trained(*zones: str, batch: int) -> list[Kubernetes]:
     return found
 
 
-def test_whom_members_require_to_be_near_stays_while_others_may_go_though_these_are_dearer() -> None:
+def test_partners_required_by_members_stay_though_other_victims_are_dearer() -> None:
     objects = trained("a", batch=50)
 
     assert "train-a" in victims(planned(objects, clique()))

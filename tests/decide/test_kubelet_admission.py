@@ -128,7 +128,7 @@ def test_host_ports_conflict_by_port_protocol_and_address(
     ("taints", "reason"),
     [(["gone:NoExecute"], ["TaintToleration"]), (["full:NoSchedule"], []), (["poor:PreferNoSchedule"], [])],
 )
-def test_of_taints_only_noexecute_turns_away_a_pod_that_has_its_node(taints: list[str], reason: list[str]) -> None:
+def test_only_noexecute_taints_reject_a_bound_pod(taints: list[str], reason: list[str]) -> None:
     tainted = node("n1", taints=taints)
 
     assert reasons(pod("a"), tainted) == reason

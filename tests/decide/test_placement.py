@@ -152,7 +152,9 @@ def rated(runner: Runner, record: PodRecord) -> list[int]:
         (6000, 0, 300),  # at least 5 percent
     ],
 )
-def test_so_many_feasible_nodes_are_rated(nodes: int, percentage: int | None, expected: int) -> None:
+def test_scoring_covers_the_configured_number_of_feasible_nodes(
+    nodes: int, percentage: int | None, expected: int
+) -> None:
     cluster = cluster_of(*(node(f"n{number}") for number in range(nodes)))
     profile: dict[str, Any] = {} if percentage is None else {"percentageOfNodesToScore": percentage}
     runner = runner_on(cluster, configuration(**profile))

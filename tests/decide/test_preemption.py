@@ -62,7 +62,7 @@ def test_a_more_important_pod_goes_alone_where_the_less_important_ones_free_too_
 
 
 @pytest.mark.upstream(30)
-def test_nobody_goes_where_everybody_going_would_not_help() -> None:
+def test_no_pod_is_preempted_when_all_victims_together_free_too_little() -> None:
     """[30] What is refused for good is not even tried."""
     there = pod("q", on="n", priority=0, cpu=1)
     tried = plan(node("n", cpu=4), there, pod("k", on="n", priority=9, cpu=3), pod("p", priority=5, cpu=2))
@@ -188,7 +188,7 @@ def test_the_pods_that_a_pod_wants_to_be_near_do_not_give_way() -> None:
 
 
 @pytest.mark.upstream(27)
-def test_of_equal_pods_the_one_that_started_last_gives_way() -> None:
+def test_the_most_recently_started_pod_gives_way_among_equals() -> None:
     """[27] A pod without a start counts as started last."""
     running = [pod("old", on="n", cpu=1, started=0), pod("new", on="n", cpu=1, started=9)]
 
@@ -196,7 +196,7 @@ def test_of_equal_pods_the_one_that_started_last_gives_way() -> None:
     assert victims(node("n", cpu=3), *running, pod("q", on="n", cpu=1), pod("p", priority=5, cpu=1)) == {"n": ["q"]}
 
 
-def test_of_equal_pods_the_longest_number_gives_way_when_all_else_is_equal() -> None:
+def test_the_last_uid_gives_way_among_equal_pods() -> None:
     running = [pod(f"web-{number}", on="n", cpu=1) for number in (10, 9, 2)]
 
     assert victims(node("n", cpu=3), *running, pod("p", priority=5, cpu=1)) == {"n": ["web-10"]}
@@ -471,7 +471,7 @@ def test_what_the_criteria_leave_tied_is_chosen_by_lot_and_the_lot_falls_differe
     assert taken == {f"n{n}" for n in range(6)}
 
 
-def test_of_candidates_that_the_criteria_leave_tied_the_nominated_node_is_taken() -> None:
+def test_preemption_prefers_the_nominated_node_among_tied_candidates() -> None:
     """So that a preemption whose scheduler ended halfway goes on where it began."""
     nodes = [one for n in range(6) for one in full_of(f"n{n}", pod(f"q{n}", on=f"n{n}", cpu=4, started=0))]
     for number in range(6):

@@ -24,7 +24,7 @@ def order(*uses: MemoryUse) -> list[str]:
 
 
 @pytest.mark.upstream(60)
-def test_who_uses_more_than_requested_goes_before_less_important_pods_that_do_not() -> None:
+def test_a_pod_above_its_request_is_evicted_before_less_important_pods_below_theirs() -> None:
     modest = use("modest", used=GI, requested=GI, priority=0)
     greedy = use("greedy", used=GI + 1, requested=GI, priority=1000)
 
@@ -32,7 +32,7 @@ def test_who_uses_more_than_requested_goes_before_less_important_pods_that_do_no
 
 
 @pytest.mark.upstream(60)
-def test_of_those_the_least_important_goes_first() -> None:
+def test_the_least_important_of_these_pods_is_evicted_first() -> None:
     assert order(
         use("high", used=9, requested=0, priority=2000),
         use("low", used=2, requested=1, priority=-5),
@@ -41,7 +41,7 @@ def test_of_those_the_least_important_goes_first() -> None:
 
 
 @pytest.mark.upstream(60)
-def test_of_equals_the_one_furthest_beyond_its_request_goes_first() -> None:
+def test_the_pod_furthest_above_its_request_is_evicted_first_among_equals() -> None:
     assert order(
         use("much", used=10, requested=8), use("little", used=4, requested=1), use("none", used=2, requested=2)
     ) == ["little", "much", "none"]

@@ -156,7 +156,7 @@ def test_a_group_keeps_its_minimum_and_loses_empty_nodes_first() -> None:
     assert plan(*there, spare=-1).unneeded == ()
 
 
-def test_of_nodes_with_pods_the_least_used_goes_first() -> None:
+def test_scale_down_removes_the_least_used_node_first() -> None:
     there = [node("n1", cpu=8), node("n2", cpu=8), pod("a", on="n1", cpu=2), pod("b", on="n2", cpu=1)]
 
     found = plan(*there)

@@ -117,7 +117,7 @@ def test_the_group_that_wastes_least_is_chosen() -> None:
     ]
 
 
-def test_of_equal_groups_the_first_by_name_is_chosen() -> None:
+def test_the_first_of_equal_groups_by_name_is_chosen() -> None:
     assert chosen(plan(pods(1, cpu=3), group("b"), group("a")))["group"] == "a"
 
 

@@ -177,7 +177,7 @@ def test_the_dearest_pods_of_a_node_are_spared_first() -> None:
 
 # What a pod costs by the others hangs on the pods that the test takes away.
 @pytest.mark.parametrize("name", sorted({*get_args(CriterionName)} - {"OwnerShare", "NamespaceShare", "RatesLeft"}))
-def test_of_pods_that_make_equal_room_the_cheapest_goes_wherever_it_is(name: CriterionName) -> None:
+def test_the_cheapest_of_equally_sized_pods_is_evicted_on_any_node(name: CriterionName) -> None:
     for seed in range(12):
         objects = equal_pods(random.Random(seed))
         found = plan(*objects, victimCost=[name])

@@ -92,7 +92,7 @@ def test_pods_whose_own_anti_affinity_keeps_the_preemptor_off_go_wherever_they_a
     assert chosen(plan(pod("p", priority=9, labels=WEB), [*ZONES, *shy], **ACROSS)) == ("a", ["s1", "s2"])
 
 
-def test_of_pods_that_are_too_many_for_topology_spread_as_few_go_as_have_to() -> None:
+def test_preemption_evicts_the_fewest_pods_for_topology_spread() -> None:
     target = pod("p", priority=9, labels=WEB, cpu=4, spread=[spread_over(ZONE, "app=web")])
     crowd = [web("w1", "a1"), web("w2", "a1", priority=3), web("h", "b1", priority=10)]
     room = [pod("x", on="b1", priority=10, cpu=4), pod("y", on="b2", priority=10, cpu=4)]
@@ -211,7 +211,7 @@ def test_victims_on_several_nodes_are_compared_by_the_stated_cost() -> None:
     assert found.search.is_complete
 
 
-def test_who_is_spared_wherever_it_is_goes_by_the_stated_cost() -> None:
+def test_reprieve_on_all_nodes_follows_the_stated_cost() -> None:
     target = pod("p", priority=9, labels=WEB, cpu=4, spread=[spread_over(ZONE, "app=web")])
     slow, quick = (
         web(name, "a1", priority=number, spec={"termination_grace_period_seconds": grace})
@@ -430,7 +430,7 @@ def test_room_is_made_beside_the_pod_that_the_preemptor_requires_to_be_near() ->
     assert chosen(plan(NEAR_DATABASE, [*ZONES, *FULL, *OTHERS], **KEEPS)) == ("a", ["batch"])
 
 
-def test_of_several_whom_it_requires_one_stays() -> None:
+def test_one_of_several_required_partners_is_kept() -> None:
     both = [pod(f"database{number}", on="a1", cpu=2, labels=DATABASE, priority=number) for number in (1, 2)]
 
     assert chosen(plan(NEAR_DATABASE, [*ZONES, *both, *OTHERS], **KEEPS)) == ("a", ["database1"])
@@ -459,7 +459,7 @@ WANTS_A_NODE = pod("p", priority=9, cpu=4)
 NO_ROOM = [pod(f"full{name}", on=name, cpu=3, priority=9) for name in ("a2", "b2")]
 
 
-def test_who_requires_to_be_near_a_victim_is_one_too_and_not_the_other_way_round() -> None:
+def test_a_pod_that_requires_a_victim_nearby_is_a_victim_but_not_the_reverse() -> None:
     found = plan(WANTS_A_NODE, [*ZONES, *DEPENDED_ON, SERVER, *NO_ROOM], **WITH)
     small = pod("p", priority=9, cpu=1, node_selector={HOSTNAME: "a2"})
 
@@ -486,13 +486,13 @@ def test_on_whom_a_pod_depends_that_may_not_be_a_victim_is_none_either(protected
     assert found.rejected["a1"].message == "a pod that may not be preempted depends on the victims"
 
 
-def test_whom_another_pod_satisfies_stays() -> None:
+def test_a_required_partner_stays_when_another_pod_satisfies_the_term() -> None:
     second = pod("database2", on="a2", labels=DATABASE, priority=9)
 
     assert chosen(plan(WANTS_A_NODE, [*ZONES, *DEPENDED_ON, SERVER, second, *NO_ROOM], **WITH)) == ("a", ["database"])
 
 
-def test_whose_affinity_did_not_hold_before_or_who_may_be_the_first_of_its_group_stays() -> None:
+def test_pods_with_already_broken_or_self_satisfied_affinity_stay() -> None:
     elsewhere = pod("server", on="b2", cpu=1, near=[term("app=database", HOSTNAME)])
     own = pod("peer", on="a2", cpu=1, labels=DATABASE, near=[term("app=database", ZONE)])
 
@@ -518,5 +518,5 @@ def test_two_who_require_one_another_go_together() -> None:
     assert chosen(plan(WANTS_A_NODE, [*ZONES, *pair, DEPENDED_ON[1], *NO_ROOM], **WITH)) == ("a", ["left", "right"])
 
 
-def test_where_nobody_requires_to_be_near_anybody_nothing_more_is_looked_at() -> None:
+def test_preemption_without_affinity_terms_searches_no_other_nodes() -> None:
     assert plan(WANTS_A_NODE, [*ZONES, *DEPENDED_ON, *NO_ROOM], **WITH).search is None

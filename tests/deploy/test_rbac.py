@@ -71,7 +71,7 @@ def test_every_kind_that_a_scheduler_watches_may_be_seen() -> None:
 
 
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
-def test_nobody_gets_secrets_wildcards_or_more_rights(objects: list[Raw]) -> None:
+def test_no_role_grants_secrets_wildcards_or_escalation(objects: list[Raw]) -> None:
     rights = granted(objects, "-scheduler", "-preemption") | rbac.reader_rights()
 
     assert not {(right.group, right.resource) for right in rights} & NEVER
@@ -131,20 +131,20 @@ def test_the_reader_may_list_all_that_a_command_with_context_reads() -> None:
     assert {"events", "pods", "replicasets", "statefulsets", "jobs", "volumeattachments"} <= lists
 
 
-def test_who_reads_changes_nothing() -> None:
+def test_read_only_roles_grant_no_writes() -> None:
     assert {right.verb for right in rbac.reader_rights()} == {"list", "watch"}
     read = {kind.plural for kind in KINDS.values()} | {"events"}
     assert {right.resource for right in rbac.reader_rights()} == read
 
 
-def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_pods() -> None:
+def test_avoid_list_trimmers_may_patch_nodes_and_read_pod_controllers() -> None:
     rights = rbac.avoid_list_rights()
 
     assert {right for right in rights if right.verb not in rbac.SEE} == {Right("", "nodes", "patch")}
     assert not rights & rbac.scheduler_rights()
 
 
-def test_whoever_evicts_may_patch_nodes_only_where_the_api_server_does_not_write_them_itself() -> None:
+def test_evictors_may_patch_nodes_only_if_the_api_server_writes_no_hints() -> None:
     evict = Right("", "pods/eviction", "create")
 
     assert rbac.eviction_rights(knows_ours=True) == {evict}

@@ -6,7 +6,7 @@ from tests.examples.stories import EXAMPLES, story
 TOLD = ("Nominated", "Preempted", "Terminated", "Scheduled")
 
 
-def test_nobody_goes_for_a_gang_that_finds_no_room_and_a_group_goes_whole_for_one_that_does() -> None:
+def test_a_gang_without_room_preempts_no_pod_and_a_fitting_gang_preempts_a_whole_group() -> None:
     configuration = EXAMPLES / "gangs" / "scheduler.yaml"
     result = podium.simulate(EXAMPLES / "preemption" / "gang.yaml", configuration=configuration, latency=0)
 

@@ -28,7 +28,7 @@ def test_a_gang_starts_when_all_fit_and_not_before_and_a_later_pod_goes_on_its_o
     ]
 
 
-def test_of_two_gangs_one_is_placed_whole_and_then_the_other() -> None:
+def test_two_gangs_are_placed_one_after_the_other() -> None:
     scheduled = [line for line in told(played("competes")) if "Scheduled" in line]
 
     assert [line.split()[0] for line in scheduled] == ["10"] * 3 + ["60"] * 3
@@ -58,7 +58,7 @@ def test_a_gang_that_fits_in_another_arrangement_starts_where_one_is_looked_for(
     ]
 
 
-def test_nobody_goes_for_a_gang_that_cannot_be_whole_and_then_all_go_at_once() -> None:
+def test_victims_go_together_once_the_gang_can_be_complete() -> None:
     assert told(played("preempts"), since=1) == [
         "30 Nominated worker-0 node-3",
         "30 Nominated worker-1 node-1",

@@ -163,7 +163,7 @@ def test_a_node_whose_kubelet_turns_pods_of_an_owner_away_comes_to_avoid_that_ow
         {"policies": [{"name": "LeavePoorService", "args": {"minRejections": 100}}]},
     ],
 )
-def test_who_is_turned_away_is_left_to_that_where_nobody_may_be_evicted_or_it_would_not_help(
+def test_pods_rejected_by_the_kubelet_stay_when_evictions_are_forbidden_or_useless(
     told: dict[str, Any],
 ) -> None:
     played = rescheduled("turned-away", told)
@@ -242,7 +242,7 @@ def test_a_pod_leaves_the_node_on_which_it_alone_of_its_like_fails_and_who_fails
     assert avoided(played)[0] == "2040 node-1 put on the avoid list: ReplicaSet web for 24h"
 
 
-def test_of_pods_that_slow_one_another_down_the_aggressor_leaves_or_a_victim_where_it_may_not() -> None:
+def test_the_aggressor_leaves_a_crowded_node_or_a_victim_if_it_may_not() -> None:
     played = rescheduled("noisy-neighbour")
 
     assert played.at(659) == {"node-1": {"hog": 1, "web": 1}, "node-2": {"api": 1, "render": 1}}
@@ -288,7 +288,7 @@ def test_blind_a_replacement_stays_pending_and_holds_one_unit_of_its_budget() ->
     assert [owner_of(pod["pod"]) for pod in waiting] == ["db"]
 
 
-def test_who_asks_where_a_pod_would_go_evicts_nobody_who_could_go_nowhere() -> None:
+def test_landing_checks_prevent_evictions_of_pods_without_another_node() -> None:
     played = rescheduled("blind", {"judgement": "Placement"})
 
     assert played.evictions() == []

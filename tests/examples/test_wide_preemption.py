@@ -45,7 +45,7 @@ def test_room_is_made_beside_the_partner() -> None:
     ]
 
 
-def test_who_needs_a_victim_goes_with_it() -> None:
+def test_dependents_of_a_victim_go_with_it() -> None:
     assert told(played("dependents")) == [
         "0 Nominated urgent a-1",
         "0 Killing database a-1",

@@ -104,7 +104,7 @@ def test_a_method_that_names_anything_else_may_read_that(name: str) -> None:
     assert not reads_alone(getattr(OfMore(), name), "node")
 
 
-def test_of_what_is_no_plain_method_nothing_is_known() -> None:
+def test_nothing_is_known_about_non_plain_methods() -> None:
     class Answering:
         def __call__(self, state: Any, pod: Any, node: Any) -> int:
             return 0

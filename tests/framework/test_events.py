@@ -40,5 +40,5 @@ def test_a_hint_has_the_last_word_except_about_an_event_that_stands_for_all() ->
     assert never.wakes(POD, ANYTHING)
 
 
-def test_who_registers_nothing_waits_for_everything() -> None:
+def test_a_plugin_without_registration_waits_for_everything() -> None:
     assert all(one.wakes(POD, NODE_ADDED) for one in EVERY_EVENT)

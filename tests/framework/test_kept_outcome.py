@@ -107,5 +107,5 @@ def test_a_refusal_that_is_explained_otherwise_means_something_else() -> None:
         assert reasons(there.refresh()) == [(f"{words} 7", ROWS)]
 
 
-def test_nobody_who_holds_an_outcome_can_change_what_is_kept() -> None:
+def test_callers_cannot_change_a_cached_outcome() -> None:
     assert not Kept([0] * ROWS).refresh().refused.flags.writeable

@@ -32,25 +32,25 @@ def wakes_for_taints(plugin: Waits) -> bool:
     return any(event.wakes(POD, TAINTS_CHANGED) for event in registered_events(plugin))
 
 
-def test_who_does_not_say_waits_for_every_event() -> None:
+def test_a_plugin_without_event_registration_waits_for_every_event() -> None:
     assert registered_events(Silent()) == EVERY_EVENT
 
 
-def test_who_waits_for_nothing_is_woken_by_nothing() -> None:
+def test_a_plugin_that_waits_for_nothing_is_never_woken() -> None:
     assert registered_events(Waits()) == ()
 
 
-def test_who_waits_for_added_nodes_is_woken_by_changes_of_taints_whatever_its_hint_says() -> None:
+def test_a_plugin_waiting_for_added_nodes_wakes_on_taint_changes_despite_its_hint() -> None:
     assert wakes_for_taints(Waits(ActionType.ADD))
     assert wakes_for_taints(Waits(ActionType.UPDATE_NODE_LABEL, ActionType.ADD | ActionType.DELETE))
 
 
-def test_who_waits_for_taints_itself_keeps_its_hint() -> None:
+def test_a_plugin_that_waits_for_taints_keeps_its_hint() -> None:
     assert not wakes_for_taints(Waits(ActionType.ADD | ActionType.UPDATE_NODE_TAINT))
     assert not wakes_for_taints(Waits(ActionType.ADD, ActionType.UPDATE_NODE_TAINT))
     assert not wakes_for_taints(Waits(ActionType.ADD, ActionType.UPDATE))
 
 
-def test_who_does_not_wait_for_added_nodes_is_not_woken() -> None:
+def test_a_plugin_not_registered_for_added_nodes_is_not_woken() -> None:
     assert not wakes_for_taints(Waits(ActionType.UPDATE_NODE_LABEL))
     assert not wakes_for_taints(Waits(ActionType.ADD, resource=EventResource.ASSIGNED_POD))

@@ -83,7 +83,7 @@ def test_only_a_rejection_that_preemption_might_lift_lets_the_others_prepare(cod
     assert bool(second.asked) is goes_on
 
 
-def test_of_two_rejections_at_pre_filter_the_last_one_stands() -> None:
+def test_the_last_of_two_pre_filter_rejections_is_reported() -> None:
     runner, record = runner_with(Recorder("First", before=FULL), Recorder("Second", before=unresolvable("never")))
 
     assert runner.pre_filter(CycleState(), record).status == unresolvable("never").by("Second")
@@ -228,7 +228,7 @@ def test_a_refusal_beside_the_nominated_pods_is_the_answer() -> None:
     }
 
 
-def test_of_equal_nominated_pods_each_must_fit_beside_the_others_and_not_beside_itself() -> None:
+def test_equal_nominated_pods_count_against_each_other_but_not_themselves() -> None:
     """Though they are of one class, for which the answers are kept."""
     waiting = [pod(f"w{n}", priority=5, cpu=2, nominated="n1") for n in range(2)]
     fits_one, fits_two = cluster_of(node("n1", cpu=3), *waiting), cluster_of(node("n1", cpu=4), *waiting)

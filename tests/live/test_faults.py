@@ -89,7 +89,7 @@ def test_a_preemption_is_carried_through_whatever_goes_wrong_on_the_wire() -> No
     play(story)
 
 
-def test_nobody_is_preempted_while_there_is_a_file_that_says_so_and_afterwards_all_goes_on(tmp_path: Path) -> None:
+def test_a_pause_file_stops_preemption_until_it_is_removed(tmp_path: Path) -> None:
     pause = tmp_path / "pause"
     pause.touch()
 

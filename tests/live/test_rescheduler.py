@@ -168,7 +168,7 @@ def test_a_plan_that_says_nothing_else_is_not_printed_again(capsys: pytest.Captu
     play(story)
 
 
-def test_nobody_is_evicted_while_there_is_a_file_that_says_so_and_afterwards_all_goes_on(tmp_path: Path) -> None:
+def test_a_pause_file_stops_evictions_until_it_is_removed(tmp_path: Path) -> None:
     pause = tmp_path / "pause"
     pause.touch()
 
@@ -249,7 +249,7 @@ def test_one_that_is_paused_and_is_to_make_one_plan_says_so_and_ends() -> None:
     play(story)
 
 
-def test_of_two_one_leads_and_the_other_waits() -> None:
+def test_one_of_two_reschedulers_leads_and_the_other_waits() -> None:
     async def story(cluster: Scheduled) -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")
         await until(first.program.leads.is_set)
@@ -295,7 +295,7 @@ def test_what_pods_use_is_asked_for_where_a_policy_looks_at_it(monkeypatch: pyte
     play(story)
 
 
-def test_where_nobody_measures_that_is_said_once() -> None:
+def test_missing_measurements_are_reported_once() -> None:
     async def story(cluster: Scheduled) -> None:
         configuration = {**HASTY, "policies": [{"name": "SeparateInterfering"}]}
         instance = Instance(cluster, configuration=configuration, measure_s=0.05)

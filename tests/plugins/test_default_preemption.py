@@ -62,7 +62,7 @@ def test_a_nomination_stays_as_it_is_where_the_pod_may_not_preempt() -> None:
         ({"minCandidateNodesPercentage": 5, "minCandidateNodesAbsolute": 0}, (5, 0)),
     ],
 )
-def test_of_two_limits_on_candidates_the_one_left_out_has_kube_schedulers_default(
+def test_an_omitted_candidate_limit_has_kube_schedulers_default(
     args: dict[str, int], minimum: tuple[int, int] | None
 ) -> None:
     assert read_arguments(args, DefaultPreemptionArgs, "DefaultPreemption").minimum_candidates == minimum

@@ -292,7 +292,7 @@ def test_one_that_asks_for_something_to_be_there_as_well_does_not() -> None:
     assert refusals(red, pod("web", namespace="shop", on="a1", labels=WEB), pod("p", apart=[own])) == {}
 
 
-def test_nor_does_that_of_a_pod_which_has_its_node() -> None:
+def test_the_anti_affinity_of_a_placed_pod_applies_only_in_selected_namespaces() -> None:
     red = namespace("default", team="red")
     theirs = pod("web", namespace="shop", on="a1", apart=[term("app=web", ZONE, in_namespaces="team!=red")])
 

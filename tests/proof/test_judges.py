@@ -49,7 +49,7 @@ def test_the_judges_have_nothing_to_say_against_stories_with_everything_in_them(
     assert not JUDGED - found.keys(), found
 
 
-def test_nor_where_requests_fail_and_schedulers_crash() -> None:
+def test_node_capacity_holds_with_failing_requests_and_scheduler_crashes() -> None:
     assert kinds_of(judged(seed, is_faulty=True) for seed in SEEDS[:2])
 
 

@@ -88,7 +88,7 @@ def test_a_filter_of_ones_own_is_told_who_leaves_while_preemption_is_tried(late:
 
 @pytest.mark.upstream(3)
 @pytest.mark.parametrize("late", [True, False])
-def test_nobody_is_preempted_where_ones_own_filter_refuses_for_good(late: bool) -> None:
+def test_no_pod_is_preempted_when_a_custom_filter_rejects_as_unresolvable(late: bool) -> None:
     found = explained(*FULL, by=Tokens(2, unresolvable("no token ever"), late=late), target=pod("p", priority=100))
 
     assert found.outcome == "unschedulable"

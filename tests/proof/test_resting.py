@@ -238,7 +238,7 @@ class Play:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_who_rests_asks_for_what_one_asks_for_who_is_told_all_at_once(seed: int) -> None:
+def test_an_idle_component_takes_the_same_actions_as_one_that_observes_everything(seed: int) -> None:
     play = Play(seed)
 
     play.go(150)

@@ -127,7 +127,7 @@ def test_a_pod_is_shown_to_those_alone_who_heed_what_the_change_is_about() -> No
     assert rig.told() == [f"{name} Changed 7" for name in "bcababc"]
 
 
-def test_who_rests_is_told_what_can_wait_before_anything_else() -> None:
+def test_an_idle_component_receives_deferred_observations_first() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
     assert rig.driver.first_due(0) is None
 
@@ -139,7 +139,7 @@ def test_who_rests_is_told_what_can_wait_before_anything_else() -> None:
     assert rig.told() == ["a Changed 7", "a Gone 7"]
 
 
-def test_who_rests_is_told_at_once_of_pods_that_cannot_wait_and_with_them_what_it_has_missed() -> None:
+def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> None:
     rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
     rig.driver.first_due(0)
     rig.driver.show("Pod", Changed(thing("x")), EVERY)
@@ -161,7 +161,7 @@ def test_an_answer_comes_after_what_its_component_has_missed() -> None:
     assert rig.told() == ["a Changed 7", "a Answered x 7"]
 
 
-def test_who_is_due_or_does_not_rest_as_things_are_is_told_all_at_once() -> None:
+def test_a_due_or_busy_component_receives_all_observations_at_once() -> None:
     rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
     rig.machine(0).next = Deadline(9, True)
     rig.machine(1).is_idle = False
@@ -173,7 +173,7 @@ def test_who_is_due_or_does_not_rest_as_things_are_is_told_all_at_once() -> None
     assert rig.told() == ["a Changed 7", "b Changed 7"]
 
 
-def test_who_begins_anew_or_is_down_has_missed_nothing() -> None:
+def test_a_restarted_component_misses_no_observation() -> None:
     rig = Rig("Pod Node", "Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
     rig.driver.first_due(0)
     rig.driver.show("Pod", Changed(THING))
@@ -186,7 +186,7 @@ def test_who_begins_anew_or_is_down_has_missed_nothing() -> None:
     assert rig.told() == ["a Gone 7"]
 
 
-def test_who_rests_no_more_though_nobody_told_it_anything_is_found_out() -> None:
+def test_a_component_that_wakes_without_observation_is_detected() -> None:
     rig = Rig("Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
     rig.driver.first_due(0)
     rig.driver.check()
@@ -229,7 +229,7 @@ def test_actions_are_sent_in_their_order_in_the_name_of_who_asked() -> None:
     assert rig.transport.times == [3, 3]
 
 
-def test_who_is_down_is_told_nothing_not_even_what_was_on_its_way() -> None:
+def test_a_stopped_component_receives_no_pending_observations() -> None:
     rig = Rig("Pod", "Pod")
     first = rig.components[0]
     asked = RequestedAction(first, first.began, deletion("p"))
@@ -277,7 +277,7 @@ def test_only_who_was_called_is_asked_for_its_deadline() -> None:
     assert [rig.machine(index).questions for index in range(2)] == [before[0] + 1, before[1]]
 
 
-def test_whoever_is_not_moved_by_what_it_is_told_is_not_asked_for_its_deadline() -> None:
+def test_a_component_that_returns_no_change_keeps_its_deadline() -> None:
     rig = Rig("Pod", "Pod")
     rig.driver.first_due(0)
     before = [rig.machine(index).questions for index in range(2)]
@@ -291,7 +291,7 @@ def test_whoever_is_not_moved_by_what_it_is_told_is_not_asked_for_its_deadline()
     assert [rig.machine(index).questions for index in range(2)] == [before[0], before[1] + 1]
 
 
-def test_of_those_who_are_due_the_first_that_joined_acts_and_those_that_wait_act_apart() -> None:
+def test_the_first_joined_due_component_acts_first_and_delayed_actions_stand_alone() -> None:
     rig = Rig("Pod", "Pod", "Pod", waits="a")
     rig.want(0, 0)
     rig.want(2, 3)
@@ -318,7 +318,7 @@ def test_news_is_expected_while_anybody_expects_some(keeps_alive: bool) -> None:
     assert rig.driver.next_time(0) == 5
 
 
-def test_nobody_tells_anything_to_who_has_left() -> None:
+def test_a_component_that_left_receives_no_observations() -> None:
     rig = Rig("Pod", "Pod")
     rig.want(0, 0)
     rig.driver.show("Pod", Changed(THING))

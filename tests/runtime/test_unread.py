@@ -45,7 +45,7 @@ def told(observation: Observation) -> str:
     return ("-" if isinstance(observation, Gone) else "") + observation.object.metadata.name
 
 
-def test_who_rests_misses_of_each_object_what_came_last_in_the_order_in_which_the_objects_came() -> None:
+def test_an_idle_component_misses_only_the_last_state_of_each_object_in_order() -> None:
     rig = Rig()
     rig.rest(0)
 
@@ -65,7 +65,7 @@ def test_pods_are_told_in_the_order_in_which_they_got_a_node() -> None:
     assert rig.missed(0) == ["y.1", "z.3", "x.3"]
 
 
-def test_who_rested_later_misses_less() -> None:
+def test_a_component_that_becomes_idle_later_misses_less() -> None:
     rig = Rig()
     rig.rest(0)
     rig.changed("x.1", "y.1")
@@ -98,7 +98,7 @@ def test_what_came_and_went_meanwhile_leaves_nothing_behind() -> None:
     assert rig.missed(0) == []
 
 
-def test_that_something_is_gone_is_kept_as_long_as_somebody_rests_who_knew_of_it() -> None:
+def test_deletions_are_kept_while_an_idle_component_knew_the_object() -> None:
     rig = Rig()
     rig.rest(0)
     rig.changed("x.1", aspects=NEW)

@@ -9,7 +9,7 @@ TIMES = st.one_of(st.none(), st.integers(0, 12))
 CHANGES = st.lists(st.tuples(st.integers(1, 4), TIMES, st.integers(0, 2)), max_size=40)
 
 
-def test_of_several_that_are_due_the_first_place_goes_first_whenever_it_became_due() -> None:
+def test_the_first_registered_of_due_components_wakes_first() -> None:
     wakeups = Wakeups()
     wakeups.set(2, 5)
     wakeups.set(1, 7)
@@ -23,7 +23,7 @@ def test_of_several_that_are_due_the_first_place_goes_first_whenever_it_became_d
     assert wakeups.first_due(7) == 1
 
 
-def test_who_is_due_stays_so_until_it_is_set_to_another_time() -> None:
+def test_a_component_stays_due_until_its_time_is_reset() -> None:
     wakeups = Wakeups()
     wakeups.set(1, 5)
 

@@ -33,7 +33,7 @@ def test_the_rules_are_those_of_an_administrator() -> None:
     assert status["incomplete"] is False
 
 
-def test_who_asks_is_told_who_they_are() -> None:
+def test_a_self_review_returns_the_caller() -> None:
     found = answer("SelfSubjectReview", {"kind": "SelfSubjectReview"})
     assert found["status"]["userInfo"] == {"username": "anna", "groups": ["drivers"]}
 

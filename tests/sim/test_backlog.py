@@ -29,7 +29,7 @@ def test_writes_are_taken_in_in_their_order_when_somebody_wants_to_know() -> Non
     assert (told, len(backlog)) == ([("first", 1), ("first", 2), ("second", 1), ("second", 2)], 0)
 
 
-def test_so_many_wait_at_most() -> None:
+def test_the_backlog_has_a_maximum_length() -> None:
     event, told = written(), list[int]()
     backlog = Backlog()
 

@@ -64,7 +64,7 @@ def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> N
     assert started == {True: ["70 Started default/urgent"], False: ["20 Started default/urgent"]}
 
 
-def test_who_is_bound_past_all_schedulers_is_turned_away_either_way() -> None:
+def test_the_kubelet_rejects_pods_bound_past_all_schedulers() -> None:
     """Each way with the kubelets that it is made for: those of Kubernetes do not wait, and need not be told to."""
     thief = pod("thief", cpu=1, priority=5, node="n1")
     steps = [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}, {"at": "69s", "apply": [thief]}]

@@ -115,7 +115,7 @@ def test_crowds_fare_as_if_each_pod_were_decided_on_its_own(settings: str) -> No
     assert counting.hits > 30 or settings == "exchanges"
 
 
-def test_so_do_the_pods_of_recorded_stories() -> None:
+def test_recorded_story_pods_fail_alike_with_cached_failures() -> None:
     for story in all_stories()[::16]:
         assert simulate(story.documents(), seed=1).to_dict() == decided_each(story.documents(), seed=1), story.name
 

@@ -239,7 +239,7 @@ def test_the_use_of_a_pod_that_is_gone_is_skipped_and_of_one_that_never_was_an_e
 
 
 @pytest.mark.parametrize(("order", "first"), [(None, "large"), ("PercentageOfRequest", "small")])
-def test_whom_a_node_evicts_first_can_be_decided_by_percentage_of_the_request(order: str | None, first: str) -> None:
+def test_the_kubelet_can_rank_evictions_by_percentage_of_the_request(order: str | None, first: str) -> None:
     """large uses 2Gi more than its request, which is half of it; small 1Gi, which is all of it once more."""
 
     def using(name: str, requested: str, used: str) -> Raw:

@@ -88,7 +88,7 @@ def test_a_pod_may_come_to_use_cpu_and_memory() -> None:
     assert (annotations["podium.dev/cpu-usage"], annotations["podium.dev/memory-usage"]) == ("2", "1Gi")
 
 
-def test_of_a_workload_the_oldest_pod_that_runs_comes_to_use_it() -> None:
+def test_the_oldest_running_pod_of_a_workload_changes_its_usage() -> None:
     owner = workload("ReplicaSet", "web", 2, uid="rs")
     mine = [owned(pod(name, node="n1"), owner) for name in ("web-1", "web-2")]
     use = {"at": "5s", "usage": {"kind": "ReplicaSet", "name": "web", "cpu": "2"}}

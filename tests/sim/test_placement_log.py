@@ -57,7 +57,7 @@ def test_it_is_the_node_on_which_each_pod_is_and_nothing_else_changes_by_asking(
     assert {uid: rationale.node for uid, rationale in told.placements.items()} == placed
 
 
-def test_of_a_pod_whose_room_was_kept_it_is_not_told_how_many_others_fitted() -> None:
+def test_a_placement_on_a_reserved_node_omits_the_number_of_feasible_nodes() -> None:
     objects = [node("a"), node("b"), pod("old-a", "3", on="a"), pod("old-b", "3", on="b"), pod("web", "3", priority=5)]
 
     (rationale,) = played(*objects).placements.values()

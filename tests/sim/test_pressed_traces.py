@@ -63,7 +63,7 @@ def test_a_share_of_the_nodes_has_its_share_of_each_kind(
     assert (found["large"], found["small"], found["plain"]) == kept
 
 
-def test_of_a_kind_the_nodes_stay_that_are_written_first(tmp_path: Path) -> None:
+def test_the_first_nodes_of_each_kind_are_kept(tmp_path: Path) -> None:
     whole = trace(tmp_path, nodes=nodes_of(large=4))
 
     assert names(with_fewer_nodes(whole, 0.5)) == ["large-0", "large-1"]

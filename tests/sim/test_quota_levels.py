@@ -49,7 +49,7 @@ def test_nodes_that_take_no_pods_offer_nothing() -> None:
     assert warnings(node("n1", cpu=4), cordoned, lost, *CLASSES, of_class("a", {"cpu": "5"}, "high"))
 
 
-def test_of_several_quotas_over_the_same_pods_the_smallest_counts_and_limits_promise_nothing() -> None:
+def test_the_smallest_overlapping_quota_counts_and_limits_promise_nothing() -> None:
     quotas = [
         of_class("a", {"requests.cpu": "9", "limits.cpu": "99"}, "high"),
         of_class("b", {"cpu": "2", "requests.cpu": "3", "count/pods": "999"}, "high"),

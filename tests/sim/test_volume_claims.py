@@ -60,7 +60,7 @@ def test_the_volume_of_a_pod_that_is_gone_is_another_ones_room() -> None:
 
 
 @pytest.mark.parametrize("classes", [[disks("Immediate")], []])
-def test_that_a_claim_is_bound_by_nobody_is_said_where_a_pod_waits_for_it(classes: list[Raw]) -> None:
+def test_a_waiting_pod_names_its_claim_that_no_controller_binds(classes: list[Raw]) -> None:
     result = instantly([node("n1"), *classes, with_cache("web")])
 
     (caveat,) = result.caveats

@@ -70,7 +70,7 @@ def test_it_is_bound_when_the_last_victim_has_ended_wherever_that_is(here: int, 
     assert result.summary["preempted"] == 2
 
 
-def test_nobody_more_goes_while_it_waits() -> None:
+def test_no_further_pod_is_evicted_while_the_preemptor_waits() -> None:
     web = [pod(f"web-{name}", on=name, grace=60) for name in ("a1", "a2", "b1", "b2")]
     urgent = pod("urgent", priority=10, affinity=apart("web"))
     later = [pod(f"later-{number}", priority=1, cpu="100m") for number in range(3)]

@@ -53,7 +53,7 @@ def test_a_pod_without_a_class_has_the_default_class() -> None:
     assert raw["spec"]["priority"] == 50
 
 
-def test_of_several_default_classes_in_a_dump_the_lowest_counts() -> None:
+def test_the_lowest_of_several_default_classes_in_a_dump_is_used() -> None:
     classes = [priority_class(name, value, globalDefault=True) for name, value in (("b", 7), ("a", 9))]
     for one in classes:
         one["metadata"]["uid"] = one["metadata"]["name"]

@@ -127,7 +127,7 @@ def test_b20_b21_names_that_are_none_are_invalid(name: str) -> None:
     assert error.message.isprintable()
 
 
-def test_of_a_new_object_clients_say_neither_identity_nor_times_nor_status() -> None:
+def test_identity_times_and_status_of_a_new_object_are_ignored() -> None:
     store = Store()
     dumped = pod("web", metadata={"uid": "u1", "generation": 7, "deletionTimestamp": "2020-01-01T00:00:00Z"})
     dumped["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
@@ -142,7 +142,7 @@ def test_of_a_new_object_clients_say_neither_identity_nor_times_nor_status() -> 
     assert created.raw["status"] == {"phase": "Pending", "qosClass": "Burstable"}
 
 
-def test_of_a_new_object_that_was_read_before_the_reading_is_brought_up_to_date() -> None:
+def test_a_cached_reading_of_a_new_object_is_updated() -> None:
     dumped = {**pod("web", metadata={"uid": "u1"}), "status": {"phase": "Running"}}
     created = Store().create(dumped, now=0, is_new=True, reading=decode(dumped))
 

@@ -100,7 +100,7 @@ def test_what_is_not_debited_takes_no_token() -> None:
 
 
 @pytest.mark.parametrize("grace_seconds", [None, 0])
-def test_whoever_deletes_a_ready_pod_disrupts_it_when_its_grace_begins(grace_seconds: int | None) -> None:
+def test_deleting_a_ready_pod_counts_as_disruption_when_its_grace_begins(grace_seconds: int | None) -> None:
     store = cluster(budget(allowed=9, rate="2/1h"))
     before = store.version
 
@@ -481,7 +481,7 @@ def lasting(store: Store) -> list[tuple[str | None, str | None]]:
     return [(one.expire_after, one.until_scheduled.name if one.until_scheduled else None) for one in entries]
 
 
-def test_who_asks_for_the_eviction_says_how_long_the_node_is_avoided() -> None:
+def test_the_eviction_states_how_long_the_node_is_avoided() -> None:
     store = on_node(owned("web-0"), pod("big"))
     for_a_day = AvoidFor(expire_after_ns=24 * 3600 * SECOND)
 

@@ -245,7 +245,7 @@ def test_an_unready_pod_needs_the_budget_while_others_are_missing(
 
 
 @pytest.mark.failure(69)
-def test_that_enough_are_healthy_is_not_believed_of_an_old_status() -> None:
+def test_a_stale_status_does_not_prove_enough_healthy_pods() -> None:
     old = {"currentHealthy": 2, "desiredHealthy": 2, "observedGeneration": 0}
     store = cluster(running("web-0", ready=False), budget(allowed=0, status=old))
 
@@ -253,7 +253,7 @@ def test_that_enough_are_healthy_is_not_believed_of_an_old_status() -> None:
 
 
 @pytest.mark.failure(69)
-def test_that_enough_are_healthy_is_not_believed_of_a_status_that_could_not_be_computed() -> None:
+def test_a_status_that_could_not_be_computed_does_not_prove_enough_healthy_pods() -> None:
     failed = [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}]
     old = {"currentHealthy": 2, "desiredHealthy": 2, "conditions": failed}
     store = cluster(running("web-0", ready=False), budget(allowed=0, status=old))

@@ -123,7 +123,7 @@ def test_orphans_stay_and_forget_their_owner() -> None:
     assert family.owners("son") == family.owners("daughter") == []
 
 
-def test_of_several_owners_the_last_takes_its_dependent_along() -> None:
+def test_the_last_deleted_owner_takes_its_dependent_along() -> None:
     family = Family()
     family.add("other")
     family.add("shared", "parent", "other")

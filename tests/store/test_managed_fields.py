@@ -30,7 +30,7 @@ def test_the_managers_of_an_object_outlast_its_updates(sent: list[Any] | None) -
     assert managed(store) == MANAGERS
 
 
-def test_nobody_adds_managers_to_an_object_that_has_none() -> None:
+def test_managed_fields_are_not_added_to_an_object_without_managers() -> None:
     store = Store()
     store.create(pod("web"), now=0)
 

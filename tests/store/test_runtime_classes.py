@@ -95,5 +95,5 @@ EQUAL = {"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute"}
         ([EQUAL], [{**EQUAL, "value": "c"}], [EQUAL, {**EQUAL, "value": "c"}]),
     ],
 )
-def test_of_two_tolerations_the_wider_stays(first: list[Raw], second: list[Raw], merged: list[Raw]) -> None:
+def test_the_wider_of_two_tolerations_is_kept(first: list[Raw], second: list[Raw], merged: list[Raw]) -> None:
     assert merge_tolerations(first, second) == merged

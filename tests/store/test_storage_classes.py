@@ -57,7 +57,7 @@ def test_the_annotation_names_a_class_as_well() -> None:
     assert class_of(claim(annotations={"volume.beta.kubernetes.io/storage-class": "slow"}), default("fast")) is None
 
 
-def test_of_several_defaults_the_newest_counts_and_then_the_first_by_name() -> None:
+def test_the_newest_default_storage_class_wins_then_the_first_by_name() -> None:
     old, new = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
     assert class_of(claim(), default("a", old), default("z", new), default("y", new)) == "y"
 

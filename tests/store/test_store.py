@@ -72,7 +72,7 @@ def test_a_write_that_changes_nothing_commits_nothing() -> None:
     assert store.version == 1
 
 
-def test_of_two_writers_that_read_the_same_version_one_wins() -> None:
+def test_one_of_two_writers_of_the_same_version_wins() -> None:
     store = Store()
     read = store.create(node("n1"), now=0)
     store.update(changed(read.raw, labels={"zone": "a"}))

@@ -202,7 +202,7 @@ class Loop:
         self.versions.append(self.store.version)
 
 
-def test_who_waits_is_woken_by_an_event_of_the_kind_and_by_no_other() -> None:
+def test_only_an_event_of_the_kind_wakes_a_watcher() -> None:
     store = Store()
     loop, watcher = Loop(store), watch(store, 0)
     watcher.pull()
@@ -214,7 +214,7 @@ def test_who_waits_is_woken_by_an_event_of_the_kind_and_by_no_other() -> None:
     assert loop.versions == [2]
 
 
-def test_who_waits_is_woken_once_until_the_next_pull() -> None:
+def test_a_watcher_is_woken_once_until_its_next_pull() -> None:
     store = Store()
     loop, watcher = Loop(store), watch(store, 0)
     watcher.wake_by(loop.wake)
@@ -227,7 +227,7 @@ def test_who_waits_is_woken_once_until_the_next_pull() -> None:
     assert loop.versions == [1, 3]
 
 
-def test_who_has_something_to_pull_already_is_woken_at_once() -> None:
+def test_a_watcher_with_pending_events_wakes_at_once() -> None:
     store = Store()
     store.create(pod("a"), now=0)
     loop = Loop(store)

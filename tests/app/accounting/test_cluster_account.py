@@ -277,7 +277,7 @@ def test_a_container_that_is_started_anew_ends_no_pod() -> None:
     assert told([pod("a", 0, "n")], placed(1, "a", "n"), stopped).records == ()
 
 
-def test_whose_node_nobody_knows_is_left_out_and_counted() -> None:
+def test_pods_on_unknown_nodes_are_omitted_and_counted() -> None:
     found = told([], event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a"))
 
     assert found.records == ()
@@ -408,7 +408,7 @@ def test_a_dump_of_nothing_tells_nothing(given: list[Any]) -> None:
     assert done.output.startswith("no disruptions")
 
 
-def test_whoever_asks_kubectl_means_the_current_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_kubectl_context_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(
         FakeAPIServer([pod("high", 59), placed(10, "low", "n"), preempted(60, "low", "high")]), tmp_path
     ) as file:
@@ -418,7 +418,7 @@ def test_whoever_asks_kubectl_means_the_current_cluster(tmp_path: Path, monkeypa
     assert done.output.startswith("1 disruption: 1 preemption")
 
 
-def test_of_a_cluster_the_pods_that_run_count_as_used_since_they_were_scheduled() -> None:
+def test_running_pods_of_a_cluster_count_as_used_since_they_were_scheduled() -> None:
     raws = {"Pod": [pod("a", 0, "n1"), pod("b", 1_800, "n1"), pod("c", 0), pod("d", 0, "n1", phase="Succeeded")]}
 
     account = retold_account(raws, "test", (_BEGAN + 3_601) * _SECOND)

@@ -56,7 +56,7 @@ def evicted(found: Pod, at_s: int) -> Pod:
     return replace(found, metadata=metadata, status=replace(found.status, conditions=(target,)))
 
 
-def test_who_comes_in_a_victims_place_is_found_though_the_api_servers_clock_is_behind(tmp_path: Path) -> None:
+def test_a_replacement_is_found_when_the_api_servers_clock_is_behind(tmp_path: Path) -> None:
     path = str(tmp_path / "ledger")
     account = LiveAccount(path, 0, lambda kind, key: None, lambda problem: None)
     machine = account.of(Onlooker(), "scheduler")

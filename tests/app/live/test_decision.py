@@ -71,7 +71,7 @@ def test_it_is_given_as_it_stands_in_the_file_where_a_program_wants_it(tmp_path:
     assert (line["pod"], line["outcome"], line["version"]) == ("default/web", "schedulable", 1)
 
 
-def test_of_several_decisions_the_last_counts_and_a_line_that_is_not_whole_does_not(tmp_path: Path) -> None:
+def test_the_last_decision_counts_and_a_partial_line_does_not(tmp_path: Path) -> None:
     path = Path(recorded(tmp_path, node("n1", cpu=1), WEB))
     first = path.read_text()
     later = json.loads(first) | {"attempt": 2}

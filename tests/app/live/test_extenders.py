@@ -192,7 +192,7 @@ def test_victims_are_those_that_the_extender_agrees_to(takes_names: bool) -> Non
     play(story, {"preempt": agree})
 
 
-def test_who_binds_gets_the_binding_and_the_api_server_none() -> None:
+def test_a_binding_extender_receives_the_binding_instead_of_the_api_server() -> None:
     async def story(server: APIServer, extender: ExtenderServer) -> None:
         extender.answers["bind"] = lambda args: bound(server, args)
         server.add(pod("a"))
@@ -235,7 +235,7 @@ def test_a_binding_that_failed_is_the_api_servers_if_the_extender_is_ignorable(i
     play(story, {"bind": lambda args: {"Error": "not today"}})
 
 
-def test_who_manages_resources_is_asked_about_pods_that_name_them_alone() -> None:
+def test_an_extender_with_managed_resources_sees_only_pods_that_request_them() -> None:
     async def story(server: APIServer, extender: ExtenderServer) -> None:
         managed = [{"name": "example.com/licence", "ignoredByScheduler": True}]
         licensed = pod("licensed")

@@ -37,7 +37,7 @@ def test_the_configuration_says_another_and_options_come_before_it() -> None:
 @pytest.mark.parametrize(
     ("option", "said", "elects"), [(None, False, False), (True, False, True), (False, True, False)]
 )
-def test_nobody_is_elected_where_that_is_said(option: bool | None, said: bool, elects: bool) -> None:
+def test_leader_election_can_be_disabled(option: bool | None, said: bool, elects: bool) -> None:
     assert (lease_of("me", LeaseOptions(elects=option), configured(leaderElect=said)) is not None) is elects
 
 

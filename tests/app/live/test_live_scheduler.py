@@ -43,7 +43,7 @@ def test_pods_are_bound_and_the_program_ends_with_0_when_it_is_told_to() -> None
     play(story)
 
 
-def test_who_elects_a_leader_holds_the_lease_and_gives_it_back() -> None:
+def test_the_elected_leader_holds_the_lease_and_releases_it() -> None:
     async def story(server: APIServer) -> None:
         server.add(pod("a"))
         settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
@@ -56,7 +56,7 @@ def test_who_elects_a_leader_holds_the_lease_and_gives_it_back() -> None:
     play(story)
 
 
-def test_who_loses_the_lease_ends_with_1_and_writes_nothing_more() -> None:
+def test_a_scheduler_that_loses_the_lease_exits_with_1_and_stops_writing() -> None:
     async def story(server: APIServer) -> None:
         settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
         async with Running(server, settings) as running_program:
@@ -74,7 +74,7 @@ def test_who_loses_the_lease_ends_with_1_and_writes_nothing_more() -> None:
     play(story)
 
 
-def test_who_waits_to_lead_says_who_does_and_is_not_ready() -> None:
+def test_a_standby_reports_the_leader_and_is_not_ready() -> None:
     async def story(server: APIServer) -> None:
         spec = {"holderIdentity": "other", "leaseDurationSeconds": 3_600}
         metadata = {"namespace": LEASE.namespace, "name": LEASE.name}
@@ -203,7 +203,7 @@ def test_the_next_program_learns_what_became_of_those_whom_the_one_before_disrup
     play(story)
 
 
-def test_who_is_disrupted_while_the_program_is_about_to_end_is_accounted_for(tmp_path: Path) -> None:
+def test_disruptions_at_shutdown_are_accounted_for(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
 
     async def story(server: APIServer) -> None:
@@ -245,7 +245,7 @@ def test_each_decision_is_a_line_with_what_it_was_made_from(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("server", ["http://10.0.0.1:6443", "https://10.0.0.1:6443"])
-def test_nobody_preempts_where_the_server_may_be_anybody(server: str) -> None:
+def test_preemption_requires_an_authenticated_server(server: str) -> None:
     access = ClusterAccess(name="test", server=server, is_insecure=server.startswith("https"))
 
     with pytest.raises(InputError, match="certificate is not checked"):

@@ -157,7 +157,7 @@ def scheduler_configuration(preemption: dict[str, Any]) -> Raw:
     }
 
 
-def test_so_many_are_placed_one_after_another_with_whom_they_preempt(tmp_path: Path) -> None:
+def test_fit_places_pods_one_by_one_and_names_their_victims(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("old-0", "2", on="a", owner="old"), pod("old-1", on="a", owner="old"))
     question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", "2", priority=5)), "--replicas", "3")
 

@@ -45,7 +45,7 @@ def test_a_gang_preempts_by_one_plan_or_takes_nobody(tmp_path: Path) -> None:
     assert sum(cause["pods"] for cause in answer["causes"]) == 3
 
 
-def test_so_many_nodes_are_named_as_a_gang_lacks_where_one_more_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_gang_plan_lists_the_nodes_that_a_gang_lacks(tmp_path: Path) -> None:
     members = [member(f"w{number}", "training", "4") for number in range(4)]
 
     answer = pending(tmp_path, node("a"), group("training", 4), *members)

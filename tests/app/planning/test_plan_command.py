@@ -299,7 +299,7 @@ def test_the_impact_is_a_table_for_spreadsheets(cluster: Path) -> None:
     assert {row["disruptions"] for row in rows} >= {"drain: 2"}
 
 
-def test_where_no_node_is_meant_that_is_told(cluster: Path) -> None:
+def test_plan_reports_a_selector_that_matches_no_node(cluster: Path) -> None:
     file = ("-f", str(cluster))
     assert "no node is named" in ask("drain", *file, code=1).output
     assert "did you mean" in ask("drain", cloud_name(1)[:-1], *file, code=1).output
@@ -322,7 +322,7 @@ def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: 
     assert not impact_on(told("--override", file, *drain), "Deployment team-0/app-0000")["held"]
 
 
-def test_of_many_nodes_the_headline_says_by_which_labels_they_were_chosen(cluster: Path) -> None:
+def test_the_headline_names_the_labels_that_selected_many_nodes(cluster: Path) -> None:
     labels = "topology.kubernetes.io/zone in (eu-west-1a,eu-west-1b)"
 
     for question in (["fail", "--until", "1m"], ["drain", "--parallel", "--disable-eviction"]):

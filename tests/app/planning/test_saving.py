@@ -163,7 +163,7 @@ def test_without_a_change_that_helps_there_is_no_file_of_one(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "nodes", "pending"), [((), 3, 1), (("--preempt",), 4, 2), (("--replicas", "2"), 2, 0)]
 )
-def test_of_what_fits_that_many_get_nodes_when_it_is_played(
+def test_the_announced_number_of_pods_gets_nodes_when_replayed(
     tmp_path: Path, options: tuple[str, ...], nodes: int, pending: int
 ) -> None:
     cluster = written(tmp_path, node("a"), pod("old-0", on="a", owner="old"), replica_set("old", 1))

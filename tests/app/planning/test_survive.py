@@ -180,7 +180,7 @@ def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
         ("rs/new", "ReplicaSet default/new has no pod with a node, and so none that could be preempted"),
     ],
 )
-def test_who_cannot_be_meant_is_told(tmp_path: Path, target: str, told_of: str) -> None:
+def test_survive_reports_targets_that_match_nothing(tmp_path: Path, target: str, told_of: str) -> None:
     cluster = threatened(tmp_path, replica_set("new", 1))
 
     assert told_of in ask("survive", target, "-f", cluster, code=1).output

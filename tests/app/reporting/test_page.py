@@ -265,7 +265,7 @@ def test_a_pod_that_waited_before_the_start_says_for_how_long(browser: Any, tmp_
     opened.context.close()
 
 
-def test_of_a_sweep_two_runs_are_chosen_and_what_is_selected_stays(browser: Any, tmp_path: Path) -> None:
+def test_a_sweep_page_keeps_the_selection_of_two_runs(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "sweep.html"
     example = str(ROOT / "examples" / "preemption-loop.yaml")
     varied = ["--vary", "maxFutilePreemptions=0,1,2", "--jobs", "1", "-o", "html", "--to", str(path)]

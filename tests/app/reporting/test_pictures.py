@@ -191,12 +191,12 @@ def test_the_same_answer_is_the_same_file() -> None:
     assert report(simulate([LOOP])) == report(simulate([LOOP]))
 
 
-def test_of_what_there_is_no_picture_is_said_so() -> None:
+def test_the_page_says_when_a_picture_is_missing() -> None:
     with pytest.raises(TypeError, match="there is no picture of str"):
         picture_of("answer")  # type: ignore[arg-type]
 
 
-def test_of_what_was_placed_in_a_run_it_is_told_why_it_is_there() -> None:
+def test_the_page_tells_why_a_pod_was_placed() -> None:
     told = page_of("simulate", "-f", ROOT / "examples" / "two-schedulers.yaml")
 
     story = told["stories"][0]

@@ -46,7 +46,7 @@ def test_without_a_configuration_the_usual_policies_look_at_the_cluster(cluster:
     assert "MoveToUnderusedNodes" in result.stdout
 
 
-def test_nobody_is_evicted_from_files(cluster: str) -> None:
+def test_rescheduling_from_files_evicts_no_pod(cluster: str) -> None:
     result = reschedule("-f", cluster, "--evict")
     assert result.exit_code == 1
     assert "Nobody can be evicted from files" in result.output

@@ -56,7 +56,7 @@ def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> N
     )
 
 
-def test_who_is_left_alone_for_the_same_reason_is_told_together() -> None:
+def test_pods_left_alone_for_the_same_reason_share_a_line() -> None:
     left = [LeftAlone("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)]
     plan = ReschedulingPlan(
         (), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5"
@@ -114,7 +114,7 @@ def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
     assert not same_moves(one, third)
 
 
-def test_who_may_not_be_moved_is_counted_by_reason() -> None:
+def test_unmovable_pods_are_counted_by_reason() -> None:
     page = Page()
     untouched = ExcludedPods(1_016, (("it is younger than 5m", 1_000), ("it is a static pod", 10)), others=4)
     write_plan(

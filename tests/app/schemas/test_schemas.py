@@ -50,7 +50,7 @@ def test_whatever_is_explained_has_the_keys_of_the_schema_and_no_others(example:
         assert told("explain", answer_on(explanation, nodes[0]).to_dict(), is_strict=True) == []
 
 
-def test_so_has_the_answer_about_a_workload() -> None:
+def test_the_answer_about_a_workload_matches_its_schema() -> None:
     documents = [found for found in load_files([ROOT / "examples/drain.yaml"]) if found.object is not None]
     workload = next(found.object for found in documents if found.object and found.object.kind == "Deployment")
 

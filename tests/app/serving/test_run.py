@@ -220,9 +220,7 @@ def settings_time() -> int:
 @pytest.mark.parametrize(
     ("host", "client_ca", "is_made"), [("127.0.0.1", None, False), ("10.0.0.1", None, True), ("10.0.0.1", "ca", False)]
 )
-def test_whoever_listens_for_others_without_saying_who_may_come_gets_a_token(
-    host: str, client_ca: str | None, is_made: bool
-) -> None:
+def test_a_public_listener_without_access_rules_gets_a_token(host: str, client_ca: str | None, is_made: bool) -> None:
     place = place_of(Wanted(host=host, tls_cert="cert", tls_key="key", client_ca=client_ca))
 
     assert (len(place.token) >= 32) is is_made

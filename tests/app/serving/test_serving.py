@@ -94,7 +94,7 @@ def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path:
     plane.close()
 
 
-def test_who_goes_away_while_it_is_kept_takes_nothing_from_others_and_a_failure_is_told_to_all(
+def test_a_cancelled_request_spares_others_and_a_failure_reaches_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = CountedJournal(str(tmp_path / "journal"))

@@ -91,7 +91,7 @@ def test_moves_that_are_made_together_begin_with_the_one_that_finds_its_place_la
     assert first > second
 
 
-def test_of_moves_that_are_made_together_the_rest_stays_where_one_is_refused() -> None:
+def test_a_refused_move_stops_the_rest_of_its_group() -> None:
     faults = OfEvictions(fates=[REFUSED])
     found = finished(simulation(Script(at_once=2, together=True), faults=faults, until_ns=305 * SECOND))
 

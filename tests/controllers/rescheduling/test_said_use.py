@@ -31,7 +31,7 @@ def told(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - a
     return use.told(signals, cluster)
 
 
-def test_where_no_pod_says_what_it_uses_nobody_measures() -> None:
+def test_without_reported_usage_no_usage_is_measured() -> None:
     signals = Signals()
     assert told(pod("p", on="a", cpu="1"), signals=signals) is signals
 
@@ -46,7 +46,7 @@ def test_pods_use_what_they_say_and_others_what_they_request() -> None:
     assert found.of_node("b") == NodeSignals(cpu_used_milli=0, memory_used_bytes=0)
 
 
-def test_of_too_little_cpu_all_get_their_part_and_are_under_pressure() -> None:
+def test_scarce_cpu_is_shared_and_every_pod_is_under_pressure() -> None:
     found = told(saying("p", "a", use={"cpu": "8"}, cpu="1"), saying("q", "a", use={"cpu": "2"}, cpu="1"))
     assert found.of_pod("default/p").cpu_used_milli == 2000
     assert found.of_pod("default/p").cpu_pressure == pytest.approx(0.75)

@@ -70,7 +70,7 @@ def test_the_share_does_not_shrink_as_pods_fail() -> None:
     assert most(room(budget_of(8, 4, healthy=6), budget_reserve_share=0.5)) == 0
 
 
-def test_of_number_and_share_what_is_more_is_left() -> None:
+def test_a_budget_reserve_is_the_larger_of_number_and_share() -> None:
     assert most(room(budget_of(8, 4), budget_reserve=1, budget_reserve_share=0.5)) == 2
     assert most(room(budget_of(8, 4), budget_reserve=3, budget_reserve_share=0.5)) == 1
 

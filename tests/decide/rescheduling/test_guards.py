@@ -298,7 +298,7 @@ def test_a_jobs_pod_may_lose_so_much_work_and_no_more(annotations: Mapping[str, 
         ({"checkpoint_interval": "\x1b[31m" * 99}, "it must be a time"),
     ],
 )
-def test_who_says_it_in_words_that_nobody_understands_stays(annotations: Mapping[str, str], right: str) -> None:
+def test_a_pod_with_an_unreadable_protection_stays(annotations: Mapping[str, str], right: str) -> None:
     assert right in guard(job(**annotations))
     assert "\x1b" not in guard(job(**annotations))
 

@@ -144,7 +144,7 @@ def test_nodes_off_duty_are_no_targets_though_the_pod_tolerates_them() -> None:
 # Ties
 
 
-def test_of_nodes_that_the_scheduler_likes_equally_the_one_counts_that_gains_least() -> None:
+def test_landing_uses_the_tied_node_with_the_smallest_gain() -> None:
     here = given(node("a"), node("b", zone="z1"), node("c", zone="z2"), web("w", "a", cpu=1))
 
     def judge(picture: Picture) -> float:
@@ -159,7 +159,7 @@ def test_of_nodes_that_the_scheduler_likes_equally_the_one_counts_that_gains_lea
     assert made.planned[0].moves[0].is_sure
 
 
-def test_of_many_different_nodes_some_are_looked_at_and_the_move_is_not_sure() -> None:
+def test_landing_samples_many_different_nodes_and_marks_the_move_uncertain() -> None:
     different = [node(f"n{number:02}", labels={"rack": str(number)}) for number in range(17)]
     alike = [node(f"n{number:02}", zone="z") for number in range(17)]
 
@@ -197,7 +197,7 @@ def test_a_pod_of_a_scheduler_that_is_not_known_goes_where_no_kubelet_would_take
     assert moves(off_a(here)) == {"w": "b"}
 
 
-def test_of_all_nodes_that_kubelets_would_take_it_on_the_one_counts_that_gains_least() -> None:
+def test_landing_uses_the_admissible_node_with_the_smallest_gain() -> None:
     tainted = node("a", taints=["gone=x:NoExecute"])
     here = given(tainted, node("b"), node("c", cpu=64), web("w", "a", cpu=1, scheduler="volcano"))
     of_little_use = Proposes([["w"]], lambda picture: 1.0 if on("c")(picture) else 0.0)

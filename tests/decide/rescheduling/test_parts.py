@@ -101,7 +101,7 @@ def test_nothing_is_begun_of_which_a_budget_would_never_let_the_rest_go() -> Non
     assert "is never let go" in why(made)["p1"]
 
 
-def test_nobody_comes_to_a_node_that_is_being_emptied() -> None:
+def test_pods_are_not_moved_to_a_node_that_is_being_emptied() -> None:
     stray = web("s1", "b", cpu=1)
     nodes = (node("a", cpu=4), node("b", cpu=8))
     of = given(*nodes, stray, web("p1", "a", cpu=1))

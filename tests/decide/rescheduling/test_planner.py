@@ -126,7 +126,7 @@ def test_one_goes_into_the_room_that_another_leaves() -> None:
     assert chain["B"] in ("a", "c")
 
 
-def test_of_moves_together_all_are_made_or_none() -> None:
+def test_grouped_moves_are_planned_all_or_none() -> None:
     here = given(node("a"), node("b", cpu=1), web("w0", "a", cpu=1), web("w1", "a", cpu=1))
     both = Proposes([["w0", "w1"]], on("b"))
 
@@ -185,7 +185,7 @@ def test_a_replacement_is_not_moved_either() -> None:
 # Limits and budgets
 
 
-def test_nobody_more_is_looked_at_when_the_limit_for_all_is_reached() -> None:
+def test_planning_stops_when_the_total_limit_is_reached() -> None:
     made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(total=2)))
 
     assert len(moves(made)) == 2
@@ -460,7 +460,7 @@ def test_a_pod_that_is_not_on_a_node_or_was_read_anew_is_not_moved() -> None:
     assert why(made) == {"w0": "it has changed since it was looked at", "x": "it is on no node"}
 
 
-def test_who_makes_the_picture_may_keep_more_pods_from_being_moved() -> None:
+def test_the_view_provider_may_protect_more_pods() -> None:
     here = crowded(2)
     planner = Planner([(KeepOff(("a",)), 1.0)], free_settings())
     picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
@@ -565,7 +565,7 @@ def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
     assert made.after == {"Proposes": 1.0}
 
 
-def test_nobody_is_moved_for_what_pods_hold_that_were_evicted_and_take_their_time_to_end() -> None:
+def test_no_pod_is_moved_for_resources_held_by_terminating_evicted_pods() -> None:
     going = [web(f"old{each}", "a", cpu=1, terminating=True) for each in range(2)]
     here = given(node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(2)), *going)
     past = tuple(

@@ -40,7 +40,7 @@ def test_each_policy_has_its_turn_until_it_proposes_no_more() -> None:
     ]
 
 
-def test_who_was_moved_of_late_waits_for_all_others_the_least_moved_first() -> None:
+def test_a_recently_moved_pod_waits_for_others_the_least_moved_first() -> None:
     late = {"0": 2, "1": 0, "2": 1, "3": 2}
 
     turns = RoundRobin([proposing("A", "0", "1", "2", "3")], picture_with(4), lambda proposal: late[first(proposal)])
@@ -48,7 +48,7 @@ def test_who_was_moved_of_late_waits_for_all_others_the_least_moved_first() -> N
     assert [first(proposal) for _, proposal in turns] == ["1", "2", "0", "3"]
 
 
-def test_who_is_moved_meanwhile_waits_again() -> None:
+def test_a_moved_pod_waits_again() -> None:
     """Of two owners, x with pods 0 to 2 and y with 3, each was moved once; x is moved with each of its turns."""
     moved = Counter({"x": 1, "y": 2})
 

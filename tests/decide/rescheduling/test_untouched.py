@@ -16,7 +16,7 @@ def test_reasons_are_counted_those_of_most_pods_first_then_by_their_words() -> N
     assert found.pods == 4
 
 
-def test_nobody_is_untouched_where_there_is_no_reason() -> None:
+def test_a_pod_is_untouched_only_with_a_reason() -> None:
     assert untouched_pods(PODS, lambda pod: "") == ExcludedPods(of=30)
     assert untouched_pods((), lambda pod: "young") == ExcludedPods()
 

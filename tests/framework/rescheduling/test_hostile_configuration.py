@@ -71,7 +71,7 @@ def test_a_configuration_is_read_or_refused_on_one_line(odd: dict[str, Any], nea
     st.dictionaries(st.sampled_from(["thresholds", "namespaces", "labelSelector", "nodeAffinityType"]), ODD, max_size=3)
 )
 @pytest.mark.parametrize("plugin", [*COUNTERPARTS, "DefaultEvictor"])
-def test_so_is_a_policy_of_the_descheduler(plugin: str, args: dict[str, Any]) -> None:
+def test_a_hostile_descheduler_policy_is_read_or_refused(plugin: str, args: dict[str, Any]) -> None:
     profile = {"pluginConfig": [{"name": plugin, "args": args}], "plugins": {"balance": {"enabled": [plugin]}}}
     raw = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
     found = settings_or_words(raw)

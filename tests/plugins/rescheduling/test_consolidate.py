@@ -161,7 +161,7 @@ def room(picture: Picture, **args: Any) -> Policy:
     return policy_of("Consolidate", utilizationThreshold=0, **args)
 
 
-def test_of_a_large_waiting_pod_the_fewest_pods_that_are_in_its_way_are_to_leave() -> None:
+def test_consolidation_moves_the_fewest_pods_that_block_a_large_pod() -> None:
     picture = picture_of(
         *(gpu_node(name) for name in "abc"),
         *(trainer(f"a{i}", "a", 1) for i in range(3)),
@@ -208,7 +208,7 @@ def test_pods_that_stay_are_worked_around() -> None:
     assert leaving(room(picture).proposals(picture)) == [["a1"]]
 
 
-def test_who_leaves_does_not_go_where_there_is_room_for_the_waiting() -> None:
+def test_moved_pods_avoid_room_needed_by_pending_pods() -> None:
     picture = picture_of(
         gpu_node("a"),
         gpu_node("b"),

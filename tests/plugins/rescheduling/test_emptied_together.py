@@ -41,7 +41,7 @@ def test_as_many_nodes_as_can_be_are_emptied_with_the_fewest_pods() -> None:
     assert chosen(picture, "a", "b", "c") == ({"a", "b"}, dict.fromkeys(("a0", "a1", "b0", "b1", "b2"), "c"))
 
 
-def test_of_sets_with_as_many_pods_the_first_by_the_candidates_is_taken() -> None:
+def test_the_first_of_equally_sized_node_sets_is_chosen() -> None:
     picture = picture_of(
         *(node(name, cpu="4") for name in "abc"), *(item for name in "abc" for item in pods_on(name, 2))
     )

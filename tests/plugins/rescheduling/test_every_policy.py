@@ -63,7 +63,7 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
-def test_of_what_may_be_moved_alone_is_proposed_and_looking_changes_nothing(name: str, seed: int) -> None:
+def test_policies_propose_only_movable_pods_without_changing_state(name: str, seed: int) -> None:
     draw = Random(seed)
     cluster = Cluster()
     _change(draw, cluster, 12)

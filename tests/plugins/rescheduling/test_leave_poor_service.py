@@ -48,7 +48,7 @@ def test_an_owner_who_fails_everywhere_is_not_helped_by_moving() -> None:
     assert list(policy.proposals(picture)) == []
 
 
-def test_nor_one_who_is_well_no_more_often_than_it_fails_elsewhere() -> None:
+def test_an_owner_that_fails_no_more_often_than_elsewhere_is_not_moved() -> None:
     picture = faring(
         of("web", "w1", "a"), of("web", "w2", "b"), of("web", "w3", "c"), w1=LOOPING, w2=LOOPING
     )  # fmt: skip

@@ -112,7 +112,7 @@ def test_the_most_over_used_node_comes_first_and_each_has_a_turn() -> None:
     assert left.count("b") == 4
 
 
-def test_of_a_nodes_pods_those_go_first_that_relieve_it_most_then_the_less_important_ones() -> None:
+def test_pods_that_relieve_a_node_most_leave_first_then_less_important_ones() -> None:
     seen = picture_of(
         node("full", cpu="10"),
         node("empty", cpu="10"),

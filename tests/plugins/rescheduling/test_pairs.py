@@ -61,7 +61,7 @@ def test_where_there_is_room_nobody_makes_room(name: str, wants: dict[str, Any])
     ],
     ids=lambda value: value if isinstance(value, str) else "other",
 )
-def test_who_makes_no_room(name: str, wants: dict[str, Any], other: Any, why: str) -> None:
+def test_pods_that_free_no_room_are_not_moved(name: str, wants: dict[str, Any], other: Any, why: str) -> None:
     filler = [pod("filler", on="fast", cpu="1")] if why == "it would not leave enough room" else []
     fast = node("fast", cpu="3" if why == "it could go nowhere" else "2", labels=FAST)
     seen = picture_of(node("plain", cpu="2"), fast, taking(**wants), other, *filler)
@@ -76,7 +76,7 @@ def test_the_least_important_make_room_and_then_those_who_lose_least(name: str, 
 
 
 @BOTH
-def test_of_pods_that_are_alike_each_finds_room_in_the_end(name: str, wants: dict[str, Any]) -> None:
+def test_each_of_several_alike_pods_finds_room(name: str, wants: dict[str, Any]) -> None:
     crowd = [pod(f"a{i}", on="plain", owner="ReplicaSet/a", cpu="1", **wants) for i in range(2)]
     others = [giving(f"b{i}", cpu="1") for i in range(2)]
     seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), *crowd, *others)

@@ -72,14 +72,14 @@ def test_pods_that_would_be_apart_are_parted_by_their_scheduler() -> None:
 @pytest.mark.failure(77)
 @pytest.mark.parametrize("kind", [True, False], ids=["soft", "hard"])
 @pytest.mark.parametrize("other", [{"taints": ["team=db:NoSchedule"]}, {"cpu": "1"}], ids=["tainted", "full"])
-def test_nobody_is_evicted_for_a_spread_that_cannot_be_had(kind: bool, other: dict[str, Any]) -> None:
+def test_no_pod_is_evicted_for_a_spread_that_cannot_be_reached(kind: bool, other: dict[str, Any]) -> None:
     fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web", soft=kind)], "cpu": "2"}
     here = given(*zoned("a"), *zoned("b", **other), *(web(f"w{i}", "a", **fields) for i in range(3)))
     assert settle(here, policy_of("SatisfyPreferences"), policy_of("RepairViolations")) == []
 
 
 @pytest.mark.failure(77)
-def test_of_a_spread_that_can_be_had_in_part_that_part_is_done_and_no_more() -> None:
+def test_an_uneven_spread_is_improved_as_far_as_possible() -> None:
     fields: dict[str, Any] = {"labels": {"app": "web"}, "spread": [spread_over(ZONE, "app=web")], "cpu": "1"}
     here = given(*zoned("a"), *zoned("b", cpu="1"), *(web(f"w{i}", "a", **fields) for i in range(5)))
     assert settle(here, policy_of("RepairViolations")) == [("w0", "a", "b")]

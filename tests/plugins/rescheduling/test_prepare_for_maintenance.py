@@ -83,7 +83,7 @@ def test_until_it_is_over_the_node_is_avoided() -> None:
     assert first(policy_of("PrepareForMaintenance", overdueAfter="10m"), picture).avoid_for_ns == 30 * MINUTE
 
 
-def test_whoever_else_moves_a_pod_there_makes_it_worse() -> None:
+def test_moving_any_pod_to_a_node_in_maintenance_worsens_the_objective() -> None:
     picture = cluster_with(announced(a=20))
     assert gain(policy_of("PrepareForMaintenance"), picture, {"b1": "a"}) < -1
 

@@ -212,7 +212,7 @@ def test_the_scheduler_owners_affinity_and_constraints_count_as_well() -> None:
     assert repair().objective(replace(picture_on(cluster), runners={"default-scheduler": runner})) == 1
 
 
-def test_who_repairs_most_goes_first_then_the_least_important_then_by_key() -> None:
+def test_the_largest_repair_goes_first_then_the_least_important_pod_then_the_key() -> None:
     nodes = node("own", taints=["team=db:NoSchedule"]), node("shared", labels={"disk": "ssd"})
     worse: dict[str, Any] = {"node_selector": {"disk": "ssd"}, "apart": [term("app=web")]}
     seen = picture_of(

@@ -115,7 +115,7 @@ def test_more_pods_than_domains_are_no_reason_to_move() -> None:
     assert carry_out(preferences(), seen) == []
 
 
-def test_who_is_in_the_way_of_another_may_be_the_one_that_goes() -> None:
+def test_a_pod_that_blocks_another_may_be_moved() -> None:
     nodes = node("a", zone="z"), node("b", zone="z")
     picky = pod("picky", on="a", dislikes=[(10, term("app=web"))])
     seen = picture_of(*nodes, picky, web("w", "a"))
@@ -132,7 +132,7 @@ def test_pods_that_would_be_near_come_together() -> None:
     assert preferences().objective(seen) == 0
 
 
-def test_nobody_to_be_near_is_nothing_to_miss() -> None:
+def test_a_preference_for_absent_pods_counts_as_satisfied() -> None:
     seen = picture_of(node("a", zone="x"), node("b", zone="y"), web("w", "a", likes=[(9, term("app=web", ZONE))]))
     assert preferences().objective(seen) == 0
     assert told(preferences().proposals(seen)) == []

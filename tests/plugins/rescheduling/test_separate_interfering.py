@@ -25,14 +25,14 @@ def crowded(*pods: Pod, cpu: str = "4", fixed: tuple[str, ...] = (), **told: Pod
     return picture_of(*(node(name, cpu=cpu) for name in "abc"), *pods, signals=signals, fixed=fixed)
 
 
-def test_where_nobody_measures_nobody_is_slowed_down() -> None:
+def test_without_measurements_no_pod_counts_as_slowed_down() -> None:
     picture = crowded(*(web(f"a{i}", "a") for i in range(10)))
     policy = policy_of("SeparateInterfering")
     assert policy.objective(picture) == 0
     assert list(policy.proposals(picture)) == []
 
 
-def test_nor_where_there_is_enough_for_all() -> None:
+def test_no_pod_is_moved_from_a_node_with_enough_cpu() -> None:
     picture = crowded(web("hog", "a"), web("a1", "a"), hog=using(3000), a1=using(400))
     assert policy_of("SeparateInterfering").objective(picture) == 0
 
@@ -42,7 +42,7 @@ def test_pods_that_get_what_they_request_are_not_slowed_down() -> None:
     assert policy_of("SeparateInterfering").objective(picture) == 1
 
 
-def test_of_a_crowded_node_the_aggressor_comes_first_and_then_its_victims() -> None:
+def test_the_aggressor_leaves_a_crowded_node_before_its_victims() -> None:
     picture = crowded(
         web("hog", "a"), web("a1", "a"), web("a2", "a"),
         hog=using(2800, 0.3), a1=using(600, 0.25), a2=using(600, 0.25),

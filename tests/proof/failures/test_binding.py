@@ -27,7 +27,7 @@ def binding(*others: Any) -> tuple[Driver, Bind]:
 
 
 @pytest.mark.failure(35)
-def test_nobody_is_told_that_an_assumed_pod_has_come_back() -> None:
+def test_waiting_pods_miss_the_return_of_an_assumed_pod() -> None:
     """Symptom: pods that lacked its room wait on. Rule: to them, a binding that fails is a pod that left the node."""
 
     def story() -> None:

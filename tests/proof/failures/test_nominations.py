@@ -149,7 +149,7 @@ def test_a_preemptor_waits_for_victims_on_a_node_that_cannot_take_it_any_more() 
 
 @pytest.mark.failure(9)
 @pytest.mark.parametrize("end", ["deleted", "cleared", "moved"])
-def test_nobody_is_told_that_a_nomination_has_ended(end: str) -> None:
+def test_waiting_pods_miss_the_end_of_a_nomination(end: str) -> None:
     """Symptom: pods that were kept off wait for five minutes. Rule: the end of a nomination wakes them at once."""
     ends: dict[str, Callable[[Driver], object]] = {
         "deleted": lambda driver: driver.miss(GATED),

@@ -188,7 +188,7 @@ def test_a_pod_whose_scheduler_sends_it_back_to_the_full_node_stays() -> None:
 
 
 @pytest.mark.failure(76)
-def test_who_came_back_is_left_alone_for_longer_and_longer() -> None:
+def test_a_pod_that_comes_back_is_left_alone_for_growing_periods() -> None:
     """descheduler#424. Symptom: it never gives up. Rule: even blind, an owner whose pod came back to a node has its
     pods left alone there, each time for twice as long."""
     objects = node("control-plane", taint="NoSchedule"), node("worker"), owner("web", 2)

@@ -55,7 +55,7 @@ async def connected(client: Client) -> Raw:
     return Raw(*await asyncio.open_connection("127.0.0.1", client.server.port))
 
 
-def test_who_never_ends_a_head_is_let_go() -> None:
+def test_an_unfinished_request_head_closes_the_connection() -> None:
     async def check(client: Client) -> None:
         raw = await connected(client)
         raw.send(HEAD)
@@ -65,7 +65,7 @@ def test_who_never_ends_a_head_is_let_go() -> None:
     with_server(check, limits=ServerLimits(header_seconds=0.02))
 
 
-def test_who_says_nothing_is_let_go() -> None:
+def test_a_silent_connection_is_closed() -> None:
     async def check(client: Client) -> None:
         raw = await connected(client)
         assert await raw.all() == b""
@@ -74,7 +74,7 @@ def test_who_says_nothing_is_let_go() -> None:
     with_server(check, limits=ServerLimits(idle_seconds=0.02))
 
 
-def test_who_never_ends_a_body_is_told_that_it_took_too_long() -> None:
+def test_an_unfinished_request_body_times_out_with_an_error() -> None:
     async def check(client: Client) -> None:
         raw = await connected(client)
         raw.send(f"{HEAD}Content-Length: 100\r\n\r\n{{")
@@ -236,7 +236,7 @@ def test_a_long_list_that_nobody_reads_holds_nobody_up() -> None:
     with_server(check, pod("a"), *objects, limits=ServerLimits(stall_seconds=0.2))
 
 
-def test_who_asks_and_asks_and_never_reads_is_dropped() -> None:
+def test_a_client_that_never_reads_its_replies_is_disconnected() -> None:
     async def check(client: Client) -> None:
         raw = Raw(*await asyncio.open_connection("127.0.0.1", client.server.port, limit=1024))
         raw.send(f"GET {PODS}/a HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1_000)

@@ -55,7 +55,7 @@ def test_the_first_form_that_can_be_given_is(accept: str, form: ResponseForm) ->
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/json;as=Row", ","])
-def test_where_none_can_be_given_that_is_told(accept: str) -> None:
+def test_an_unsatisfiable_accept_header_is_reported(accept: str) -> None:
     with pytest.raises(StoreError) as caught:
         negotiated(accept)
     assert (caught.value.code, caught.value.reason) == (406, "NotAcceptable")

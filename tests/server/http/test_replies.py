@@ -184,7 +184,7 @@ def test_warnings_are_headers_that_nobody_can_break_out_of() -> None:
 @pytest.mark.parametrize(
     ("mode", "code", "warns"), [("Strict", 400, False), ("Warn", 201, True), ("Ignore", 201, False)]
 )
-def test_of_a_field_that_is_given_twice_the_last_counts(mode: str, code: int, warns: bool) -> None:
+def test_the_last_of_duplicate_fields_wins(mode: str, code: int, warns: bool) -> None:
     body = b'{"kind":"ConfigMap","metadata":{"name":"a","name":"b"},"data":{"k":"\\u00e9"}}'
 
     async def check(client: Client) -> None:

@@ -66,7 +66,7 @@ def test_a_watch_list_ends_its_beginning_with_a_bookmark() -> None:
     with_server(check, pod("a"), pod("b"))
 
 
-def test_who_asks_for_bookmarks_is_told_how_far_a_watch_is() -> None:
+def test_bookmarks_report_the_version_of_a_watch() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1&resourceVersion=1&allowWatchBookmarks=true") as watcher:
             event = await watcher.next()
@@ -76,7 +76,7 @@ def test_who_asks_for_bookmarks_is_told_how_far_a_watch_is() -> None:
     with_server(check, pod("a"), limits=ServerLimits(bookmark_seconds=0.02))
 
 
-def test_nobody_else_is_told_of_bookmarks() -> None:
+def test_bookmarks_are_sent_only_to_watches_that_request_them() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1&resourceVersion=1") as watcher:
             with pytest.raises(EOFError):
@@ -128,7 +128,7 @@ def test_a_watch_of_one_object_tells_of_no_other() -> None:
     with_server(check, pod("a"))
 
 
-def test_of_an_object_that_is_selected_no_longer_a_watcher_hears_that_it_is_gone() -> None:
+def test_a_watch_reports_an_object_that_leaves_its_selector_as_deleted() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1&labelSelector=app%3Dweb") as watcher:
             assert await watcher.names(1) == [("ADDED", "a")]

@@ -183,7 +183,7 @@ def test_top_shows_what_is_used(pods: Kubectl) -> None:
     assert [row[0] for row in pods.rows("top", "pods", "-l", "tier=back")] == ["b"]
 
 
-def test_whoever_asks_may_do_everything(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+def test_a_self_access_review_allows_everything(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
     assert kubectl("auth", "can-i", "delete", "nodes").strip() == "yes"
     assert kubectl("auth", "can-i", "create", "pods", "--subresource=eviction").strip() == "yes"
     assert "*.*" in kubectl("auth", "can-i", "--list")

@@ -72,6 +72,6 @@ def test_access_modes_are_short_and_in_order() -> None:
     assert access_modes(["ReadWriteMany", "ReadWriteOnce", "Other"]) == "RWO,RWX"
 
 
-def test_of_many_the_first_few_are_shown() -> None:
+def test_a_cell_shows_the_first_of_many_values() -> None:
     assert some(["a", "b", "c"]) == "a,b,c"
     assert some(["a", "b", "c", "d"]) == "a,b,c + 1 more..."

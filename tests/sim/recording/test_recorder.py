@@ -204,7 +204,9 @@ def test_a_node_that_falls_silent_and_comes_back_is_down_and_up() -> None:
         ("EvictionByEvictionAPI", "evicted", [{"evict": {"namespace": "default", "name": "a"}}]),
     ],
 )
-def test_who_has_a_pod_go_is_told_by_its_condition(reason: str, what: str, steps: list[Raw]) -> None:
+def test_the_recorder_names_the_disrupting_component_from_the_condition(
+    reason: str, what: str, steps: list[Raw]
+) -> None:
     seen = Seen(node(), pod(node="n", phase="Running"))
     going = pod(node="n", phase="Running", disrupted=reason, **DELETED)
 

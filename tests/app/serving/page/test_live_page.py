@@ -78,7 +78,7 @@ def test_without_a_page_there_is_nothing_there() -> None:
     with_server(check)
 
 
-def test_whoever_has_no_token_sees_the_files_of_the_page_and_nothing_of_the_cluster() -> None:
+def test_a_browser_without_token_gets_page_files_but_no_cluster_data() -> None:
     async def check(client: Client) -> None:
         assert (await client.ask("GET", "/ui/"))[0] == 200
         for method, path in (("GET", "/ui/about"), ("POST", "/ui/ask"), ("POST", "/ui/read")):

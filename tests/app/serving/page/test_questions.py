@@ -104,7 +104,7 @@ def test_an_explanation_has_each_plugins_verdict_about_each_node_and_the_scores_
     assert "n3" in answer["picture"]["text"]
 
 
-def test_of_one_node_there_is_more_to_say() -> None:
+def test_a_question_about_one_node_has_more_detail() -> None:
     answer = ask("explain", node("n1"), node("n2", cpu=4), PENDING, target="new", node="n2")
 
     assert "n2" in answer["picture"]["headline"]
