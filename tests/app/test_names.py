@@ -55,7 +55,7 @@ def test_names_share_what_they_begin_with_up_to_a_separator(names: list[str], sh
     ],
 )
 def test_what_names_share_is_told_in_a_sentence(shared: Shared, told: str) -> None:
-    assert shared.told("nodes") == told
+    assert shared.note("nodes") == told
 
 
 @given(NAMES | MIXED)

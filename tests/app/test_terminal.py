@@ -165,7 +165,7 @@ enter = progress.ProgressBar.__enter__
 
 def entered(bar):
     known = [name for name in command.LOADED_FIRST[sys.argv[1]] if name in sys.modules]
-    seen.append((bar._told(), known, "podium.app.console.reading" in sys.modules))
+    seen.append((bar._describe(), known, "podium.app.console.reading" in sys.modules))
     return enter(bar)
 
 progress.ProgressBar.__enter__ = entered

@@ -57,14 +57,14 @@ LOADED_FIRST = {
     "reschedule": ("podium.app.rescheduling.offline", "podium.app.console.reading"),
     "examples": ("podium.app.examples.command",),
 }
-"""The modules of each subcommand that take their time, and are loaded with a bar where somebody waits for them.
+"""The slow modules of each subcommand, which are imported under a progress bar on a terminal.
 
-Those that stay say themselves how far they are: `up` and `scheduler`. A measurement and a schema need none of them.
+`up` and `scheduler` keep running and report their own progress. `bench` and `schema` need none of them.
 """
 
 
 class CommandFailure(click.ClickException):
-    """Something is wrong with what was given: one line on standard error, exit code 1."""
+    """An error in the input: one line on standard error, exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"podium: error: {escape(self.message, _LONGEST_ERROR)}", file=file, err=file is None)
@@ -77,11 +77,11 @@ class Command(click.Command):
         return _help(self, ctx) or super().get_help(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; where somebody waits, from the first moment with a bar."""
+        """Run the command; on a terminal, show a progress bar from the start."""
         if is_watched():
             with ProgressBar(_STARTING):
                 modules = LOADED_FIRST.get(_subcommand(ctx), ())
-                # The bar's own module goes first: its thread would get little of the processor beside the others.
+                # The bar's own module is first: its thread would get little CPU time during the other imports.
                 for module in (_BARS, *modules) if modules else ():
                     import_module(module)
         return super().invoke(ctx)
@@ -107,7 +107,7 @@ class Group(click.Group):
                     click.echo(escape(line, _LONGEST_ERROR), err=True)
             raise CommandFailure(str(error)) from None
         except OSError as error:
-            # A reader that went away is not an error, and click ends quietly for it.
+            # A closed pipe is not an error: click exits quietly.
             if error.errno == errno.EPIPE:
                 raise
             raise CommandFailure(f"{error.filename or 'output'}: {error.strerror or error}") from None
@@ -132,14 +132,14 @@ class LazyGroup(Group):
         return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """What help shows of a subcommand; None for an unknown one."""
+        """Return a stub with the help line of a subcommand; None for an unknown one."""
         known = SUBCOMMANDS.get(cmd_name)
         return None if known is None else click.Command(cmd_name, short_help=known[1])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The subcommand to run, imported. One that there is not is wrong usage, told with what may be meant."""
+        """Import and return the subcommand to run. Raises UsageError with a suggestion for an unknown one."""
         if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
             from podium.api.schemas.suggestion import suggestion
 
@@ -220,20 +220,20 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
         code = error.exit_code
     except click.Abort:
         code = 130
-    # At its end Python looks for cycles among all objects once more; nobody waits for what that would free.
+    # Python would examine all objects for cycles at exit; the process ends anyway.
     gc.freeze()
     sys.exit(code)
 
 
 def _subcommand(ctx: click.Context) -> str:
-    """The name of the subcommand, as `plan` of `podium plan drain`."""
+    """Return the name of the subcommand, such as `plan` for `podium plan drain`."""
     while ctx.parent is not None and ctx.parent.parent is not None:
         ctx = ctx.parent
     return ctx.info_name or ""
 
 
 def _help(command: click.Command, ctx: click.Context) -> str:
-    """The help for a terminal, "" where there is none."""
+    """Return the help for a terminal; "" if standard output is not one."""
     if not sys.stdout.isatty():
         return ""
     from podium.app.console.rich_help import rich_help

@@ -34,5 +34,5 @@ def complete() -> None:
 
 
 def _takes_value(before: list[str]) -> bool:
-    """Whether the last option wants a value, which may be a file's name."""
+    """Return whether the last option takes a value, which may be a file name."""
     return bool(before) and before[-1].startswith("-")

@@ -91,7 +91,7 @@ validate_option = click.option(
     "validation",
     type=click.Choice(["strict", "warn", "ignore"]),
     help="What becomes of unknown fields, and of what kube-apiserver would refuse: errors, warnings, or nothing. "
-    "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
+    "Without it, unknown fields are errors in pods and templates that no cluster has stored; all else is a warning.",
 )
 
 

@@ -30,12 +30,12 @@ _NOT_PLAIN = re.compile(r"[^\0-~]")
 
 
 def in_json(value: Any) -> str:
-    """The value as JSON, in plain ASCII."""
+    """Return the value as JSON, in plain ASCII."""
     return "".join(json_parts(value))
 
 
 def json_parts(value: Any) -> Iterator[str]:
-    """The value as `in_json` gives it, a long list in an object part by part, so that no large text is in memory."""
+    """Yield the text of `in_json`, a long list in parts, so that no large text is held in memory."""
     if not isinstance(value, dict) or not any(map(_is_long, value.values())):
         yield f"{_indented(value)}\n"
         return
@@ -53,7 +53,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _member(key: Any, value: Any) -> Iterator[str]:
-    """A member of an object, from the line before it to its last character."""
+    """Yield the text of an object's member, from the line before it to its last character."""
     if not _is_long(value):
         yield _indented({key: value})[1:-2]
         return
@@ -79,12 +79,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def in_json_line(value: Any) -> str:
-    """The value as JSON on one line, in plain ASCII."""
+    """Return the value as JSON on one line, in plain ASCII."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def in_yaml(value: Any) -> str:
-    """The value as YAML, keys in their order."""
+    """Return the value as YAML, keys in their order."""
     # Late, since most answers are not in YAML.
     import yaml
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["WIDTH", "Cell", "Name", "Names", "Page", "Part", "Section", "counted", "fitted", "listed", "names_of"]
 
 WIDTH = 100
-"""How wide a page is that no terminal shows."""
+"""The width of a page that is not shown on a terminal, in characters."""
 
 _LONGEST = 10_000
 _NARROWEST = 16
@@ -76,7 +76,7 @@ class Page:
 
     @property
     def names_width(self) -> int:
-        """How much of a line names may take that stand within text."""
+        """The maximum width of names within text, in characters."""
         return max(round(self.width * _NAMES), _NARROWEST)
 
     @property
@@ -87,7 +87,7 @@ class Page:
         self._lines.append((" " * indent + "".join(map(self._painted, parts))).rstrip())
 
     def title(self, text: str, rest: str = "") -> None:
-        """An empty line, then the heading of a part of the page, and what there is to say beside it."""
+        """Write an empty line, then the heading of a part of the page with a note beside it."""
         first, *more = self._wrapped(f"{text}  {rest}".rstrip(), self.width, GAP)
         self._lines.append("")
         self.line(Cell(text, "title"), first.removeprefix(text))
@@ -95,21 +95,21 @@ class Page:
             self.line(line, indent=GAP)
 
     def paragraph(self, part: Part, *, indent: int = 0, hanging: int = 0) -> None:
-        """Text over as many lines as it takes; those after the first are indented by `hanging` more."""
+        """Write wrapped text; lines after the first are indented by `hanging` more."""
         for number, line in enumerate(self._wrapped(text_of(part), self.width - indent, hanging)):
             self.line(Cell(line, style_of(part)), indent=indent + (hanging if number else 0))
 
     def caveats(self, caveats: Sequence[Caveat]) -> None:
-        """Write what an answer could not know or does not do; nothing without caveats."""
+        """Write the caveats of an answer; nothing if there are none."""
         if caveats:
             self.title("Caveats")
         for caveat in caveats:
             self.paragraph(caveat.message, indent=2, hanging=2)
 
     def columns(self, rows: Sequence[Sequence[Part]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
-        """Aligned rows; columns numbered in `right` end evenly. Above them is said what all names share that lack it.
+        """Write aligned rows; columns numbered in `right` are right-aligned. A note above gives omitted shared parts.
 
-        What a row says beyond its columns, as in `and 3 more`, is its last part and need not fit into a column.
+        Text beyond the columns, such as `and 3 more`, is the last part of a row and need not fit into a column.
         """
         cleaned = [[_clean(part) for part in row] for row in rows]
         table = Table(cleaned, self.width - indent, frozenset(right), shortened=self.is_shortened)
@@ -168,7 +168,7 @@ class Page:
 
 
 def _clean(part: Part) -> Part:
-    """The part, with nothing in it that a terminal would act on."""
+    """Return the part without control characters that a terminal would act on."""
     if isinstance(part, Names):
         return part._replace(names=tuple(map(_clean_name, part.names)))
     if isinstance(part, Name):

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for runs that take a while in front of somebody."""
+"""A progress bar on standard error, for commands that take a while on a terminal."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
 _LONGEST = 200
-# When the command began, or the first bar where no command did.
+# When the command began, or the first bar if no command did.
 _began: list[float] = []
 
 
 def command_begins() -> None:
-    """Count from now on how long somebody has waited."""
+    """Start the clock that decides when the first progress bar appears."""
     _began[:] = [time.monotonic()]
 
 
 def is_watched() -> bool:
-    """Whether somebody sees bars: standard error is a terminal that can wipe a line away."""
+    """Return whether bars are visible: standard error is a terminal that can erase a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class ProgressBar:
-    """Says what is being done, if standard error is a terminal; leaves nothing behind.
+    """A progress bar with a description, if standard error is a terminal; it is erased at the end.
 
-    It appears when half a second has passed since the command began, so that one thing after the other need not be long
-    for itself. A thread draws it, whether something is told meanwhile or not. Only one may be there at a time.
+    It appears half a second after the command began, even if each single step is short. A thread draws it, with or
+    without updates. Only one bar may exist at a time.
     """
 
     def __init__(self, what: str) -> None:
         self._share: float | None = None
-        self._told: Callable[[], str] = lambda: what
+        self._describe: Callable[[], str] = lambda: what
         self._is_over = Event()
         self._thread = Thread(target=self._draw, daemon=True) if is_watched() else None
 
@@ -57,9 +57,9 @@ class ProgressBar:
         if self._thread is not None:
             self._thread.join()
 
-    def update(self, share: float, told: Callable[[], str]) -> None:
-        """Show the share that is done, from 0 to 1, and what is being done, which is asked for when it is shown."""
-        self._share, self._told = share, told
+    def update(self, share: float, describe: Callable[[], str]) -> None:
+        """Show the completed share, from 0 to 1, and a description, computed when the bar is drawn."""
+        self._share, self._describe = share, describe
 
     def _draw(self) -> None:
         if not _began:
@@ -69,8 +69,8 @@ class ProgressBar:
         with _new_bar() as bar:
             task = bar.add_task("", total=None)
             while True:
-                share, told = self._share, escape(self._told(), _LONGEST)
-                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=told)
+                share, description = self._share, escape(self._describe(), _LONGEST)
+                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=description)
                 bar.refresh()
                 if self._is_over.wait(_REFRESH_SECONDS):
                     return
@@ -81,5 +81,5 @@ def _new_bar() -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    # Answers go to standard output untouched; what is told on standard error meanwhile comes above the bar.
+    # Answers go to standard output unchanged; messages on standard error appear above the bar.
     return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False, redirect_stdout=False)

@@ -1,4 +1,4 @@
-"""Reading files and clusters in front of somebody."""
+"""The reading of files and clusters with a progress bar."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from podium.api.warnings import Validation
 from podium.app.console.options import ClusterSource, Source
 from podium.app.console.progress import ProgressBar
 
-# From a cluster, the lists come first; then they are read.
+# The share of listing a cluster; the rest is parsing the lists.
 _LISTING_SHARE = 0.5
 
 Progress = Callable[[float], None]
 
 
 def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
-    """Return what `codec.read_input` reads, and a cluster before it, with a progress bar if that takes a while.
+    """Return the input read from an optional cluster and then from files, with a progress bar.
 
     The objects stay until the process ends: the garbage collector does not look at them again.
     """
@@ -40,9 +40,9 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
         later = codec.read_input(source.overrides, validation)
         return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
-    with ProgressBar(_told()) as bar:
+    with ProgressBar(_reading()) as bar:
         if cluster is None:
-            return codec.read_input(files, validation, lambda share: bar.update(share, _told))
+            return codec.read_input(files, validation, lambda share: bar.update(share, _reading))
         with Reader(validation) as reader:
             _read_cluster(reader, cluster, lambda share: bar.update(share, lambda: f"reading {cluster.context}"))
             reader.read_all(files)
@@ -50,7 +50,7 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
 
 
 def _read_cluster(reader: Reader, cluster: ClusterSource, progress: Progress) -> None:
-    """Read what is in a cluster, as a dump of it would be read; all but managed fields, which nothing is read of."""
+    """Read the objects of a cluster like a dump of it, without managed fields."""
     from podium.app.snapshots.cluster import read_cluster
     from podium.app.snapshots.slimming import Slimmer
 
@@ -63,5 +63,5 @@ def _read_cluster(reader: Reader, cluster: ClusterSource, progress: Progress) ->
     reader.read_text(msgspec.json.encode(found.snapshot.to_dict()), place)
 
 
-def _told() -> str:
+def _reading() -> str:
     return "reading"

@@ -20,7 +20,7 @@ class _Group(rich_click.RichGroup):
 
 
 def rich_help(command: click.Command, ctx: click.Context) -> str:
-    """The command's help, in boxes, and in colour unless NO_COLOR is set."""
+    """Return the command's help, in boxes, and in colour unless NO_COLOR is set."""
     parts: dict[str, Any] = {"params": command.params, "help": command.help, "epilog": _epilog(command)}
     shown = rich_click.RichCommand(command.name, **parts)
     if isinstance(command, click.Group):
@@ -37,7 +37,7 @@ def rich_help(command: click.Command, ctx: click.Context) -> str:
 
 
 def _epilog(command: click.Command) -> str | None:
-    """The last part of the help, as rich text, which rich-click takes too; None where there is none."""
+    """Return the epilog of the help as rich text, which rich-click accepts too; None if there is none."""
     if not command.epilog:
         return None
     paragraphs = command.epilog.strip().split("\n\n")

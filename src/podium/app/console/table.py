@@ -1,8 +1,8 @@
-"""Rows laid out in columns that fit into a line, as far as they can.
+"""Tables laid out in columns that fit the line width where possible.
 
-Nothing is done to a table that has room. Where it has not, its names lose what they share, which is said above the
-table; then text takes several lines; then, of rows with many columns, the last go below; then single names are
-shortened so that no two are alike; and what has no room even so goes below its row.
+A table that fits is not changed. Otherwise, in this order: parts that all names share are removed and reported above
+the table; text is wrapped; in tables with many columns, the last ones move to a second line; single names are shortened
+and stay distinct; columns that still do not fit move below their row.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ ELLIPSIS = "…"
 
 _SEPARATORS = "-./_ "
 _DOMAIN = "."
-# What saves less is not worth the line that says it.
+# Shorter shared parts are not worth the line that reports them.
 _LEAST_SHARED = 6
-# Each round tells apart what differs a line's length further on in the names; a name of Kubernetes ends before that.
+# Each round distinguishes names that differ one line length further on; Kubernetes' names end before the last.
 _ROUNDS = 32
 
 
 class Shared(NamedTuple):
-    """What all names of a kind begin with and end in, and what is left out of each of them."""
+    """The prefix and suffix that all names of a kind share, and that are omitted from each name."""
 
     beginning: str = ""
     end: str = ""
 
     def rest_of(self, name: str) -> str:
-        """The name without what it shares, which an ellipsis stands for where that is a beginning."""
+        """Return the name without the shared parts; an ellipsis replaces a shared prefix."""
         rest = name[len(self.beginning) : len(name) - len(self.end)]
         return f"{ELLIPSIS}{rest}" if self.beginning else rest
 
-    def told(self, kind: str) -> str:
-        """The sentence that says it, as in `nodes end in .eu-west-1.compute.internal`; "" for nothing."""
+    def note(self, kind: str) -> str:
+        """Return a sentence such as `nodes end in .eu-west-1.compute.internal`; "" if nothing is shared."""
         parts = [f"begin with {self.beginning}"] if self.beginning else []
         if self.end:
             parts.append(f"end in {self.end}")
@@ -45,7 +45,7 @@ class Shared(NamedTuple):
 
 
 def shared_domain(names: Collection[str]) -> Shared:
-    """The domain that all names end in: from the first dot on at which they are alike. A single name has one, too."""
+    """Return the longest domain suffix, from a dot on, that all names share. A single name has one, too."""
     different = sorted(set(names))
     if not different:
         return Shared()
@@ -62,7 +62,7 @@ def shared_domain(names: Collection[str]) -> Shared:
 
 
 def shared_parts(names: Collection[str]) -> Shared:
-    """The domain, and what all names begin with up to the last separator, as `default/web-5d4f8c7b9-`."""
+    """Return the shared domain, and the shared prefix up to a separator, such as `default/web-5d4f8c7b9-`."""
     end = shared_domain(names).end
     rests = sorted({name.removesuffix(end) for name in names})
     alike = _alike(rests) if len(rests) > 1 else ""
@@ -73,9 +73,9 @@ def shared_parts(names: Collection[str]) -> Shared:
 
 
 def cut_apart(names: Iterable[str], width: int) -> dict[str, str]:
-    """Each name in at most `width` characters, no two alike; one for which there is no such form stays whole.
+    """Return distinct forms of the names with at most `width` characters; a name without such a form stays whole.
 
-    The middle goes, where that tells a name from all others. Of names that would be alike so, what they share goes.
+    The middle of a name is omitted if the result is unique. Names that would collide lose their common prefix instead.
     """
     different = sorted(set(names))
     forms = {name: without_middle(name, width) for name in different}
@@ -84,7 +84,7 @@ def cut_apart(names: Iterable[str], width: int) -> dict[str, str]:
         if not clashes:
             return forms
         for group in clashes:
-            forms |= _told_apart(group, width)
+            forms |= _distinguished(group, width)
     for group in _by_form(forms):
         if len(group) > 1:
             forms |= {name: name for name in group}
@@ -94,7 +94,7 @@ def cut_apart(names: Iterable[str], width: int) -> dict[str, str]:
 
 
 def without_middle(name: str, width: int) -> str:
-    """The name, with its middle left out where it is longer than `width`."""
+    """Return the name, without its middle if it is longer than `width`."""
     if len(name) <= width:
         return name
     head = (width - 1) // 2
@@ -114,12 +114,12 @@ def _by_form(forms: dict[str, str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _told_apart(group: list[str], width: int) -> dict[str, str]:
-    """The names from where they begin to differ; with their beginnings where all that follows leaves room for them."""
+def _distinguished(group: list[str], width: int) -> dict[str, str]:
+    """Return the names from their first difference on, with the start of their common prefix if there is space."""
     begin = len(_alike(group))
     longest = max(map(len, group)) - begin
     if longest < width:
-        # All ends are shown whole, and before them as much of the beginning as there is room for.
+        # All ends are shown whole, preceded by as much of the prefix as fits.
         head = width - 1 - longest
         return {name: f"{name[:head]}{ELLIPSIS}{name[begin:]}" for name in group}
     window = max(width - 2, 1)
@@ -137,7 +137,7 @@ _NOTHING = Shared()
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """One way: what is left out of the names of a kind, and which of them are shortened, by what is left of them."""
+    """A way to show names: by kind, the shared parts that are omitted, and the short forms of the rests."""
 
     shared: Mapping[str, Shared] = field(default_factory=dict)
     short: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -145,11 +145,11 @@ class Naming:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said above the table: what names share."""
-        return [told for kind, shared in self.shared.items() if (told := shared.told(kind))]
+        """The notes above the table about what names share."""
+        return [note for kind, shared in self.shared.items() if (note := shared.note(kind))]
 
     def shown(self, name: Name) -> str:
-        """A name, with what stands around it."""
+        """Return a name as shown, with the text around it."""
         if not name.name:
             return name.text
         rest = self.shared.get(name.kind, _NOTHING).rest_of(name.name)
@@ -157,7 +157,7 @@ class Naming:
         return f"{name.before}{rest if short is None else short[rest]}{name.after}"
 
     def text(self, part: Part) -> str:
-        """What a part says where there is room for it."""
+        """Return the full text of a part."""
         if isinstance(part, Name):
             return self.shown(part)
         if isinstance(part, Names):
@@ -165,20 +165,20 @@ class Naming:
         return text_of(part)
 
     def fitted(self, part: Part, width: int) -> str:
-        """What a part says in that width: fewer names, with the others counted; all else as it is."""
+        """Return the text of a part within a width: fewer names, with the others counted; other parts in full."""
         if isinstance(part, Names) and part.names:
             return fitted([self.shown(name) for name in part.names], width, part.most)
         return self.text(part)
 
     def least(self, part: Part, number: int) -> int:
-        """The room that so many of several names need, the others counted; 0 for all else."""
+        """Return the width of that many of several names, with the others counted; 0 for other parts."""
         if not isinstance(part, Names) or not part.names:
             return 0
         most = number if part.most is None else min(number, part.most)
         return len(listed([self.shown(name) for name in part.names], most))
 
     def shortened(self, rooms: Mapping[str, int]) -> Naming:
-        """The same with the names of some kinds in that many characters, no two alike."""
+        """Return a naming that cuts the names of each kind to its width in `rooms`; the names stay distinct."""
         rests = {kind: map(self.shared.get(kind, _NOTHING).rest_of, self.names[kind]) for kind in rooms}
         short = {kind: cut_apart(rests[kind], room) for kind, room in rooms.items()}
         return Naming(self.shared, short, self.names)
@@ -189,9 +189,9 @@ NO_NAMING = Naming()
 
 
 def namings(rows: Sequence[Sequence[Part]]) -> Iterator[Naming]:
-    """The ways in which nothing is lost, each with shorter names: whole, without domains, without what they share.
+    """Yield the lossless ways to show names, ever shorter: whole, without domains, without shared parts.
 
-    Kinds follow one another, those of which more goes first.
+    Kinds are shortened one by one, those with the longest shared parts first.
     """
     names = _names(rows)
     shared: dict[str, Shared] = {}
@@ -216,23 +216,23 @@ def _names(rows: Sequence[Sequence[Part]]) -> dict[str, list[str]]:
 
 GAP = 2
 
-# Of a line, what text is pressed to before names are shortened for it, and no less than that many characters.
+# The share of a line to which text is narrowed before names are shortened, and the minimum in characters.
 _TEXT_SHARE = 0.4
 _TEXT = 24
-# What it is pressed to where lines may get longer than the page.
+# The width of text if lines may be longer than the page.
 _READABLE = 60
-# A word up to that length is not broken before names are shortened for it.
+# Names are shortened before words up to this length are broken.
 _WORD = 48
-# Of several names in one part, how many have room before names are shortened for that.
+# Names are shortened before a part with several names shows fewer than this.
 _NAMES = 3
-# What names are shortened to before text is pressed further, and what all is pressed to at last.
+# The width of names before text is narrowed further, and the minimum width of everything.
 _NAME = 20
 _NARROWEST = 16
-# Rows of so many columns have a second line before single names are shortened.
+# Rows with this many columns get a second line before single names are shortened.
 _MANY = 4
-# How far what goes below its row is set in.
+# The indentation of columns below their row.
 _BELOW = 4
-# Names of Kubernetes are shorter, namespace included; what is longer makes no column wider.
+# Kubernetes' names are shorter, namespace included; longer text does not widen a column.
 _LONGEST = 400
 
 Row = Sequence[Part]
@@ -241,7 +241,7 @@ Line = list[Cell]
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """How wide each column would be if there were room, with how much it is content, and how narrow it can be."""
+    """For each column its full width, the width that suffices, and its minimum width."""
 
     wanted: list[int]
     enough: list[int]
@@ -250,14 +250,14 @@ class _Widths:
 
 @dataclass(frozen=True, slots=True)
 class _Press:
-    """How narrow text can be, how many names have room where there are several, and, once they are shortened, each."""
+    """The minimum width of text, the number of names shown in a part, and the width of names once shortened."""
 
     text: int
     names: int
     name: int | None = None
 
     def least(self, part: Part, text: str, naming: Naming) -> int:
-        """How narrow a part can be that says this text."""
+        """Return the minimum width of a part with this text."""
         width = len(text)
         if isinstance(part, Name):
             return width if self.name is None else min(width, self.name)
@@ -270,9 +270,9 @@ class _Press:
 
 @dataclass(slots=True)
 class Table:
-    """Rows of parts for lines of `room` characters; the columns numbered in `right` end evenly.
+    """Rows of parts for lines of `room` characters; the columns numbered in `right` are right-aligned.
 
-    Where names are not to be `shortened` they stay whole, and lines get longer than that.
+    Unless names may be `shortened`, they stay whole, and lines can be longer than that.
     """
 
     rows: Sequence[Row]
@@ -299,7 +299,7 @@ class Table:
         self._width = _spread(least, wanted, self.room)
 
     def _tried(self, choices: Sequence[Naming], text: int) -> Iterator[tuple[Naming, list[int], list[int]]]:
-        """The ways to show the table, the best first: each with what its columns need, and what they would take."""
+        """Yield the ways to show the table, the best first: each with the required and the full column widths."""
         several = []
         for naming in choices:
             widths = self._widths(naming, _Press(text, _NAMES))
@@ -312,7 +312,7 @@ class Table:
             yield naming, widths.least, widths.wanted
 
     def lines(self) -> Iterator[Line]:
-        """The table, line by line: pieces of text that stand one behind the other."""
+        """Yield the lines of the table, each a sequence of pieces of text."""
         texts = [
             [self._text(part, column, is_free=self._is_free(row, column)) for column, part in enumerate(row)]
             for row in self.rows
@@ -330,7 +330,7 @@ class Table:
                     yield from self._lines(row, cells, group, widths, _BELOW if number else 0)
 
     def _is_free(self, row: Row, column: int) -> bool:
-        """Whether that part ends a row before the last column, and has the rest of the line for itself."""
+        """Return whether the part ends its row before the last column, so that it may use the rest of the line."""
         return column == len(row) - 1 and len(row) < len(self._width)
 
     def _text(self, part: Part, column: int, *, is_free: bool) -> list[str]:
@@ -370,7 +370,7 @@ class Table:
         return _Widths(wanted, enough, least)
 
     def _laid_in_two(self, choices: Sequence[Naming], text: int) -> bool:
-        """Lay rows of many columns in two lines, if no single name has to be shortened then; whether that is so."""
+        """Lay out rows with many columns in two lines; return False if single names had to be shortened for that."""
         for naming in choices:
             widths = self._widths(naming, _Press(text, 1))
             groups = _grouped(widths.least, self.room)
@@ -385,7 +385,7 @@ class Table:
         return False
 
     def _lay(self, groups: list[list[int]], least: Sequence[int], wanted: Sequence[int]) -> None:
-        """Give the columns of each line their room."""
+        """Set the widths of the columns of each line."""
         self._width, self._groups = [0] * len(least), groups
         for number, columns in enumerate(groups):
             room = self.room - (_BELOW if number else 0)
@@ -394,7 +394,7 @@ class Table:
                 self._width[column] = width
 
     def _cut(self, naming: Naming, text: int) -> None:
-        """Shorten single names, and put below its row what has no room even so."""
+        """Shorten single names, and move columns that still do not fit below their row."""
         order = [(text, _NAME), (_TEXT, _NAME), (_NARROWEST, _NARROWEST), (_TEXT, _NARROWEST)]
         tried = [self._widths(naming, _Press(text_width, 1, name)) for text_width, name in order]
         widths = next((widths for widths in tried if _total(widths.least) <= self.room), tried[-1])
@@ -404,7 +404,7 @@ class Table:
 
 
 def _name_rooms(rows: Sequence[Row], widths: Sequence[int], naming: Naming) -> Mapping[str, int]:
-    """How long names of each kind may be: as long as the narrowest of the places where one does not fit."""
+    """Return the maximum length of names of each kind: the narrowest column in which one does not fit."""
     rooms: dict[str, int] = {}
     for row in rows:
         for part, width in zip(row, widths, strict=False):
@@ -428,7 +428,7 @@ def _grouped(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _spread(least: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
-    """What each column gets: what it has to have, and an equal share of what is left as far as it wants more."""
+    """Return the width of each column: its minimum, and an equal share of the rest up to its full width."""
     given = list(least)
     left = room - _total(given)
     while left > 0 and (wanting := [column for column, width in enumerate(given) if width < wanted[column]]):
@@ -445,7 +445,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _wrapped(text: str, width: int, *, breaks: bool) -> list[str]:
-    """The text over lines of that width. Words that are longer stay whole unless it `breaks` them."""
+    """Return the text wrapped to a width. Longer words stay whole unless `breaks` is set."""
     if len(text) <= width:
         return [text]
     return textwrap.wrap(text, max(width, 1), break_on_hyphens=False, break_long_words=breaks) or [""]

@@ -68,8 +68,8 @@ def simulate(
 ) -> None:
     """Play what happens to the objects in the files, in virtual time.
 
-    They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
-    placed, preempted, started and ended when, where all are at the end, and who still waits and why.
+    The objects exist from the start; a Scenario among them describes later events. The answer reports when pods are
+    placed, preempted, started and ended, where they are at the end, and which ones still wait and why.
     """
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
@@ -101,12 +101,12 @@ def _play(simulation: Simulation) -> None:
     from podium.app.console.progress import ProgressBar
     from podium.sim.run import share_done
 
-    def told() -> str:
+    def description() -> str:
         return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
 
     with ProgressBar("simulating") as bar:
         while simulation.step():
-            bar.update(share_done(simulation), told)
+            bar.update(share_done(simulation), description)
 
 
 _TRACE_EPILOG = """
