@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.api.basis import Caveat
 from podium.app.reporting.file import html_file, page_file, page_script, page_style
-from podium.app.reporting.picture import Picture, told
+from podium.app.reporting.picture import Picture, caveat_texts
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e&amp;\x1b[31m"
 
@@ -38,7 +38,7 @@ def test_a_hostile_name_is_data_and_never_markup() -> None:
 
 
 def test_what_a_terminal_or_a_reader_would_be_misled_by_is_written_out() -> None:
-    assert told((Caveat("x", "a\u202eb\x1b[31m", 1),)) == ["a\\u202eb\\x1b[31m"]
+    assert caveat_texts((Caveat("x", "a\u202eb\x1b[31m", 1),)) == ["a\\u202eb\\x1b[31m"]
 
 
 def test_much_data_is_compressed_and_the_same_picture_is_the_same_file() -> None:

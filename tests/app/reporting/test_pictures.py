@@ -208,12 +208,12 @@ def test_the_page_tells_why_a_pod_was_placed() -> None:
     assert told["facts"] == []
 
 
-def test_how_many_placements_are_not_told_of_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_reports_how_many_placements_have_no_recorded_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_log, "MOST_PLACEMENTS", 1)
 
     told = page_of("simulate", "-f", ROOT / "examples" / "drain.yaml")
 
-    assert told["facts"][-1].startswith("why pods are where they are is told of the first 1 placement; of ")
+    assert told["facts"][-1].startswith("reasons are shown for the first 1 placement; ")
 
 
 def test_a_decision_that_was_written_down_is_seen_by_the_nodes_that_its_line_names(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from podium.app.explaining.text import facts_of, headline_of
 from podium.app.explaining.workload import Explanation, WorkloadExplanation, write_answer, write_workload
 from podium.app.live.decisions import Decision as WrittenDecision
 from podium.app.live.decisions import Preemption, Verdict, facts_of_written, write_decision
-from podium.app.reporting.picture import Candidate, Decision, Picture, Table, drawn, told
+from podium.app.reporting.picture import Candidate, Decision, Picture, Table, caveat_texts, drawn
 from podium.framework.verdicts import Status
 
 _WIDTH = 120
@@ -51,7 +51,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
         decision=_decision(explanation),
         changes=changes[1:],
         changes_title=changes[0].partition("  ")[0] if changes else "",
-        caveats=told(explanation.caveats),
+        caveats=caveat_texts(explanation.caveats),
         text=page.text,
     )
 

@@ -1,8 +1,7 @@
-"""A picture as a file that needs nothing else: data, style and script in one document.
+"""The HTML file of a picture: data, style and script in one document.
 
-The document may load nothing and run nothing but its own script: its Content-Security-Policy says so, with the hashes
-of the script and the style. Data stands in a block that no browser runs, and is never written as markup. Where there is
-much of it, it is compressed.
+Its Content-Security-Policy allows only its own script and style, by their hashes. The data is in a block that browsers
+do not run, and is never written as markup. Large data is compressed.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from podium.api.errors import escape
 
 _ENTRY = "main"
 _PLAIN_BYTES = 64 * 1024
-"""Of more data than that the compressed form is written, which people cannot read."""
+"""The maximum size of data that is written as readable text; larger data is compressed."""
 
 _LONGEST_TITLE = 500
-# What could end the block of data, or begin markup in it.
+# Characters that could end the block of data, or begin markup in it.
 _MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DOCUMENT = """\
 <!doctype html>
@@ -52,7 +51,7 @@ _DOCUMENT = """\
 
 
 def html_file(title: str, picture: msgspec.Struct) -> str:
-    """The picture as a document; the same picture is the same text."""
+    """Return the picture as a document; equal pictures have equal texts."""
     encoded = _encoded(picture)
     is_plain = len(encoded) <= _PLAIN_BYTES
     style, script = page_style(), page_script()
@@ -71,7 +70,7 @@ def html_file(title: str, picture: msgspec.Struct) -> str:
 
 @cache
 def page_script() -> str:
-    """The page's modules as one script."""
+    """Return the page's modules as one script."""
     text = bundle(_ENTRY, lambda name: page_file(f"{name}.js"))
     if "</script" in text.lower():
         raise AssertionError("the script would end its own block")
@@ -80,12 +79,12 @@ def page_script() -> str:
 
 @cache
 def page_style() -> str:
-    """The page's style sheet."""
+    """Return the page's style sheet."""
     return page_file("page.css")
 
 
 def page_file(name: str) -> str:
-    """The text of one of the page's files."""
+    """Return the text of one of the page's files."""
     return resources.files("podium.app.reporting").joinpath("page", name).read_text(encoding="utf-8")
 
 
@@ -119,9 +118,9 @@ _UNKNOWN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def bundle(entry: str, read: Callable[[str], str]) -> str:
-    """One script of the module `entry` and all that it needs; `read` gives the text of the module of a name.
+    """Return the module `entry` and its dependencies as one script; `read` returns the text of a module by name.
 
-    Raises ValueError for an import or export of another form, and for modules that need one another in a circle.
+    Raises ValueError for an unknown form of import or export, and for circular imports.
     """
     done: dict[str, str] = {}
     _add(entry, read, done, ())
@@ -129,7 +128,7 @@ def bundle(entry: str, read: Callable[[str], str]) -> str:
 
 
 def _add(name: str, read: Callable[[str], str], done: dict[str, str], needed_by: tuple[str, ...]) -> None:
-    """Put a module behind those that it needs."""
+    """Append a module after its dependencies."""
     if name in done:
         return
     if name in needed_by:

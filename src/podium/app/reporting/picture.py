@@ -1,4 +1,4 @@
-"""What a page shows: stories side by side, a decision, or runs; and what it has to say in words."""
+"""The content of a page: runs side by side, a decision, or a sweep, with texts and tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from podium.app.console.page import Section
 from podium.app.reporting.story import Story
 
 SCHEMA_VERSION = 1
-"""The version of a page's data; page and data come in one file, and so agree."""
+"""The version of a page's data; page and data are in one file, so that they agree."""
 
 _LONGEST = 4_000
 _POD = "Pod "
 
 
 class Table(msgspec.Struct, frozen=True, rename="camel"):
-    """Rows under headings; numbers stand to the right. `subjects` are what rows are about, for a click on one."""
+    """Rows under headings; numbers are right-aligned. `subjects` are what a click on each row selects."""
 
     title: str
     headings: list[str]
@@ -32,11 +32,11 @@ class Table(msgspec.Struct, frozen=True, rename="camel"):
 class Decision(msgspec.Struct, frozen=True, rename="camel"):
     """A decision about one pod, node by node.
 
-    Nodes and groups go by number. `groups` are what nodes answered, those that fit first; `group_of` is each node's.
-    `scores` are those of the nodes in `rated`, best first, by plugin, weighted. `rejected` is by node why preemption
-    does not help there. `taken` is the node that is taken or nominated, -1 for none,
-    and `role` says in words which of them it is. `counts` are how many nodes gave each answer, where not all of them
-    are among the nodes. `criteria` are those by which candidates are compared, None for kube-scheduler's.
+    Nodes and groups are indices. `groups` are the nodes' verdicts, success first; `group_of` has that of each node.
+    `scores` are the weighted scores by plugin of the nodes in `rated`, best first. `rejected` says by node why
+    preemption does not help. `taken` is the chosen or nominated node, -1 for none, and `role` names which of them.
+    `counts` is the number of nodes by verdict, if `nodes` does not contain all. `criteria` compare the candidates; None
+    means kube-scheduler's.
     """
 
     pod: str
@@ -58,9 +58,9 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Candidate(msgspec.Struct, frozen=True, rename="camel"):
-    """A node where preemption would help: its victims, the most important first, and budgets that they would break.
+    """A node where preemption would help: its victims, the most important first, and the number of PDB violations.
 
-    The highest `priority` of these is None where it is not known. `costs` are what stated criteria say of them.
+    `priority` is the victims' highest one, None if unknown. `costs` are the values of stated criteria.
     """
 
     node: int
@@ -72,12 +72,12 @@ class Candidate(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
-    """Who had to go when, for whom, and when that was made good: a row for each workload, those for whom it was first.
+    """Disruptions over time, with a row for each workload, beneficiaries first.
 
-    Times are in seconds after `start`, which is since 1970 where `is_dated`, and last for `span`. Of each disruption:
-    its `row`, its cause by number, when it began (`at`), when the victim was `gone`, and when what came in its place
-    was `ready`, None for what has not been; the row of those for whom it was (`whom`, -1 for nobody); whether it was in
-    `vain`; the one to which it led (`following`, -1 for none); and what is said of it, its pod first.
+    Times are in seconds after `start`, which counts from 1970 if `is_dated`; the picture covers `span`. Each disruption
+    has its `row`, the index of its cause, the times when it began (`at`), when the victim was `gone` and when the
+    replacement was `ready` (None: not yet), the beneficiary's row (`whom`, -1 for none), whether it was in `vain`, the
+    next in its chain (`following`, -1 for none), and lines of text about it (`said`), its pod first.
     """
 
     rows: list[str]
@@ -98,7 +98,7 @@ class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Runs(msgspec.Struct, frozen=True, rename="camel"):
-    """The runs of a sweep: the place of its settings, its seed, and its figures, None for what there is none of."""
+    """The runs of a sweep: the index of each run's settings, its seed, and its figures; None for a missing figure."""
 
     settings: list[str]
     figures: list[str]
@@ -108,10 +108,10 @@ class Runs(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """A page: what made it (`command`), and what it says in a line (`headline`).
+    """A page: the `command` that made it, and its answer in one line (`headline`).
 
-    `facts` and `tables` are what else is to be said first, `more` comes behind the picture. `changes` are what would
-    have to change, under a title. Of more than two stories two at a time are seen.
+    `facts` and `tables` come before the picture, `more` after it. `changes` are required changes, under a title. Of
+    more than two `stories`, two are shown at a time.
     """
 
     command: str
@@ -130,8 +130,8 @@ class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     schema_version: int = SCHEMA_VERSION
 
 
-def told(caveats: tuple[Caveat, ...]) -> list[str]:
-    """What an answer rests on, in words."""
+def caveat_texts(caveats: tuple[Caveat, ...]) -> list[str]:
+    """Return the messages of the caveats."""
     return [escape(caveat.message, _LONGEST) for caveat in caveats]
 
 
@@ -155,7 +155,7 @@ def drawn(sections: Iterable[Section]) -> list[Table]:
 
 
 def _subject(part: Part) -> str:
-    """Return what a click on a row that begins so selects; a pod without a controller is a workload of its own."""
+    """Return what a click on a row that begins with the part selects; a pod without a controller is a workload."""
     if not isinstance(part, Name):
         return ""
     name = escape(part.name, _LONGEST)

@@ -19,7 +19,7 @@ from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections,
 from podium.app.planning.impact import NodeImpact, PlanFinding
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
 from podium.app.reporting.file import html_file
-from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, drawn, told
+from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn
 from podium.app.reporting.story import story_of
 from podium.app.simulating.text import comparison_section, summary_sections
 from podium.app.sweeping.sweep import Combination, Played, caveats_of
@@ -33,14 +33,14 @@ _NOT_FIGURES = frozenset(("seed", "error"))
 
 @dataclass(frozen=True, slots=True)
 class SweepAnswer:
-    """The runs of a sweep, and by the words for their settings the results of some that are to be seen."""
+    """The runs of a sweep, and the results to draw with the text of their settings."""
 
     played: Sequence[Played]
     results: Sequence[tuple[str, Result]]
 
 
 def picture_of_result(result: Result) -> Picture:
-    """A run."""
+    """Return the picture of a run."""
     summary = result.summary
     waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
     done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
@@ -49,24 +49,24 @@ def picture_of_result(result: Result) -> Picture:
     return Picture(
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
-        facts=untold(result),
+        facts=unrecorded_placements(result),
         stories=[story_of(result, "")],
         more=[*found, *(table for table in (_drains(result), _short(result)) if table.rows)],
-        caveats=told(result.caveats),
+        caveats=caveat_texts(result.caveats),
     )
 
 
-def untold(result: Result) -> list[str]:
-    """What is to be said of the pods of which it is not told why they are where they are."""
+def unrecorded_placements(result: Result) -> list[str]:
+    """Return a note about placements without recorded reasons; empty if there are none."""
     left_out = result.placements_left_out
     if not left_out:
         return []
-    told = f"why pods are where they are is told of the first {counted(len(result.placements), 'placement')}"
-    return [f"{told}; of {counted(left_out, 'later attempt')} it was not taken down"]
+    recorded = f"reasons are shown for the first {counted(len(result.placements), 'placement')}"
+    return [f"{recorded}; {counted(left_out, 'later attempt')} left out"]
 
 
 def picture_of_sweep(answer: SweepAnswer) -> Picture:
-    """The figures of all runs, and some of them side by side."""
+    """Return the picture of a sweep: the figures of all runs, and some runs side by side."""
     played = answer.played
     settings = list(dict.fromkeys(settings_text(run.combination) for run in played))
     rows = rows_of(played)
@@ -76,7 +76,7 @@ def picture_of_sweep(answer: SweepAnswer) -> Picture:
         tables=[_table(played, rows)],
         runs=_runs(played, rows, settings),
         stories=[story_of(result, name) for name, result in answer.results],
-        caveats=told(caveats_of(played)),
+        caveats=caveat_texts(caveats_of(played)),
     )
 
 
@@ -87,7 +87,7 @@ def settings_text(combination: Combination) -> str:
 
 
 def _table(played: Sequence[Played], rows: Sequence[Row]) -> Table:
-    """A row for each run: its settings, its seed, and what differs."""
+    """Return a table with a row for each run: its settings, its seed, and the figures that differ."""
     names = list(played[0].combination)
     kept = [name for name in rows[0] if name in (*names, "seed") or len({row[name] for row in rows}) > 1]
     return Table(
@@ -150,11 +150,11 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
     return Picture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
-        facts=facts if answer.result is None else [*facts, *untold(answer.result)],
+        facts=facts if answer.result is None else [*facts, *unrecorded_placements(answer.result)],
         tables=drawn([*answer.sections, *impact_sections(answer)]),
         more=[*_nodes(answer.nodes), *_findings(answer.findings)],
         stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
-        caveats=told(answer.caveats),
+        caveats=caveat_texts(answer.caveats),
     )
 
 
@@ -188,7 +188,7 @@ _Cells = list[str | int | float | None]
 
 
 def picture_of_ledger(answer: LedgerAnswer) -> Picture:
-    """The account by time, and in tables."""
+    """Return the picture of a ledger: its disruptions by time, and tables."""
     page = Page(_WIDTH)
     write_ledger(page, answer, every=False)
     dropped = answer.account.dropped
@@ -200,7 +200,7 @@ def picture_of_ledger(answer: LedgerAnswer) -> Picture:
         tables=[*_groups(answer), *_ledger_table("Chains: each pod took the place of the next", ("",), rows)],
         more=_records(answer),
         disruptions=disruptions_of(answer),
-        caveats=told(answer.account.caveats),
+        caveats=caveat_texts(answer.account.caveats),
         text=page.text,
     )
 
@@ -257,7 +257,7 @@ _SECOND = 10**9
 
 
 def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
-    """The last disruptions that were asked for; None where there are none."""
+    """Return the picture data of the latest disruptions; None if there are none."""
     records = answer.records[-MOST_DRAWN:]
     if not records:
         return None
@@ -280,7 +280,7 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
             _after(record, start, None if record.replacement is None else record.replacement.ready_after)
             for record in records
         ],
-        whom=[rows.get(_for_whom(record), -1) for record in records],
+        whom=[rows.get(_beneficiary(record), -1) for record in records],
         vain=[bool(record.in_vain) for record in records],
         following=_following(answer, places, len(records)),
         said=[_said(answer, record) for record in records],
@@ -289,12 +289,12 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
 
 
 def _rows(answer: LedgerAnswer, records: Sequence[Disruption]) -> list[str]:
-    """Those for whom others went, the most important first; then those who went, the hardest hit first."""
+    """Return the workloads: beneficiaries by falling priority, then victims by falling number of disruptions."""
     takers: dict[str, int] = {}
     counts: dict[str, int] = {}
     for record in records:
         if record.beneficiary is not None:
-            name = _for_whom(record)
+            name = _beneficiary(record)
             takers[name] = max(takers.get(name, record.beneficiary.priority), record.beneficiary.priority)
         counts[_owner(record)] = counts.get(_owner(record), 0) + 1
     first = sorted(takers, key=lambda name: (-takers[name], name))
@@ -302,7 +302,7 @@ def _rows(answer: LedgerAnswer, records: Sequence[Disruption]) -> list[str]:
 
 
 def _extent(answer: LedgerAnswer, records: Sequence[Disruption]) -> tuple[Seconds, Seconds]:
-    """From when to when the picture goes: a run from its start, a cluster from shortly before the first."""
+    """Return the start and end of the picture: that of a cluster starts shortly before the first disruption."""
     end = max(answer.account.end, *(record.time for record in records))
     if not answer.account.is_dated:
         return 0, end
@@ -321,7 +321,7 @@ def _following(answer: LedgerAnswer, places: dict[int, int], count: int) -> list
 
 
 def _said(answer: LedgerAnswer, record: Disruption) -> list[str]:
-    """What there is to say of a disruption, its pod first."""
+    """Return the lines of text about a disruption, its pod first."""
     loss = record.loss
     lines = [
         f"{record.pod}, priority {record.priority:,}",
@@ -347,9 +347,9 @@ def _owner(record: Disruption) -> str:
     return whose(record.owner, record.pod)
 
 
-def _for_whom(record: Disruption) -> str:
-    whom = record.beneficiary
-    return "" if whom is None else whose(whom.owner, whom.pod)
+def _beneficiary(record: Disruption) -> str:
+    beneficiary = record.beneficiary
+    return "" if beneficiary is None else whose(beneficiary.owner, beneficiary.pod)
 
 
 def _line(text: str) -> str:

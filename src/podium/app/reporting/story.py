@@ -1,4 +1,4 @@
-"""A run as what is drawn of it: nodes, pods and events in columns, with words and amounts by number."""
+"""The data of a run's picture: nodes, pods and events in columns that refer to words and amounts by index."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from podium.sim.results.usage import Amounts
 
 _ZONE = "topology.kubernetes.io/zone"
 _SHAPE = "node.kubernetes.io/instance-type"
-# Their messages say what the event's columns say.
-_TOLD = frozenset(("Scheduled", "Preempted"))
+# Reasons with messages that repeat the event's columns.
+_REDUNDANT = frozenset(("Scheduled", "Preempted"))
 _REFUSED = "FailedScheduling"
-# A pod that nobody controls is a workload of its own, of which its bar says all.
+# A pod without a controller is its own workload, which its bar shows completely.
 _ALONE = "Pod "
-# Resources are shown in this order, all others by name behind them.
+# These resources come first, in this order; the others follow by name.
 _FIRST = ("cpu", "memory")
 
 
 class Columns(msgspec.Struct, frozen=True, rename="camel"):
-    """What columns have in common: they are of one length, and what is missing is None or, for a number, -1."""
+    """Columns of equal length; a missing value is None, a missing index -1."""
 
 
 class NodeColumns(Columns, frozen=True):
-    """The nodes by name. `added` and `gone` are moments; what they offer is the number of an amount."""
+    """The nodes in name order. `added` and `gone` are moments; `offers` are indices of amounts."""
 
     name: list[int]
     zone: list[int]
@@ -46,7 +46,7 @@ class NodeColumns(Columns, frozen=True):
 
 
 class PodColumns(Columns, frozen=True):
-    """The pods by key and creation. `age` is for how many seconds a pod had been there before the run."""
+    """The pods by key and creation. `age` is how long a pod existed before the run, in seconds."""
 
     name: list[int]
     workload: list[int]
@@ -65,7 +65,7 @@ class PodColumns(Columns, frozen=True):
 
 
 class EventColumns(Columns, frozen=True):
-    """The events in their order. `by` is whoever did it, in words; `by_pod` the pod that it was done for."""
+    """The events in their order. `by` names the acting component; `by_pod` is the pod that benefits."""
 
     time: list[int | float]
     reason: list[int]
@@ -79,7 +79,7 @@ class EventColumns(Columns, frozen=True):
 
 
 class HoldColumns(Columns, frozen=True):
-    """Pods that were to go and were refused, from when until when, in seconds; None: to the end. `why` is in words."""
+    """Refused evictions of pods, from `since` until `until` in seconds (None: to the end), and the reason as a word."""
 
     pod: list[int]
     since: list[int | float]
@@ -88,11 +88,11 @@ class HoldColumns(Columns, frozen=True):
 
 
 class PlacementColumns(Columns, frozen=True):
-    """Why pods went to their nodes: how many of `nodes` they fitted, and what the others said.
+    """The reasons for placements: how many of `nodes` were feasible, and why the others were rejected.
 
-    They fitted -1 where the room was kept for the pod. `total` is the node's weighted score, and `next` the best other
-    node with its own; -1 where nothing was compared. `scores` are by plugin: its name, what it answered, that within 0
-    and 100, and its weight. `left_out` counts the attempts of which nothing was taken down.
+    `fitting` is -1 if capacity was reserved for the pod. `total` is the node's weighted score, and `next` the best
+    other node with `next_total`; -1 if nothing was compared. `scores` are by plugin: its name, its raw score, the score
+    normalized to 0..100, and its weight. `left_out` counts the attempts that were not recorded.
     """
 
     pod: list[int]
@@ -107,7 +107,7 @@ class PlacementColumns(Columns, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True, rename="camel"):
-    """One run; `end` is its length in seconds, and a moment the place of an event, -1 for what was before."""
+    """One run; `end` is its length in seconds, and a moment is the index of an event, -1 for before the run."""
 
     name: str
     start: str
@@ -125,7 +125,7 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Amounts:
-    """Amounts of the resources that are drawn, each different one once."""
+    """The distinct amounts of the shown resources."""
 
     def __init__(self, resources: Sequence[str]) -> None:
         self._resources = resources
@@ -141,11 +141,11 @@ class _Amounts:
 
 
 def story_of(result: Result, name: str) -> Story:
-    """What is drawn of a run; `name` is told above it where there are several."""
+    """Return the picture data of a run; `name` is the title among several."""
     measures, words = result.measures, Words()
     resources = _resources(measures)
     amounts = _Amounts(resources)
-    moments, whose, by_whom = moments_of(result.pods, result.events)
+    moments, pod_of, by_pod = moments_of(result.pods, result.events)
     places = {life.name: place for place, life in enumerate(measures.nodes)}
     return Story(
         name,
@@ -158,10 +158,10 @@ def story_of(result: Result, name: str) -> Story:
         events=EventColumns(
             time=[event.time for event in result.events],
             reason=[words.of(event.reason) for event in result.events],
-            pod=whose,
+            pod=pod_of,
             node=[-1 if event.node is None else places.get(event.node, -1) for event in result.events],
             by=[words.of(event.by) for event in result.events],
-            by_pod=by_whom,
+            by_pod=by_pod,
             message=[words.of(_message(event)) for event in result.events],
             count=[event.count for event in result.events],
             last_time=[event.last_time for event in result.events],
@@ -179,7 +179,7 @@ def story_of(result: Result, name: str) -> Story:
 
 
 def _resources(measures: Measures) -> list[str]:
-    """What some node offers and some pod asks for; cpu in any case."""
+    """Return the resources that some node offers and some pod requests, and always cpu."""
     offered = {name for amounts in measures.sizes.offers.values() for name, amount in amounts.items() if amount}
     asked = {
         name for amounts in {id(each): each for each in measures.sizes.requests.values()}.values() for name in amounts
@@ -190,7 +190,7 @@ def _resources(measures: Measures) -> list[str]:
 
 def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
     sizes, lives = result.measures.sizes, result.measures.nodes
-    # What came and went more than once is drawn from the first time to the last.
+    # A node that was added several times is drawn from its first addition to its last removal.
     added: dict[str | None, int] = {}
     removed: dict[str | None, int] = {}
     for moment, event in enumerate(result.events):
@@ -233,7 +233,7 @@ def _pods(
 
 
 def _holds(result: Result, words: Words) -> HoldColumns:
-    """Each pod with the budgets that held it, or with what else refused."""
+    """Return the refused evictions of pods, with the budgets or the message that refused them."""
     measures = result.measures
     places = {pod["uid"]: place for place, pod in enumerate(result.pods)}
     holds = [held for held in measures.holds if held.uid in places]
@@ -246,7 +246,7 @@ def _holds(result: Result, words: Words) -> HoldColumns:
 
 
 def _placements(result: Result, places: dict[str, int], words: Words) -> PlacementColumns:
-    """Of the pods that are, or were, where the attempt that was taken down put them."""
+    """Return the reasons for placements of pods that are on the node that the recorded attempt chose."""
     found = [
         (place, result.placements[pod["uid"]])
         for place, pod in enumerate(result.pods)
@@ -269,8 +269,8 @@ def _placements(result: Result, places: dict[str, int], words: Words) -> Placeme
 
 
 def _message(event: SimEvent) -> str:
-    """What is told of an event beside its columns, in the words in which `explain` gives reasons."""
-    if event.reason in _TOLD:
+    """Return the message of an event without what its columns show, in the words of `explain`; "" for none."""
+    if event.reason in _REDUNDANT:
         return ""
     return whole_reason(event.message) if event.reason == _REFUSED else event.message
 
@@ -279,14 +279,14 @@ _LONGEST = 4_000
 
 
 class Words:
-    """A table of text, made harmless: control characters and direction marks are written as escape sequences."""
+    """A table of distinct texts, with control characters and direction marks escaped."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self._places: dict[str, int] = {}
 
     def of(self, text: str | None) -> int:
-        """The number of a word, -1 for None and for no text."""
+        """Return the index of a text, -1 for None and empty text."""
         if not text:
             return -1
         place = self._places.get(text)
@@ -304,7 +304,7 @@ _ENDED = frozenset(("Succeeded", "Failed"))
 
 @dataclass(slots=True)
 class PodMoments:
-    """A pod's moments: when it was made, got its node, ran, began to be deleted, and was over."""
+    """The indices of the events at which a pod was created, scheduled, started, killed, and ended."""
 
     created: int | None = None
     scheduled: int | None = None
@@ -314,18 +314,18 @@ class PodMoments:
 
 
 class PodFinder:
-    """Which pod of a result is meant by a key, event by event: a name may be used again when its pod is gone."""
+    """Resolves keys to pods, event by event, since several pods may have the same key one after another."""
 
     def __init__(self, pods: Sequence[dict[str, Any]], events: Sequence[SimEvent]) -> None:
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         for place, pod in enumerate(pods):
             self._places[pod["pod"]].append(place)
         made = Counter(event.pod for event in events if event.reason == CREATED)
-        # By key, which of its pods bears the name now: -1 where none has been made yet.
+        # By key, the index of its current pod among those with the key; -1 if none has been created yet.
         self._bearer = {key: -1 if len(places) == made[key] else 0 for key, places in self._places.items()}
 
     def of(self, key: str | None) -> int | None:
-        """The place of the pod that bears the name now, of the first if none does yet; None for what is no pod."""
+        """Return the index of the key's current pod, or of its first if none exists yet; None if it is no pod's key."""
         bearer = None if key is None else self._bearer.get(key)
         return None if key is None or bearer is None else self._places[key][max(bearer, 0)]
 
@@ -337,19 +337,19 @@ class PodFinder:
 def moments_of(
     pods: Sequence[dict[str, Any]], events: Sequence[SimEvent]
 ) -> tuple[list[PodMoments], list[int], list[int]]:
-    """The moments of the pods of a result, and for each event the place of its pod and of the pod by which it came.
+    """Return the moments of the pods, and for each event the index of its pod and of the pod that caused it.
 
-    The places are -1 where there is none.
+    The indices are -1 if there is no such pod.
     """
     finder, found = PodFinder(pods, events), [PodMoments() for _ in pods]
-    whose: list[int] = []
-    by_whom: list[int] = []
+    pod_of: list[int] = []
+    by_pod: list[int] = []
     for moment, event in enumerate(events):
         if event.reason == CREATED and event.pod is not None:
             finder.make(event.pod)
         place, by = finder.of(event.pod), finder.of(event.by)
-        whose.append(-1 if place is None else place)
-        by_whom.append(-1 if by is None else by)
+        pod_of.append(-1 if place is None else place)
+        by_pod.append(-1 if by is None else by)
         if place is not None:
             _note(found[place], event.reason, moment)
     for pod, moments in zip(pods, found, strict=True):
@@ -361,7 +361,7 @@ def moments_of(
             moments.started = moments.scheduled
         if pod["phase"] in _ENDED and moments.ended is None:
             moments.ended = BEFORE
-    return found, whose, by_whom
+    return found, pod_of, by_pod
 
 
 def _note(moments: PodMoments, reason: str, moment: int) -> None:
