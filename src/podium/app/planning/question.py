@@ -22,7 +22,7 @@ from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, impact_of, impact_text, nodes_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
-from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result, telling_more
+from podium.app.simulating.simulation_result import SimulationResult, play_shown, replay_with_reasons, shown_result
 from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import kept, lasting
 from podium.sim.run import Progress, play_on, simulation_of
@@ -251,7 +251,7 @@ def _play_once(
         free_cycles()
         baseline = play_shown(read, anyway, rest, initial)
     elif not options.tells_placements:
-        baseline = replace(baseline, told_more=telling_more(read, anyway))
+        baseline = replace(baseline, told_more=replay_with_reasons(read, anyway))
     result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario, assumptions(options))
 

@@ -1,4 +1,4 @@
-"""The result of a simulation that is shown."""
+"""The result of a simulation with its final placement, and its tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _READINESS = {**kinds("workload", number="time"), **kinds(whole="ready wanted")}
 
 
 def frame_of(result: Result, name: str) -> Frame:
-    """The table of that name: see `SimulationResult.frame`. Raises PodiumError for one that there is not."""
+    """Return a table by name: see `SimulationResult.frame`. Raises PodiumError for an unknown name."""
     if name not in _TABLES:
         raise PodiumError(f"a simulation has no table {name}; it has: {', '.join(_TABLES)}")
     columns, rows = _TABLES[name]
@@ -76,14 +76,14 @@ _TABLES: dict[str, tuple[Mapping[str, Kind], Callable[[Result], Iterable[dict[st
 
 
 MOST_NODES = 20
-"""Of so many nodes the pods are kept."""
+"""The maximum number of nodes for which pods are kept."""
 MOST_PODS = 8
-"""So many of a node's pods are kept, the most important first."""
+"""The maximum number of pods kept for a node, the most important first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:
-    """A pod on a node, and what it requests: cpu in milli, all else in units."""
+    """A pod on a node, and its requests: cpu in milli, other resources in whole units."""
 
     key: str
     priority: int
@@ -93,7 +93,7 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True)
 class FilledNode:
-    """A node: what is unusual about it, what it offers, how much of its cpu is requested, and its first pods."""
+    """A node with its unusual states (`marks`), allocatable resources, requested cpu, and most important pods."""
 
     name: str
     marks: tuple[str, ...]
@@ -104,17 +104,17 @@ class FilledNode:
 
     @property
     def cpu_percent(self) -> int:
-        """How much of its cpu is requested, in whole percent, rounded down."""
+        """The requested share of its cpu in whole percent, rounded down."""
         return self.percent(CPU, self.cpu_milli)
 
     def percent(self, resource: str, amount: int) -> int:
-        """The amount in whole percent of what the node offers; all of it where it offers none."""
+        """Return the amount in whole percent of the allocatable one; 100 if that is 0 and the amount is not."""
         offered = self.offered.get(resource, 0)
         return 100 * amount // offered if offered else 100 * bool(amount)
 
 
 def placement_of(store: Store, states: NodeStates) -> tuple[FilledNode, ...]:
-    """The nodes by name, with the pods on them that have not ended."""
+    """Return the nodes in name order, with the pods on them that have not ended."""
     pods: dict[str, list[Pod]] = {}
     for stored in store.objects("Pod"):
         pod = stored.object
@@ -142,9 +142,9 @@ def _filled(node: Node, pods: list[Pod], states: NodeStates, most_pods: int) -> 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulationResult(Shown, Result):
-    """What came of a simulation, as it is shown: a `Result` with where pods are at its end (`placement`).
+    """A simulation's `Result` with the final `placement` of pods, for display.
 
-    `told_more` plays the same run again and says as well why pods are where they are; None where this result does.
+    `told_more` runs the simulation again and also records the reasons for placements; None if this result has them.
     """
 
     placement: tuple[FilledNode, ...] = ()
@@ -152,7 +152,7 @@ class SimulationResult(Shown, Result):
 
     @property
     def headline(self) -> str:
-        """What the run comes to, in a line."""
+        """The result of the run in one line."""
         from podium.app.simulating.text import headline_of
 
         return headline_of(self)
@@ -167,13 +167,13 @@ class SimulationResult(Shown, Result):
         return self if self.told_more is None else self.told_more()
 
     def frame(self, name: str) -> Frame:
-        """A table of the result. Raises PodiumError for one that there is not.
+        """Return a table of the result. Raises PodiumError for an unknown name.
 
         - `events`: `time`, `reason`, `pod`, `node`, `by`, `message`, `count`, `lastTime`.
         - `pods`: `pod`, `uid`, `workload`, `priority`, `phase`, `state`, `node`, `nominatedNode`, `createdAt`,
           `scheduledAt`, `startedAt`, `endedAt`, `disruption`, `evictedBy`.
         - `nodes`, at the end: `node`, `marks` with commas between them, `podsBefore`, `pods`, `addedAt`, `goneAt`, and
-          `requested.RESOURCE`: cpu in thousandths, all else in whole units.
+          `requested.RESOURCE`: cpu in milli, other resources in whole units.
         - `series`, a row for each time at which something changes: `time`, `nodes`, `ready`, `pending`, and
           `requested.RESOURCE`, a share between 0 and 1.
         - `workloads`: `workload`, pods wanted and ready, `shortSeconds`, `pendingSeconds`.
@@ -185,23 +185,23 @@ class SimulationResult(Shown, Result):
 
 
 def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> SimulationResult:
-    """The result of a simulation as far as it has come."""
+    """Return the result of a simulation so far."""
     result = result_of_run(found, simulation, options)
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
-    told = {each.name: getattr(result, each.name) for each in fields(Result)}
-    told_more = None if options.tells_placements else telling_more(found, options)
-    return SimulationResult(**told, placement=placement_of(simulation.store, states), told_more=told_more)
+    members = {each.name: getattr(result, each.name) for each in fields(Result)}
+    told_more = None if options.tells_placements else replay_with_reasons(found, options)
+    return SimulationResult(**members, placement=placement_of(simulation.store, states), told_more=told_more)
 
 
-def telling_more(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
-    """The same run of an input for a picture, which takes longer and is not wanted of every run."""
+def replay_with_reasons(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
+    """Return a function that runs the input again and records the reasons for placements, which takes longer."""
     return partial(play_shown, found, replace(options, on_attempt=None, tells_placements=True))
 
 
 def play_shown(
     found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
 ) -> SimulationResult:
-    """The result of one run of an input. Raises as `podium.sim.run.play` does.
+    """Run an input and return the result. Raises as `podium.sim.run.play` does.
 
     Runs of the same objects share a `beginning`.
     """

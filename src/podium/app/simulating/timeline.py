@@ -1,4 +1,4 @@
-"""The events of a simulation as lines that people can follow."""
+"""The events of a simulation as lines of text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from podium.app.console.page import Cell, Name, Page, Part, names_of
 from podium.sim.history import SimEvent, event_subject, is_failure, is_repeated, merged
 
 MOST_LINES = 60
-"""Of longer timelines a digest is shown."""
+"""The maximum number of lines; longer timelines are shown as a digest."""
 
 _MOST_PREEMPTIONS = 20
 _FEWEST_ALIKE = 3
 _NO_CLAIMS = "no new claims to deallocate, "
 _AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
-# Who does these things when nothing else is said.
+# Components that are not named, since they are the usual actors.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
-# Their messages say what the other columns say.
-_TOLD = frozenset(("Scheduled", "Preempted"))
+# Reasons with messages that repeat the other columns.
+_REDUNDANT = frozenset(("Scheduled", "Preempted"))
 _STYLES = {
     "Scheduled": "good",
     "Started": "good",
@@ -39,7 +39,7 @@ _STYLES = {
 
 
 def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
-    """The events, where what fails for a pod or workload as it did before, with nothing in between, has no own line."""
+    """Return the events, with consecutive equal failures of a pod or workload merged into one."""
     lines: list[SimEvent] = []
     latest: dict[str, int] = {}
     for event in events:
@@ -57,19 +57,19 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
 def write_timeline(page: Page, events: list[SimEvent], *, every_event: bool = False) -> None:
     """Write a line for each event: time, reason, pod, node, and who did it or why.
 
-    What fails alike at the same time for more than two pods, one behind the other, is told once unless `every_event`.
+    Consecutive equal failures of more than two pods at the same time share a line unless `every_event`.
     """
     if not events:
         page.title("Timeline", "nothing happens")
         return
     page.title("Timeline", "time from the start")
-    told = [[event] for event in events] if every_event else _alike(events)
-    page.columns([_line(alike) for alike in told], indent=2, right=(0,))
+    groups = [[event] for event in events] if every_event else _alike(events)
+    page.columns([_line(alike) for alike in groups], indent=2, right=(0,))
 
 
 def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:
-    """The events in their order, those together that are told once."""
-    for _, group in groupby(events, key=_told_alike):
+    """Yield the events in their order, grouped by line."""
+    for _, group in groupby(events, key=_line_key):
         alike = list(group)
         if len(alike) >= _FEWEST_ALIKE and is_failure(alike[0]):
             yield alike
@@ -77,7 +77,7 @@ def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:
             yield from ([event] for event in alike)
 
 
-def _told_alike(event: SimEvent) -> tuple[object, ...]:
+def _line_key(event: SimEvent) -> tuple[object, ...]:
     return event.time, event.reason, event.node, event.by, _detail(event)
 
 
@@ -111,20 +111,20 @@ def write_digest(page: Page, events: list[SimEvent]) -> None:
 
 
 def since(time: float) -> str:
-    """A time from the start, as in `+1m30s`."""
+    """Return a time since the start, such as `+1m30s`."""
     return f"+{format_duration(round(time * 10**9))}"
 
 
 def whole_reason(message: str) -> str:
-    """Why a pod fits nowhere, and what preemption says to that, without what goes without saying.
+    """Return why no node fits a pod and the result of preemption, without redundant parts.
 
-    That is the number of all nodes, and, as with most pods, that there are no claims to take devices from.
+    These are the number of all nodes, and the note that there are no claims to deallocate.
     """
     return _AVAILABLE.sub("", message).replace(_NO_CLAIMS, "").rstrip(".")
 
 
 def _reason(message: str) -> str:
-    """Why a pod fits nowhere; of preemption only that the pod may not, since all else is told by what follows."""
+    """Return why no node fits a pod; of preemption only ineligibility, since later events report the rest."""
     reasons, _, rest = whole_reason(message).partition(". ")
     rest = rest.removeprefix("preemption: ")
     return f"{reasons}, {rest}" if rest.startswith("not eligible") else reasons
@@ -132,7 +132,7 @@ def _reason(message: str) -> str:
 
 def _detail(event: SimEvent) -> str:
     parts = [f"by {event.by}"] if event.by and event.by not in _USUAL else []
-    if event.message and event.reason not in _TOLD:
+    if event.message and event.reason not in _REDUNDANT:
         parts.append(_reason(event.message) if event.reason == "FailedScheduling" else event.message)
     merged = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
     return ": ".join(parts) + merged

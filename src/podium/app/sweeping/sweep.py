@@ -37,10 +37,10 @@ from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 
 Combination = Mapping[str, str]
-"""One value, as it is written, for each name that is varied, in the order in which they were given."""
+"""A value, as written, for each varied setting, in the given order."""
 
 MOST_COMBINATIONS = 100_000
-"""How many combinations of settings a sweep may have."""
+"""The maximum number of combinations of settings in a sweep."""
 
 FILENAME, CONFIG = "filename", "config"
 _FIELDS = ("percentageOfNodesToScore", "maxFutilePreemptions", "nominationClearing")
@@ -50,7 +50,7 @@ _ARGUMENT = re.compile(r"([A-Z]\w*)\.(\w+(?:\.\w+)*)")
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Something that is varied, and the values that it takes."""
+    """A varied setting and its values."""
 
     name: str
     values: tuple[str, ...]
@@ -80,12 +80,12 @@ _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
 
 
 def varied_names() -> tuple[str, ...]:
-    """All that can be varied, by the name it goes by."""
+    """Return the names of all settings that can be varied."""
     return (FILENAME, CONFIG, *_OPTIONS, *_FIELDS, "PLUGIN.ARGUMENT")
 
 
 def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
-    """What `NAME=VALUE[,VALUE...]` says, values of one name together. Raises PodiumError for what cannot be varied."""
+    """Parse `NAME=VALUE[,VALUE...]`; values of one name are merged. Raises PodiumError for invalid settings."""
     values: dict[str, list[str]] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
@@ -96,7 +96,7 @@ def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
 
 
 def variations_given(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]:
-    """Return what a program varies, each value as on a command line. Raises PodiumError for what cannot be varied."""
+    """Return the variations for a program, values as on a command line. Raises PodiumError for invalid settings."""
     found: dict[str, list[str]] = {}
     for name, values in vary.items():
         if isinstance(values, str):
@@ -106,7 +106,7 @@ def variations_given(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]
 
 
 def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
-    """What is varied, by name. Raises PodiumError for what cannot be, and for a value that is there twice."""
+    """Return the variations by name. Raises PodiumError for unknown settings and for duplicate or missing values."""
     for name, found in values.items():
         if not (name in varied_names() or _ARGUMENT.fullmatch(name) is not None):
             raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
@@ -119,7 +119,7 @@ def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
 
 
 def combinations(variations: Sequence[Variation]) -> list[Combination]:
-    """Every value of each with every value of the others; what was given last changes first.
+    """Return all combinations of values; the last setting changes fastest.
 
     Raises PodiumError for more than `MOST_COMBINATIONS`.
     """
@@ -135,10 +135,10 @@ def combinations(variations: Sequence[Variation]) -> list[Combination]:
 def options_of(
     combination: Combination, options: RunOptions, config: Document | None, schedulers: Sequence[str] = ()
 ) -> RunOptions:
-    """The options of runs with the settings.
+    """Return the options of runs with the settings.
 
-    `config` is the configuration's document as the file has it, varied or not; None without one, where the `schedulers`
-    of the scenario, by name, have a default profile each. Raises PodiumError for a value that is wrong.
+    `config` is the configuration's document as in its file. If it is None, each scheduler of the scenario, named in
+    `schedulers`, has a default profile. Raises PodiumError for an invalid value.
     """
     for name, text in combination.items():
         if name in _OPTIONS:
@@ -165,12 +165,12 @@ def _configuration(
         return plain
     for name, text in fields.items():
         _set(raw, name, _value(text))
-    told = ", ".join(f"{name}={text}" for name, text in fields.items())
-    return read_configuration(raw, f"{source} with {told}")
+    settings = ", ".join(f"{name}={text}" for name, text in fields.items())
+    return read_configuration(raw, f"{source} with {settings}")
 
 
 def _set(raw: dict[str, Any], name: str, value: Any) -> None:
-    """Say it in the configuration: of all profiles, where it is an argument of a plugin."""
+    """Set a field of the configuration, or an argument of a plugin in all profiles."""
     found = _ARGUMENT.fullmatch(name)
     if found is None:
         raw[name] = value
@@ -200,7 +200,7 @@ def _value(text: str) -> Any:
 
 
 class Run(NamedTuple):
-    """A run by the place of its variant and its seed; runs are ordered by these."""
+    """A run, identified by the index of its variant and its seed; runs are ordered by these."""
 
     variant: int
     seed: int
@@ -208,7 +208,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The settings of some runs: as they were written, which input they play, and the options, whatever the seed."""
+    """The settings of some runs as written, the index of their input, and their options except for the seed."""
 
     combination: Combination
     input: int
@@ -217,7 +217,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run: the summary of its result, or why there is none; and what it rests on."""
+    """The outcome of a run: the summary of its result, or the error; and its caveats."""
 
     summary: dict[str, Any] | None
     caveats: tuple[Caveat, ...] = ()
@@ -226,7 +226,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All that some runs need; `play` gives the same for the same run wherever it is called."""
+    """The inputs of a sweep's runs; `play` returns the same for the same run in any process."""
 
     inputs: tuple[Input, ...]
     variants: tuple[Variant, ...]
@@ -237,7 +237,7 @@ class Sweep:
         return [Run(variant, seed) for variant in range(len(self.variants)) for seed in self.seeds]
 
     def check(self) -> None:
-        """Raise PodiumError for settings with which no run can begin, before any has taken its time."""
+        """Raise PodiumError for settings with which no run can start."""
         scenarios = [(found.documents, split_documents(found.documents)[1]) for found in self.inputs]
         for variant in self.variants:
             documents, scenario = scenarios[variant.input]
@@ -246,7 +246,7 @@ class Sweep:
                 component.make()
 
     def play(self, run: Run) -> Outcome:
-        """Play one run. What is wrong with it, such as that it goes beyond its limits, is its outcome."""
+        """Play one run and return its outcome, which contains errors such as exceeded limits."""
         try:
             result = self._played(run)
         except PodiumError as error:
@@ -254,7 +254,7 @@ class Sweep:
         return Outcome(result.summary, result.caveats)
 
     def result(self, run: Run) -> Result | None:
-        """All that came of one run, and why pods are where they are: it is played for that. None without a result."""
+        """Play one run and return its result with the reasons for placements; None if it fails."""
         try:
             return self._played(run, tells_placements=True)
         except PodiumError:
@@ -277,7 +277,7 @@ class Played:
     outcome: Outcome
 
     def to_dict(self) -> dict[str, Any]:
-        """The run as JSON shows it; `error` is null where there is a summary, and the other way round."""
+        """Return the run for JSON output; exactly one of `error` and `summary` is null."""
         return {
             "settings": dict(self.combination),
             "seed": self.seed,
@@ -287,7 +287,7 @@ class Played:
 
 
 def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
-    """What any of the runs rests on, each told once, in the order of the runs."""
+    """Return the distinct caveats of the runs, in the order of the runs."""
     return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.caveats))
 
 
@@ -298,9 +298,9 @@ def make_sweep(
     options: RunOptions,
     seeds: range,
 ) -> Sweep:
-    """The runs with every combination of settings and every seed. Raises PodiumError for what no run can begin with.
+    """Return the sweep over all combinations and seeds. Raises PodiumError for settings with which no run can start.
 
-    `read` gives the input with a further file, "" for none; `settings` are those of schedulers where nothing is varied.
+    `read` returns the input with an additional file, "" for none; `settings` are the defaults of schedulers.
     """
     chosen = combinations(variations)
     files = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
@@ -325,7 +325,7 @@ def make_sweep(
 def _deciding(
     options: RunOptions, document: Document | None, settings: DecisionSettings, schedulers: Sequence[str]
 ) -> RunOptions:
-    """The options with the plugins that were handed over, and the configuration, if only its reading is known."""
+    """Return the options with the given plugins, and the configuration if it was given without its document."""
     if document is None and settings.configuration is not None:
         if options.configuration is not None:
             raise PodiumError(
@@ -337,18 +337,18 @@ def _deciding(
 
 
 Engine = Callable[[Sweep], Iterator[tuple[Run, Outcome]]]
-"""Plays all runs of a sweep, and hands each outcome on when it is there."""
+"""Plays all runs of a sweep, and yields each outcome as soon as it is known."""
 
 _CONNECT_SECONDS = 10
 
 
 def here(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
-    """This process, one run after another."""
+    """Play the runs in this process, one after another."""
     return ((run, sweep.play(run)) for run in sweep.runs)
 
 
 def processes(count: int) -> Engine:
-    """Processes of this machine, so many at a time. Raises PodiumError when one of them dies."""
+    """Return an engine with up to `count` processes on this machine. It raises PodiumError if one of them dies."""
 
     def play(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
         context = multiprocessing.get_context("spawn")
@@ -370,9 +370,9 @@ def processes(count: int) -> Engine:
 
 
 def dask(address: str) -> Engine:
-    """The workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786.
+    """Return an engine for the workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786.
 
-    Raises PodiumError where the extra `dask` is not installed, nobody answers, or the workers have another Podium.
+    Raises PodiumError without the extra `dask`; the engine does if the scheduler is unreachable or versions differ.
     """
     try:
         from distributed import Client, as_completed
@@ -398,7 +398,7 @@ def dask(address: str) -> Engine:
 
 
 def own_version() -> str:
-    """The version of this Podium, "" for one that is not installed."""
+    """Return the version of this Podium; "" if it is not installed."""
     try:
         return version("podium")
     except PackageNotFoundError:
@@ -406,7 +406,7 @@ def own_version() -> str:
 
 
 def play_pickled(pickled: bytes, run: Run) -> Outcome:
-    """Play a run of a pickled sweep, which is read once for all runs that follow one another."""
+    """Play a run of a pickled sweep, which is unpickled once for consecutive runs."""
     return _kept(pickled).play(run)
 
 
@@ -427,7 +427,7 @@ def _kept(pickled: bytes) -> Sweep:
 
 
 def _read(pickled: bytes) -> Sweep:
-    # From this program's own hands: pickled by it, for processes that it has started or was pointed to.
+    # This program pickled it, for processes that it started or that the user named.
     sweep = pickle.loads(pickled)  # noqa: S301
     if not isinstance(sweep, Sweep):
         raise TypeError(f"{type(sweep).__name__} is no Sweep")
@@ -435,7 +435,7 @@ def _read(pickled: bytes) -> Sweep:
 
 
 def _require_own_version(versions: dict[str, str]) -> None:
-    """Raise PodiumError where a worker would decide by other rules, or there is none."""
+    """Raise PodiumError if there is no worker, or one has another version of Podium."""
     if not versions:
         raise PodiumError("the Dask scheduler has no workers; start some with `dask worker`")
     mine = own_version()
@@ -445,14 +445,14 @@ def _require_own_version(versions: dict[str, str]) -> None:
 
 
 def local_engine(jobs: int) -> Engine:
-    """Return the engine that plays so many runs at a time. Raises PodiumError for less than one."""
+    """Return an engine that plays `jobs` runs at a time. Raises PodiumError if that is less than 1."""
     if jobs < 1:
         raise PodiumError(f"jobs: {jobs} at a time play nothing; 1 or more are needed")
     return here if jobs == 1 else processes(jobs)
 
 
 def play_all(sweep: Sweep, engine: Engine, progress: Callable[[float], None] | None = None) -> list[Played]:
-    """Play all runs, and return them in order with their outcomes; ``progress`` receives the share that is done."""
+    """Play all runs, and return them in order with their outcomes; ``progress`` receives the completed share."""
     outcomes: dict[Run, Outcome] = {}
     for run, outcome in engine(sweep):
         outcomes[run] = outcome

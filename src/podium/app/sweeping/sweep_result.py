@@ -1,4 +1,4 @@
-"""What came of a sweep, for people and programs."""
+"""The result of a sweep, as text and as rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Summary = dict[str, Any]
 
 
 class _Figure(NamedTuple):
-    """A column: its heading, its value in a summary (None where there is none), and how a value is written."""
+    """A column: its heading, its value in a summary (None if it has none), and the format of a value."""
 
     heading: str
     value: Callable[[Summary], float | None]
@@ -38,7 +38,7 @@ class _Figure(NamedTuple):
 
 
 def write_sweep(page: Page, played: Sequence[Played]) -> None:
-    """Write a line for each combination of settings, a line for each run if they are few, and what they rest on."""
+    """Write a line for each combination of settings, a line for each run if they are few, and the caveats."""
     failed = [run for run in played if run.outcome.error]
     groups = _by_settings(played)
     runs, settings = counted(len(played), "run"), counted(len(groups), "combination")
@@ -60,7 +60,7 @@ def write_sweep(page: Page, played: Sequence[Played]) -> None:
 
 
 def _write_failed(page: Page, failed: Sequence[Played]) -> None:
-    """Write why runs have no result; those of one reason together."""
+    """Write why runs have no result, grouped by reason."""
     alike: dict[str, list[str]] = {}
     for run in failed:
         settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
@@ -70,7 +70,7 @@ def _write_failed(page: Page, failed: Sequence[Played]) -> None:
 
 
 def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
-    """The columns that these summaries have something for."""
+    """Return the columns for which these summaries have values."""
     priorities = sorted({waits["priority"] for summary in summaries for waits in summary["waiting"]}, reverse=True)
     resources = sorted({name for summary in summaries for name in summary["use"]})
     return [
@@ -120,7 +120,7 @@ def _write_table(
     columns = [[figure.heading, *(_spread(figure, summaries) for summaries in groups)] for figure in figures]
     width = sum(_width(list(map(text_of, column))) for column in zip(*heads, strict=True))
     if page.is_shortened:
-        # Values that are longer get shorter, and figures their room.
+        # Longer values are shortened, so that figures have enough width.
         width = min(width, page.width // 4)
     while columns:
         count, used = 0, width + _INDENT
@@ -147,7 +147,7 @@ def _summaries(runs: Sequence[Played]) -> list[Summary]:
 
 
 def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
-    """The mean, and from where to where, if the values differ; "" without any."""
+    """Return the mean, with the range if the values differ; "" without values."""
     values = [value for summary in summaries if (value := figure.value(summary)) is not None]
     if not values:
         return ""
@@ -181,9 +181,9 @@ Row = dict[str, Value]
 
 
 def rows_of(played: Sequence[Played]) -> list[Row]:
-    """A row for each run: its settings by name, `seed`, `error`, and the figures of its summary by their path.
+    """Return a row for each run: its settings by name, `seed`, `error`, and the figures of its summary by path.
 
-    So `waiting.1000.p95` is how long pods of priority 1000 waited. A figure that a run does not have is None.
+    For example, `waiting.1000.p95` is how long pods of priority 1000 waited. A figure that a run does not have is None.
     """
     found = [_row(run) for run in played]
     columns = dict.fromkeys(name for row in found for name in row)
@@ -191,7 +191,7 @@ def rows_of(played: Sequence[Played]) -> list[Row]:
 
 
 def in_csv(rows: Sequence[Row]) -> str:
-    """The rows under a line with the names of their columns, as RFC 4180 has it; nothing stands for None."""
+    """Return the rows as CSV (RFC 4180) with a header line; None is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[0])
@@ -242,13 +242,13 @@ def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
 
 
 def _column(values: list[Value]) -> list[Value]:
-    """Values of one type: whole numbers among others are written as these are."""
+    """Return the values with one type: integers become floats if there are any floats."""
     if any(isinstance(value, float) for value in values):
         return [float(value) if isinstance(value, int) else value for value in values]
     return values
 
 
-# How many combinations of settings are seen side by side.
+# The maximum number of combinations shown side by side.
 _MOST_SEEN = 4
 
 
@@ -257,12 +257,12 @@ class SweepResult(Shown):
 
     def __init__(self, runs: Sequence[Played], sweep: Sweep | None = None) -> None:
         self.runs = tuple(runs)
-        # Runs whose story is to be seen are played once more.
+        # Runs that are shown in a picture are played again.
         self._sweep = sweep
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
-        """What any of the runs rests on, each told once."""
+        """The distinct caveats of the runs."""
         return caveats_of(self.runs)
 
     @property
@@ -278,7 +278,7 @@ class SweepResult(Shown):
         write_sweep(page, self.runs)
 
     def _pictured(self) -> SweepAnswer:
-        """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
+        """Return the figures of all runs, and the results of the first run of some settings, played again."""
         from podium.app.reporting.pictures import SweepAnswer, settings_text
 
         sweep = self._sweep
@@ -289,13 +289,13 @@ class SweepResult(Shown):
         return SweepAnswer(self.runs, [(settings_text(settings), result) for settings, result in results if result])
 
     def frame(self, name: str = "runs") -> Frame:
-        """A table of the sweep: `runs`, the only one, with what `rows` has. Raises PodiumError for another."""
+        """Return the table `runs`, the only one, with the content of `rows`. Raises PodiumError for another name."""
         if name != "runs":
             raise PodiumError(f"a sweep has no table {name}; it has: runs")
         return Frame.of_rows(name, self.rows())
 
     def rows(self) -> list[Row]:
-        """A row for each run: its settings, `seed`, `error`, and the figures of its summary by path (`waiting.0.p95`).
+        """Return a row for each run: settings, `seed`, `error`, and the summary's figures by path (`waiting.0.p95`).
 
         Times are in seconds, shares between 0 and 1. A figure that a run does not have is None.
         """

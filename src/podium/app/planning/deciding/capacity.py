@@ -46,7 +46,7 @@ class NodeShape:
 
     @property
     def like(self) -> str:
-        """The node that stands for the shape."""
+        """The representative node of the shape."""
         return self.names[0]
 
 
@@ -133,9 +133,9 @@ def _text(node: Node, differing: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many more pods of a kind fit, by row, and in words what limits their number there.
+    """The number of further pods of a kind that fit, by row, and a description of the limiting resource.
 
-    ``before`` is what keeps them off every node, "" for nothing. With ``is_cut`` more may fit than were tried.
+    ``before`` is the obstacle on every node, "" for none. With ``is_cut`` more may fit than were tried.
     """
 
     counts: Mapping[int, int] = field(default_factory=dict)

@@ -200,7 +200,7 @@ def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Doc
 
 @dataclass(frozen=True, slots=True)
 class WorkloadDifference:
-    """What the second setting means for one workload: it gains, loses or moves.
+    """The effect of the second setting on one workload.
 
     `ready` are its ready pods at the end with the first setting and with the second, `short_ns` for how long it had
     fewer than it wanted, `disrupted` how many of its pods were, and `moved` how many are on other nodes at the end.

@@ -282,7 +282,7 @@ class IncompleteGang:
 
     @property
     def outcome(self) -> str:
-        """What becomes of the pods that are left."""
+        """The outcome for the remaining pods."""
         if self.release_after_ns is None:
             return "they keep their nodes"
         return f"they give their nodes back after {format_duration(self.release_after_ns)}"
