@@ -1,1 +1,1 @@
-"""What people meet: explanations, plans, reports and the command line."""
+"""The applications: explanations, plans, reports and the command line."""

@@ -1,4 +1,4 @@
-"""Answers in a notebook, where they look as they do in a terminal, and as values, which are one line."""
+"""The base of answers, which are shown as text, in notebooks and as one line, and tables of values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _CODE = re.compile(r"\x1b\[([0-9;]+)m(.*?)\x1b\[0m", re.DOTALL)
-# Of a terminal's codes, what they look like on light ground and on dark.
+# The CSS of terminal codes, for light and dark backgrounds.
 _STYLES = {
     "1": "font-weight:bold",
     "2": "opacity:.65",
@@ -27,7 +27,7 @@ _BLOCK = "white-space:pre;overflow-x:auto;line-height:1.35;font-size:.9em"
 
 
 class Shown:
-    """The base of answers that are shown: as text on a page, as HTML, and in one line."""
+    """The base of answers that can be shown as text on a page, as HTML, and in one line."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class Shown:
 
 
 def in_html(text: str) -> str:
-    """The text of a coloured page as HTML."""
+    """Convert the text of a coloured page to HTML."""
     parts, place = [], 0
     for found in _CODE.finditer(text):
         parts.append(escape(text[place : found.start()]))

@@ -53,9 +53,9 @@ _DEFAULT_NAMESPACE = "default"
 class Cluster:
     """The objects of an input, and the settings of the schedulers that decide among them.
 
-    It is loaded once (`podium.load`) and asked often; no question changes it. The first explanation builds the columns
-    for decisions. Further explanations take milliseconds, also those about changed copies (`with_`), which share the
-    columns. A cluster and its copies are for one thread at a time.
+    `podium.load` reads it once; queries do not change it. The first explanation builds the columns for decisions.
+    Further explanations take milliseconds, also those about changed copies (`with_`), which share the columns. A
+    cluster and its copies are not thread-safe.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class Cluster:
         *,
         like: Cluster | None = None,
     ) -> None:
-        """Decide about the objects, as the same version as a cluster that they are ``like``.
+        """Create a cluster of the objects; its version is that of ``like``, if given.
 
         Raises InputError for feature gates that the version refuses.
         """
         self.read = read
-        """The objects, as they were read."""
+        """The parsed objects."""
         self.settings = settings
-        """How schedulers decide."""
-        # Another node does not upgrade the scheduler.
+        """The settings of the schedulers."""
+        # A copy with another node keeps the version of the scheduler.
         self._decided: tuple[Release, tuple[Caveat, ...]] = (
             settings.release.for_documents(read.documents) if like is None else like._decided
         )
@@ -261,7 +261,7 @@ class Cluster:
         """The explainer with the columns of this cluster, valid until a copy is asked. Raises as `explain` does."""
         found = self._session.show(self._version)
         if found is None:
-            # Too different from what it was copied from.
+            # The copy differs too much from its original.
             self._session = ClusterSession(partial(_explainer_of, self.settings, self.release))
             found = self._session.show(self._version)
         if found is None:
@@ -270,7 +270,7 @@ class Cluster:
 
     @cached_property
     def caveats(self) -> tuple[Caveat, ...]:
-        """The caveats of every decision on the objects as they are."""
+        """The caveats of every decision about the objects."""
         configuration = self.settings.deciding() or default_configuration()
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
         dropped = self.settings.release.dropped(self.read.documents, self.release)
@@ -350,7 +350,7 @@ Place = tuple[str | int, ...]
 class KeyedObjects:
     """The documents of an input in their order, by group, kind, namespace and name. Copies share them.
 
-    In a copy, `gone` are those that the original had and that were left out or replaced, `come` the new ones.
+    In a copy, `gone` are the documents of the original that were removed or replaced, `come` the new ones.
     """
 
     def __init__(

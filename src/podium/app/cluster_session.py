@@ -21,13 +21,13 @@ from podium.api.reading import read
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
 
-# Where more than one in so many objects differ, the columns are made anew.
+# If more than this fraction of the objects differ, the columns are rebuilt.
 _ONE_IN = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterVersion:
-    """A cluster as it was read or changed: its documents, and the newest time in its objects, None without any.
+    """A cluster as read or changed: its documents, and the newest time in its objects (None: no times).
 
     With `has_open_budgets` some budgets have no status: it then depends on all pods and their controllers.
     """
@@ -212,7 +212,7 @@ def _computed(
         if budget is None:
             raise AssertionError("a budget that lacks a status was not read")
         namespaces.add(budget.metadata.namespace)
-        # Whether a status speaks of a budget that was never stored cannot be said without a generation.
+        # The controller compares generations, and a budget that was never stored has none.
         raw = {**document.raw, "metadata": {"generation": 1, **document.raw["metadata"]}}
         budget = replace(budget, metadata=replace(budget.metadata, generation=raw["metadata"]["generation"]))
         controller.handle(Changed(budget, raw), 0)
@@ -230,11 +230,11 @@ def _computed(
 
 
 def _as_running(pod: Pod, document: Document) -> Pod:
-    """Return the pod as `podium.api.present.as_running` has it, as far as its health goes."""
+    """Return the pod with the health that `podium.api.present.as_running` gives it."""
     status = pod.status
     if not pod.spec.node_name or status.condition("Ready") is not None:
         return pod
-    # A reading does not tell a pending pod from one that says nothing of its phase.
+    # A typed pod without a phase is Pending; only the document shows whether a phase was set.
     phase = document.raw.get("status", {}).get("phase", "Running") if status.phase == "Pending" else status.phase
     if phase != "Running":
         return pod

@@ -1,4 +1,4 @@
-"""Objects in any form that a program has, read as files are."""
+"""The inputs of the library: objects, configurations and settings in several forms."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _NULL = "null"
 
 
 def in_one_line(value: Any, source: str = "") -> str:
-    """Return the value as JSON. Raises InputError for values that JSON does not have, such as NaN."""
+    """Return the value as JSON. Raises InputError for values without a JSON form, such as NaN."""
     try:
         text = msgspec.json.encode(value).decode()
-        # Where a number is none, `null` is written, which would stand for no value at all.
+        # NaN is encoded as `null`, which would mean a missing value.
         if _NULL in text and not _has_numbers(value):
             raise ValueError("a number in it is not finite")
         return text
@@ -55,7 +55,7 @@ def _has_numbers(value: Any) -> bool:
 
 
 def as_document(given: dict[str, Any], source: str) -> Document:
-    """Return the dictionary, read as a file is, so that the same mistakes are found. Raises InputError."""
+    """Parse the dictionary like a file, with the same checks. Raises InputError."""
     documents = load_text(in_one_line(given, source), source)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} objects; one configuration is needed", source=source)
@@ -100,7 +100,7 @@ def read_objects(
             if isinstance(item, Document):
                 reader.add(item)
             elif isinstance(item, Kubernetes | dict):
-                # Read as a file would be, so that the same mistakes are found.
+                # Parsed like a file, with the same checks.
                 raw = _raw(item) if isinstance(item, Kubernetes) else item
                 source = f"objects[{index}]"
                 reader.read_text(in_one_line(raw, source).encode(), source)
@@ -123,7 +123,7 @@ def _each(objects: Objects) -> list[Given]:
 
 
 def several(names: str | Iterable[str]) -> list[str]:
-    """Return names, of which a program may give one alone."""
+    """Return the names as a sequence; a program may pass a single name."""
     return [names] if isinstance(names, str) else list(names)
 
 
@@ -133,17 +133,17 @@ def _raw(typed: Kubernetes) -> dict[str, Any]:
 
 
 ConfigurationGiven = Configuration | dict[str, Any] | FileName
-"""A KubeSchedulerConfiguration: as it was read, as a dictionary, or the name of its file."""
+"""A KubeSchedulerConfiguration: parsed, as a dictionary, or the name of its file."""
 
 _SOURCE = "configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionSettings:
-    """How schedulers decide: a configuration, None for the default one, a version, and plugins that a program gave.
+    """The settings of schedulers: a configuration (None: the default one), a version, and a program's plugins.
 
-    A configuration with extenders is refused unless they are ignored. `document` is the configuration as it is written,
-    None if unknown.
+    A configuration with extenders is refused unless they are ignored. `document` is the configuration as written, None
+    if unknown.
     """
 
     configuration: Configuration | None = None
@@ -153,7 +153,7 @@ class DecisionSettings:
     document: Document | None = None
 
     def __post_init__(self) -> None:
-        """Raises InputError for a configuration with extenders that are not ignored, and for wrong plugins."""
+        """Raise InputError for a configuration with extenders that are not ignored, and for invalid plugins."""
         self.without_extenders()
         self.deciding()
 
@@ -212,7 +212,7 @@ def read_settings(
     kubernetes_version: str = "",
     ignore_extenders: bool = False,
 ) -> DecisionSettings:
-    """Return the settings. Raises PodiumError for wrong ones."""
+    """Return the settings. Raises PodiumError for invalid ones."""
     document: Document | None = None
     if isinstance(configuration, str | Path):
         document = load_document(str(configuration))

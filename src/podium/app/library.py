@@ -1,4 +1,4 @@
-"""Podium's functions for programs, which take objects in whatever form they are at hand."""
+"""Podium's functions for programs, which accept objects in several forms."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         progress: PlanProgress | None
 
     class SweepArguments(LoadArguments, RunArguments, total=False):
-        """The arguments of `sweep` besides the objects and what is varied."""
+        """The arguments of `sweep` besides the objects and the varied settings."""
 
         seeds: int
         first_seed: int
@@ -73,13 +73,13 @@ def load(
     `objects` are the name of a file or directory, or any of: such names, dictionaries (a List too), typed objects of
     `podium.api`, documents. A Scenario may be among them.
 
-    `configuration` is a KubeSchedulerConfiguration: a dictionary, its file, or a `Configuration` that was read; one
-    with extenders is refused unless they are to be ignored. `plugins` are classes that decide as well
-    (`podium.plugin`): the configuration knows them by their names, and those that it does not mention are enabled in
-    all profiles. `kubernetes_version` is that of the kube-scheduler that decides, such as "1.34"; "" is the cluster's
-    (`podium.api.versions.choice`). `feature_gates` are such as "NodeDeclaredFeatures=false". `validation` says what is
-    an error, and what a warning (`podium.api.objects.read_object`). `progress` is told the share of the files that has
-    been read. Raises PodiumError for what is wrong with any of them.
+    `configuration` is a KubeSchedulerConfiguration: a dictionary, its file, or a parsed `Configuration`; one with
+    extenders is refused unless `ignore_extenders` is set. `plugins` are additional plugin classes (`podium.plugin`),
+    which the configuration may name; those that it does not mention are enabled in all profiles. `kubernetes_version`
+    is that of the kube-scheduler, such as "1.34"; "" means the cluster's (`podium.api.versions.choice`).
+    `feature_gates` has the form "NodeDeclaredFeatures=false". `validation` selects errors and warnings
+    (`podium.api.objects.read_object`). `progress` receives the share of the files that has been read. Raises
+    PodiumError for invalid arguments or objects.
     """
     settings = read_settings(
         *(configuration, feature_gates, plugins),
@@ -95,7 +95,7 @@ def explain(
     configuration: ConfigurationGiven | None = None,
     **arguments: Unpack[ExplainArguments],
 ) -> Explanation:
-    """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
+    """Explain what would happen to the pending pod `namespace/name` (or `name`, in `default`), and why.
 
     For more than one question `load` them once. The arguments are those of `load`, and so is what it raises.
     """

@@ -68,7 +68,7 @@ class GangDecision:
 
     @property
     def headline(self) -> str:
-        """What becomes of the group, as a predicate to its name."""
+        """The outcome for the group, as a predicate to its name."""
         if self.is_enough:
             return "fits"
         if self.way_out is not None and self.way_out.states:
@@ -155,7 +155,7 @@ def decide_gang(
 
 @contextmanager
 def beside_those_before(runner: Runner, decision: GangDecision, pod: PodRecord) -> Iterator[None]:
-    """Put the members before a pod on their nodes inside the context, as when its group is tried."""
+    """Place the members before a pod on their nodes inside the context, as the scheduler does for a group."""
     with AssumedMembers(runner) as assumed:
         for member in decision.placement.members:
             if member.pod.uid == pod.uid:

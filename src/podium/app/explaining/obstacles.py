@@ -277,7 +277,7 @@ RESOURCE, TOO_LARGE, FULL, TAINT, CORDONED, SELECTION, OTHER = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Obstacle:
-    """What keeps a pod off a node, or off all nodes, in words that are equal for many nodes.
+    """An obstacle to a pod on a node, or on all nodes, in words that are equal for many nodes.
 
     ``plugin`` reports it; ``subject`` is a resource's name or a Taint.
     """

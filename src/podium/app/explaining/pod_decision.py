@@ -40,7 +40,7 @@ Claims = list[tuple[ResourceClaim, AllocationResult]]
 
 @dataclass(frozen=True, slots=True)
 class DeviceFindings:
-    """What the DynamicResources plugin found.
+    """The result of the DynamicResources plugin.
 
     ``claims`` has by feasible node the claims without devices, with what they would get. ``post_filter`` is the
     plugin's answer if no node is feasible; None for pods without claims. ``releases`` are the claims that it then
@@ -176,7 +176,7 @@ class PodDecision:
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
-        """What the decision could not know, and what it did not look at."""
+        """The caveats of the decision: unknown input, and parts that it does not cover."""
         search = None if self.plan is None else self.plan.search
         if self.gang is not None:
             of_plan = None if self.gang.plan is None else gang_caveat(self.gang.plan)
@@ -283,7 +283,7 @@ def claims_dict(claims: Claims) -> dict[str, Any]:
 
 
 DRAWS = 500
-"""The most searches that are drawn."""
+"""The maximum number of sampled searches."""
 
 Chances = Mapping[str, float]
 """The share of the searches that choose a node, by its name."""

@@ -100,7 +100,7 @@ class WorkloadExplanation(Shown):
 
     @property
     def headline(self) -> str:
-        """What becomes of the explained pod, in one line."""
+        """The outcome for the explained pod, in one line."""
         return f"{self.kind} {self.key}: {self.explanation.headline}"
 
     def write(self, page: Page) -> None:
@@ -290,7 +290,7 @@ class Explanation(PodDecision, Shown):
 
     @property
     def headline(self) -> str:
-        """What becomes of the pod, in one line."""
+        """The outcome for the pod, in one line."""
         return headline_of(self)
 
     def on_node(self, node: str) -> NodeAnswer:
