@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.api.versions.release import read_version
-from podium.controllers.actions import CreateObject, PatchObject, ReplaceStatus
+from podium.controllers.actions import CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.job_pods import INDEX, TRACKING
 from podium.controllers.workloads.jobs import Jobs
@@ -270,6 +270,43 @@ def test_a_deadline_that_was_met_wakes_nobody() -> None:
     rig.end(*rig.active(), phase="Succeeded")
 
     assert rig.machines[0].deadline().time_ns is None
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finished_job_is_deleted_after_its_time_to_live(phase: str) -> None:
+    rig = rig_of(job(ttlSecondsAfterFinished=60, backoffLimit=0))
+    rig.pass_to(10)
+    rig.end(*rig.active(), phase=phase)
+
+    deadline = rig.machines[0].deadline()
+    assert deadline.time_ns is not None
+    assert not deadline.keeps_alive
+    rig.pass_to(69)
+    assert rig.names("Job") == ["sum"]
+    rig.pass_to(71)
+
+    assert rig.names("Job") == []
+
+
+def test_a_job_with_a_time_to_live_of_zero_is_deleted_at_its_end_and_one_without_any_stays() -> None:
+    gone, kept = rig_of(job(ttlSecondsAfterFinished=0)), rig_of(job())
+
+    for rig in (gone, kept):
+        rig.end(*rig.active(), phase="Succeeded")
+        rig.rest()
+
+    assert gone.names("Job") == []
+    assert kept.names("Job") == ["sum"]
+
+
+def test_the_deletion_of_an_expired_job_is_repeated_after_a_failure() -> None:
+    rig = rig_of(job(ttlSecondsAfterFinished=5))
+    rig.fault = failing(DeleteObject, UNSENT)
+    rig.end(*rig.active(), phase="Succeeded")
+
+    rig.rest()
+
+    assert rig.names("Job") == []
 
 
 def test_a_pod_that_was_deleted_has_failed_and_is_replaced_while_it_is_still_terminating() -> None:

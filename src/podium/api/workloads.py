@@ -239,6 +239,7 @@ class JobSpec(Narrow, frozen=True, kw_only=True):
     pod_failure_policy: PodFailurePolicy | None = None
     pod_replacement_policy: Literal["TerminatingOrFailed", "Failed"] | None = None
     managed_by: str | None = None
+    ttl_seconds_after_finished: Int32 | None = None
 
 
 class UncountedTerminatedPods(Narrow, frozen=True, kw_only=True):

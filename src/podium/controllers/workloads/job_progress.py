@@ -279,6 +279,14 @@ def deadline_ns(job: Job) -> int | None:
     return None if seconds is None or start is None or job.spec.suspend else parse_time(start) + seconds * _SECOND
 
 
+def expiry_ns(job: Job, conditions: list[Raw]) -> int | None:
+    """Return when a finished Job is to be deleted; None for never. Source: pkg/controller/ttlafterfinished."""
+    seconds = job.spec.ttl_seconds_after_finished
+    ends = [one for one in conditions if one.get("type") in _FINAL.values() and one.get("status") == "True"]
+    finished = time_of(ends[0].get("lastTransitionTime")) if ends else None
+    return None if seconds is None or finished is None else finished + seconds * _SECOND
+
+
 def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_reached: bool) -> list[Raw]:
     """Return the conditions with a Job's target, and with its end if that ``is_reached``."""
     if target is None:

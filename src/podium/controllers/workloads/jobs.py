@@ -29,6 +29,7 @@ from podium.controllers.workloads.job_progress import (
     JobEnd,
     Progress,
     deadline_ns,
+    expiry_ns,
     failure_of,
     finished_ns,
     is_finished,
@@ -133,7 +134,7 @@ class Jobs(WorkloadController[Job]):
             # A surplus pod comes from a request that was carried out without an answer.
             surplus = list(pods.active.values()) if is_finished(job) else []
             actions = _release(state, state.ended.values(), workload.label)
-            return actions + self._give_up(workload, state, surplus, now)
+            return actions + self._give_up(workload, state, surplus, now) + self._expire(workload, now)
         target = target_of(job)
         progress = self._progress(workload, state, target, now)
         state.note_ends((pod, finished_ns(pod), outcome) for pod, outcome in progress.ended)
@@ -184,6 +185,16 @@ class Jobs(WorkloadController[Job]):
         going = expected.changes if expected is not None else {}
         kept = (pod for pod in state.untracked.values() if pod.uid not in going and state.ask(pod))
         return [finalizers_patch(pod, workload.label, tracked=True) for pod in kept]
+
+    def _expire(self, workload: _Workload, now: int) -> list[Action]:
+        """Delete a finished Job after its time to live. A simulation does not go on only for that."""
+        due_ns = expiry_ns(workload.object, workload.conditions)
+        if due_ns is None or workload.is_deleted or not self._expectations.are_met(workload.uid):
+            return []
+        if now < due_ns:
+            self._retry_times.append(due_ns)
+            return []
+        return [self._delete_owned(workload, workload.object, now)]
 
     def _give_up(self, workload: _Workload, state: JobState, surplus: list[OwnedPod], now: int) -> list[Action]:
         """Delete surplus pods; their finalizers are removed first, so that they are not counted."""
