@@ -45,7 +45,7 @@ def test_amounts_are_found_however_deep() -> None:
 @pytest.mark.parametrize(
     "raw", [None, [], "text", {"spec": 1}, {"spec": {"containers": {}}}, {"spec": {"containers": [1]}}]
 )
-def test_what_has_another_shape_stays_as_it_is(raw: Any) -> None:
+def test_values_of_another_shape_are_kept(raw: Any) -> None:
     before = repr(raw)
     write_out_amounts(raw, Object("Pod"))
     assert repr(raw) == before

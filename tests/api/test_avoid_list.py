@@ -62,7 +62,7 @@ def test_an_entry_is_written_as_kubernetes_writes_it() -> None:
 
 
 @given(st.lists(st.builds(entry, st.text(min_size=1, max_size=3), st.integers(0, 10**6)), max_size=5))
-def test_what_is_written_is_read_again(entries: list[AvoidEntry]) -> None:
+def test_a_written_avoid_list_is_read_back(entries: list[AvoidEntry]) -> None:
     assert avoid_entries(written(entries)) == tuple(entries)
 
 

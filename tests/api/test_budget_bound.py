@@ -68,7 +68,7 @@ def test_a_budget_is_too_strict_that_lets_fewer_pods_go(
     st.one_of(st.integers(0, 5), st.integers(0, 100).map("{}%".format)),
     st.integers(0, 12),
 )
-def test_what_is_let_in_is_not_bounded_afterwards_and_what_is_refused_would_be(
+def test_the_budget_bound_accepts_exactly_the_compliant_budgets(
     share: int | str, field: str, least: int | str, expected: int
 ) -> None:
     given: dict[str, Any] = {field: share}

@@ -180,7 +180,7 @@ def test_an_object_without_a_name_is_found_by_its_path_in_the_document() -> None
         ),
     ],
 )
-def test_what_is_no_object_is_refused_with_its_place(text: str, error: str) -> None:
+def test_values_that_are_not_objects_are_rejected_with_their_place(text: str, error: str) -> None:
     assert error_of(text) == error
 
 
@@ -232,7 +232,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names(load_files(["-"])) == [("standard input", 1, "web")]
 
 
-def test_what_can_be_read_only_once_is_read_as_files_are() -> None:
+def test_one_pass_streams_are_read_like_files() -> None:
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as stream:
         stream.write(POD)

@@ -106,7 +106,7 @@ def test_a_zone_may_stand_in_the_schedule() -> None:
         ("", "has 0 fields"),
     ],
 )
-def test_what_is_no_schedule_is_told(schedule: str, problem: str) -> None:
+def test_an_invalid_schedule_is_reported(schedule: str, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         parse_schedule(schedule)
 

@@ -24,7 +24,7 @@ def test_a_rate_is_how_many_in_how_long(text: str, count: int, period_ns: int) -
 @pytest.mark.parametrize(
     "text", ["", "1", "1/", "/1h", "0/1h", "-1/1h", "1.5/1h", "1/1h/1h", "1 / 1h", "1/\n1h", "1/1y"]
 )
-def test_what_is_no_rate_is_refused_with_the_right_form(text: str) -> None:
+def test_an_invalid_rate_is_rejected_with_the_valid_form(text: str) -> None:
     with pytest.raises(ValueError, match="as in"):
         parse_rate(text)
 
@@ -80,9 +80,7 @@ def test_no_stretch_of_time_sees_more_than_the_bucket_and_what_came_back_meanwhi
 
 
 @given(before=rates, after=rates, used=st.integers(1, 7), waited=st.integers(0, 200))
-def test_what_was_used_with_one_rate_still_counts_with_another(
-    before: Rate, after: Rate, used: int, waited: int
-) -> None:
+def test_usage_under_one_rate_still_counts_under_another(before: Rate, after: Rate, used: int, waited: int) -> None:
     now, full = 1_000, 0
     for _ in range(min(used, before.count)):
         full = before.taken(full, now)

@@ -173,7 +173,7 @@ class Watched(BytesIO):
 )
 @pytest.mark.parametrize("sort_keys", [False, True])
 @pytest.mark.parametrize("kind", ["List", "PodList"])
-def test_a_dump_is_read_part_by_part_in_whatever_way_its_json_is_written(
+def test_a_dump_is_read_in_parts_in_every_json_layout(
     indent: int | None, separators: tuple[str, str], sort_keys: bool, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listed_items, "_WINDOW_BYTES", 10_000)
@@ -209,7 +209,7 @@ def test_a_dump_is_read_part_by_part_in_whatever_way_its_json_is_written(
         '"items": [{}]',
     ],
 )
-def test_what_is_not_all_of_it_a_list_says_what_it_says_as_a_whole(text: str) -> None:
+def test_a_document_that_is_not_entirely_a_list_is_read_as_one_document(text: str) -> None:
     pod = json.dumps(PODS[0])
     for whole in (text, text.replace("{}", pod, 1), text.replace("{}", pod)):
         assert outcome(whole) == as_a_whole(whole)
@@ -284,7 +284,7 @@ def test_a_pod_that_differs_from_those_of_its_template_in_what_is_wrong_is_told(
     assert found == as_a_whole(text, "strict")
 
 
-def test_what_is_no_json_is_told_before_what_is_wrong_with_an_object_in_front_of_it() -> None:
+def test_a_json_syntax_error_is_reported_before_an_invalid_object() -> None:
     text = json.dumps(dump(dumped_pod(0, nodeNmae="a"), PODS[1])).replace("node-1", r"\q")
 
     assert "not valid JSON" in str(outcome(text, "strict"))

@@ -79,7 +79,7 @@ def test_null_entries_are_left_out() -> None:
         (r'{"\udc00": 1}', r'document 1: the key "\udc00" has half a surrogate pair, which is no character'),
     ],
 )
-def test_what_python_would_let_pass_is_refused_with_its_path(text: str, error: str) -> None:
+def test_json_that_only_python_accepts_is_rejected_with_its_path(text: str, error: str) -> None:
     assert error_of(text) == error
 
 
@@ -101,7 +101,7 @@ def test_an_integer_of_thousands_of_digits_is_refused() -> None:
         ("{'a': 1}", "line 1, column 2"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(text: str, place: str) -> None:
+def test_invalid_json_is_rejected_with_its_place(text: str, place: str) -> None:
     assert f"{place}: not valid JSON" in error_of(text)
 
 
@@ -163,6 +163,6 @@ def test_json_that_is_refused_is_not_tried_as_yaml(text: str, error: str) -> Non
         ("{kind: Pod, kind: Pod}", "line 1, column 2"),
     ],
 )
-def test_what_is_neither_json_nor_yaml_gets_the_json_reader_s_complaint(text: str, place: str) -> None:
+def test_text_that_is_neither_json_nor_yaml_gets_the_json_error(text: str, place: str) -> None:
     with pytest.raises(InputError, match=f"{place}: not valid JSON"):
         load_text(text, "in")

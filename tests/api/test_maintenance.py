@@ -19,6 +19,6 @@ def test_a_node_without_the_annotation_announces_no_maintenance() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-01-31", "2026-13-01T00:00:00Z", "9" * 100_000])
-def test_what_is_no_time_announces_nothing_and_is_a_problem_in_words(text: str) -> None:
+def test_an_invalid_time_announces_no_maintenance_and_is_reported(text: str) -> None:
     assert maintenance_ns({MAINTENANCE_TIME: text}) is None
     assert "time" in maintenance_problem({MAINTENANCE_TIME: text})

@@ -11,7 +11,7 @@ def test_names_are_dns_subdomains(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../a", "A", "a_b", "-a", "a-", "a..b", "a/b", "a%2fb", "a\n", "ä", "a\0", "x" * 254]
 )
-def test_what_is_no_dns_subdomain_is_no_name(name: str) -> None:
+def test_names_must_be_dns_subdomains(name: str) -> None:
     assert "not a valid name" in (subdomain_problem(name) or "")
 
 

@@ -67,7 +67,7 @@ def test_trees_are_joined_and_parted_as_sets_of_paths_are(left: Any, right: Any)
 
 
 @given(OBJECTS, OBJECTS)
-def test_what_differs_is_what_merging_changes(old: Any, new: Any) -> None:
+def test_differences_are_the_fields_that_a_merge_changes(old: Any, new: Any) -> None:
     changes = compared(old, new, ANYTHING)
 
     assert (changes == compared(old, old, ANYTHING)) is (old == new)
@@ -97,7 +97,7 @@ def test_fields_are_shown_as_paths(fields: FieldSet, expected: list[str]) -> Non
 
 
 @pytest.mark.parametrize("value", [None, [], {"x": {}}, {"f:a": []}, {"k:x": {}}, {"f:a": {"k:[": {}}}])
-def test_what_is_no_set_is_told(value: Any) -> None:
+def test_an_invalid_field_set_is_reported(value: Any) -> None:
     assert not is_set(value)
 
 

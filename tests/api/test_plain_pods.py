@@ -96,7 +96,7 @@ REST: list[Raw] = [{}, {"status": {"phase": "Running"}}, {"kind": "Node"}, {"api
     rest=st.sampled_from(REST),
     validation=st.sampled_from((None, *VALIDATIONS)),
 )
-def test_what_is_said_of_a_pod_is_the_same_as_if_it_were_the_only_one(
+def test_a_pod_in_a_dump_is_read_as_if_it_were_alone(
     metadata: Raw, more: Raw, spec: Any, rest: Raw, validation: Validation | None
 ) -> None:
     raw = {**pod(**{"spec": spec, **metadata, **more}), **rest}
@@ -105,5 +105,5 @@ def test_what_is_said_of_a_pod_is_the_same_as_if_it_were_the_only_one(
 
 
 @pytest.mark.parametrize("raw", [{}, {"kind": "Pod"}, {**pod(), "metadata": []}, {**pod(), "spec": 1}])
-def test_what_is_no_pod_is_read_closely(raw: Raw) -> None:
+def test_objects_that_are_not_plain_pods_take_the_full_parser(raw: Raw) -> None:
     assert plain_pod(raw) is None

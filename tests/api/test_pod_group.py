@@ -67,7 +67,7 @@ def test_no_form_is_too_odd_to_be_converted(spec: Any) -> None:
     ("spec", "path"),
     [({"minMember": -3}, ".spec.minMember"), ({"minMember": 3, "minMembers": 3}, ".spec.minMembers")],
 )
-def test_what_is_wrong_with_the_older_form_is_told_in_its_own_words(spec: Raw, path: str) -> None:
+def test_errors_in_older_pod_groups_use_their_own_field_names(spec: Raw, path: str) -> None:
     (warning,) = read_object({**group(spec, OLDER), "status": {"phase": "Running"}}).warnings
 
     assert warning.path == path
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_the_older_form_is_told_in_its_own_words(spec: Raw, p
         (group({"minMember": 3}, OLDER, disruption_mode="All"), ".metadata.annotations[podium.dev/disruption-mode]"),
     ],
 )
-def test_what_cannot_be_read_of_the_older_form_is_told_in_its_own_words(raw: Raw, path: str) -> None:
+def test_an_unreadable_older_pod_group_is_reported_with_its_own_field_names(raw: Raw, path: str) -> None:
     with pytest.raises(InputError) as refused:
         read_object(raw)
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_of_the_older_form_is_told_in_its_own_words(raw: Raw
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "soon", "1e9", "²", "9" * 20])
-def test_a_timeout_that_is_none_is_not_heeded(text: str) -> None:
+def test_an_invalid_timeout_is_ignored(text: str) -> None:
     assert read(group(GANG, schedule_timeout_seconds=text)).schedule_timeout_ns is None
 
 
@@ -125,7 +125,7 @@ def test_a_pod_names_its_group_in_its_field_or_by_a_label(labels: Raw, spec: Raw
         ({**GANG, "resourceClaims": [{"name": "c"}]}, ".spec.resourceClaims[0]"),
     ],
 )
-def test_what_kube_apiserver_refuses_is_told(spec: Raw, path: str) -> None:
+def test_pod_groups_that_kube_apiserver_rejects_are_reported(spec: Raw, path: str) -> None:
     assert [problem.path for problem in find_problems(group(spec))] == [path]
 
 

@@ -62,7 +62,7 @@ def test_an_end_with_success_is_no_failure() -> None:
         pod({"lastState": {"terminated": {"exitCode": 1, "finishedAt": 7}}}),
     ],
 )
-def test_what_cannot_be_read_says_nothing(raw: dict[str, Any]) -> None:
+def test_an_unreadable_status_says_nothing_about_health(raw: dict[str, Any]) -> None:
     assert pod_health(raw) == WELL
 
 
@@ -95,6 +95,6 @@ def test_counts_that_no_container_reaches_are_cut() -> None:
         max_leaves=12,
     )
 )
-def test_whatever_a_status_is_it_is_read(status: Any) -> None:
+def test_every_status_is_read(status: Any) -> None:
     pod_health({"status": status})
     pod_health({"status": {"containerStatuses": [status]}})

@@ -248,7 +248,7 @@ def test_there_is_no_stencil_of_a_pod_whose_own_names_could_meet_others(made: Ca
     assert stencil_of(text_of(made()), looked_into(made()), JSON) is None
 
 
-def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
+def test_values_repeated_elsewhere_are_not_template_gaps() -> None:
     pods = [pod_of(number) for number in range(3)]
     for pod in pods:
         pod["metadata"]["annotations"]["first"] = pods[0]["metadata"]["name"]

@@ -102,7 +102,7 @@ def test_few_pods_are_written_as_they_are() -> None:
     assert items_of(pods) == [msgspec.json.encode(pod) for pod in pods]
 
 
-def test_a_table_that_was_formatted_anew_is_read_like_the_table() -> None:
+def test_a_reformatted_table_is_read_like_the_original() -> None:
     table = table_of(distinct(PODS))
     formatted = json.dumps(json.loads(listed(table)), indent=2)
 

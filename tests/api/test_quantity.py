@@ -71,7 +71,7 @@ def test_amounts_saturate_at_the_largest_64_bit_integer(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [True, False, math.nan, math.inf, -math.inf, 10**64])
-def test_what_is_no_amount_is_refused(value: float) -> None:
+def test_invalid_quantities_are_rejected(value: float) -> None:
     with pytest.raises(ValueError, match="quantity"):
         parse_quantity(value)
 
@@ -148,7 +148,7 @@ def test_other_resources_are_plain_numbers() -> None:
 
 
 @given(st.integers(-(2**53), 2**53), st.sampled_from(["cpu", "memory", "ephemeral-storage", "pods"]))
-def test_what_is_shown_reads_as_nearly_the_same_amount(amount: int, resource: str) -> None:
+def test_displayed_quantities_parse_to_nearly_the_same_amount(amount: int, resource: str) -> None:
     read = milli_value if resource == "cpu" else whole_value
 
     shown = read(format_quantity(amount, resource))

@@ -39,7 +39,7 @@ def refused(raw: dict[str, Any]) -> InputError:
         "gold.storageclass.storage.k8s.io/requests.storage",
     ],
 )
-def test_what_a_quota_limits_is_known_by_name(name: str) -> None:
+def test_resources_limited_by_a_quota_are_known_by_name(name: str) -> None:
     assert isinstance(decode(quota({name: "2"})), ResourceQuota)
 
 

@@ -87,7 +87,7 @@ GOOD: dict[str, Any] = json.loads(AvoidList((), (left("web-1"),)).written())["re
         {"nodeName": ["n1"]},
     ],
 )
-def test_what_cannot_be_read_is_left_out_and_the_others_hold(wrong: dict[str, Any]) -> None:
+def test_unreadable_replacement_entries_are_skipped(wrong: dict[str, Any]) -> None:
     text = json.dumps({"replacements": [{**GOOD, **wrong}, "x", None, GOOD]})
 
     assert avoid_list(text) == AvoidList((), (left("web-1"),))
@@ -211,7 +211,7 @@ def test_evictions_of_one_controller_add_up_to_as_many_as_there_may_be() -> None
     assert [one.eviction_ns for one in found.entries] == [DAY_ONE_NS + 3 * SECOND]
 
 
-def test_what_is_over_goes_when_something_is_added() -> None:
+def test_expired_entries_are_removed_when_one_is_added() -> None:
     before = LeftBehind(None, left("web-0")).added_to(AvoidList(), LIMITS, DAY_ONE_NS)
 
     after = LeftBehind(None, left("web-1", 700)).added_to(before, LIMITS, DAY_ONE_NS + 700 * SECOND)
@@ -219,7 +219,7 @@ def test_what_is_over_goes_when_something_is_added() -> None:
     assert [one.evicted_pod.name for one in after.replacements] == ["web-1"]
 
 
-def test_what_an_eviction_left_that_did_not_come_about_is_taken_off_again() -> None:
+def test_hints_of_a_failed_eviction_are_removed() -> None:
     old, new = (avoid_entry(controller("web"), "", "", DAY_ONE_NS + seconds * SECOND) for seconds in (0, 60))
     other = avoid_entry(controller("db"), "", "", DAY_ONE_NS)
     before = AvoidList((old, other), (left("web-0"),))

@@ -96,7 +96,7 @@ def test_pod_level_requests_replace_the_sum_before_overhead_is_added() -> None:
     }
 
 
-def test_a_pod_level_limit_counts_for_what_nobody_requests() -> None:
+def test_a_pod_level_limit_covers_unrequested_resources() -> None:
     limits: dict[str, Quantity] = {"cpu": 8, "memory": "8Mi"}
     spec = PodSpec(containers=(container({"cpu": 1}),), resources=ResourceRequirements(limits=limits))
 

@@ -6,7 +6,7 @@ from podium.api.resource_version import is_comparable, is_older
 
 
 @pytest.mark.parametrize("version", ["", "0", "07", "-1", "1.5", "abc", "12a", "\uff11\uff12", "\u00b2"])
-def test_what_is_no_number_as_versions_are_cannot_be_compared(version: str) -> None:
+def test_non_numeric_resource_versions_cannot_be_compared(version: str) -> None:
     assert not is_comparable(version)
     assert not is_older("1", version)
 

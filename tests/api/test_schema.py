@@ -83,7 +83,7 @@ OF_ONE_SHAPE = [kind for kind in KUBERNETES if kind.group != "resource.k8s.io"]
 
 
 @pytest.mark.parametrize("kind", OF_ONE_SHAPE, ids=lambda kind: kind.name)
-def test_whatever_is_read_of_a_kind_is_in_its_schema(kind: Kind) -> None:
+def test_every_parsed_field_of_a_kind_is_in_its_schema(kind: Kind) -> None:
     assert list(missing(kind.type, Object(kind.name), kind.name)) == []
 
 
@@ -114,7 +114,7 @@ def test_fields_that_no_update_changes_are_those_of_the_kind_and_of_its_spec() -
     assert immutable_paths("example.com", "Widget") == ()
 
 
-def test_what_the_server_fills_in_stands_in_the_schema() -> None:
+def test_server_defaults_are_part_of_the_schema() -> None:
     assert defaults_of("PodSpec") == {
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,

@@ -283,9 +283,7 @@ def test_a_term_with_an_invalid_condition_matches_no_node(term: NodeSelectorTerm
         (("a", "In", ("x", "not a value")), "values[1]"),
     ],
 )
-def test_what_is_wrong_with_a_requirement_names_the_field(
-    requirement: tuple[str, str, tuple[str, ...]], field: str
-) -> None:
+def test_selector_requirement_errors_name_the_field(requirement: tuple[str, str, tuple[str, ...]], field: str) -> None:
     problem = requirement_problem(*requirement)
 
     assert problem is not None

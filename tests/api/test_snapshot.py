@@ -51,7 +51,7 @@ def start_of(*objects: dict[str, Any]) -> int:
     return simulation_of(load_text(written(*objects), "a"), RunOptions()).settings.start_ns
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_a_written_avoid_list_is_read_back() -> None:
     assert read_snapshot(FULL.to_dict()) == msgspec.structs.replace(FULL, api_version=API_VERSION, kind="Snapshot")
 
 
@@ -71,7 +71,7 @@ def test_a_form_that_is_not_known_is_refused_with_its_place(tmp_path: Path) -> N
         ({"passedOver": [{"count": "many"}]}, r"\.passedOver\[0\]\.count: \"many\" is not a whole number"),
     ],
 )
-def test_what_cannot_be_read_of_a_snapshot_is_told_with_its_field(fields: dict[str, Any], problem: str) -> None:
+def test_an_unreadable_snapshot_names_its_field(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         podium.simulate([NODE, POD, {**FULL.to_dict(), **fields}])
 

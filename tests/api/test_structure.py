@@ -18,7 +18,7 @@ def told(raw: Raw) -> list[tuple[str, str, bool]]:
     return [(one.path, one.message, one.is_unknown) for one in findings(raw)]
 
 
-def test_what_is_as_the_schema_says_has_no_findings() -> None:
+def test_a_valid_object_has_no_structural_findings() -> None:
     containers = [{"name": "main", "image": "web", "env": [{"name": "A", "value": "b"}], "stdin": True}]
 
     assert told(pod(spec={"containers": containers, "overhead": {"cpu": 1}}, status={"phase": "Running"})) == []
@@ -82,7 +82,7 @@ def test_every_amount_that_there_is_may_stand_for_one(amount: Any) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "1 Gi", "5/1h", True, [], "1" * 65, 1e300])
-def test_what_is_no_amount_is_told_wherever_one_belongs(amount: Any) -> None:
+def test_invalid_quantities_are_reported_in_every_quantity_field(amount: Any) -> None:
     limits = [{"type": "Container", "default": {"cpu": amount}}]
 
     ((path, _, _),) = told({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}})

@@ -7,7 +7,7 @@ import pytest
 from podium.api.use import Use, node_use, pod_use, uses_of_nodes, uses_of_pods
 
 
-def test_what_the_containers_of_a_pod_use_is_added_up() -> None:
+def test_container_usage_is_summed_per_pod() -> None:
     containers = [{"usage": {"cpu": "150m", "memory": "1Mi"}}, {"usage": {"cpu": "1", "memory": "512Ki"}}]
     assert pod_use({"containers": containers}) == Use(1150, 1572864)
 
@@ -19,7 +19,7 @@ def test_a_node_uses_what_its_metrics_say() -> None:
 @pytest.mark.parametrize(
     "usage", [None, [], {"cpu": "much"}, {"cpu": "-1"}, {"cpu": True}, {"memory": {}}, {"cpu": float("nan")}]
 )
-def test_what_cannot_be_read_is_not_measured(usage: Any) -> None:
+def test_unreadable_usage_counts_as_unmeasured(usage: Any) -> None:
     assert node_use({"usage": usage}) is None
     assert pod_use({"containers": [{"usage": usage}]}) is None
 
@@ -45,5 +45,5 @@ def test_lists_are_read_by_key_and_name_without_what_cannot_be_read() -> None:
 
 
 @pytest.mark.parametrize("raw", [{}, {"items": None}, {"items": {"a": 1}}])
-def test_what_is_no_list_tells_of_nobody(raw: dict[str, Any]) -> None:
+def test_a_response_that_is_not_a_list_reports_no_usage(raw: dict[str, Any]) -> None:
     assert uses_of_pods(raw) == {}

@@ -46,6 +46,6 @@ from tests.store.objects import Raw
         ),
     ],
 )
-def test_what_cannot_be_stored_is_refused_with_its_place(raw: Raw, problem: str) -> None:
+def test_unstorable_device_objects_are_rejected_with_their_place(raw: Raw, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(problem)):
         decode(raw)

@@ -137,7 +137,7 @@ def test_the_start_of_a_job_is_a_time() -> None:
     assert error_of("Job", {}, status={"startTime": "yesterday"}).startswith('.status.startTime: "yesterday"')
 
 
-def test_what_is_not_given_is_as_the_api_server_fills_it_in() -> None:
+def test_omitted_fields_are_validated_with_their_defaults() -> None:
     deployment: Deployment = read("Deployment")
     stateful_set: StatefulSet = read("StatefulSet", updateStrategy={"type": "RollingUpdate"})
     daemon_set: DaemonSet = read("DaemonSet")

@@ -79,7 +79,7 @@ def test_a_value_that_is_only_handed_on_may_be_wrong_unless_strict() -> None:
     assert "80 is not text" in refused(raw, "strict")
 
 
-def test_what_kube_apiserver_would_refuse_is_told_unless_strict() -> None:
+def test_objects_that_kube_apiserver_rejects_are_reported_unless_strict() -> None:
     raw = {**POD, "spec": {"containers": [{"name": "main"}]}}
 
     (warning,) = read(raw).warnings
@@ -90,7 +90,7 @@ def test_what_kube_apiserver_would_refuse_is_told_unless_strict() -> None:
 
 
 @pytest.mark.parametrize("validation", ["strict", "warn", "ignore", None])
-def test_a_value_that_somebody_reads_must_be_right_in_any_case(validation: Validation | None) -> None:
+def test_a_parsed_value_must_be_valid_in_every_case(validation: Validation | None) -> None:
     assert ".status.conditions[0]: 5 is not an object" in refused(
         {**POD, "spec": {}, "status": {"conditions": [5]}}, validation
     )

@@ -39,7 +39,7 @@ VALID = [
 
 
 @pytest.mark.parametrize("raw", VALID, ids=range(len(VALID)))
-def test_what_is_right_has_no_findings(raw: Raw) -> None:
+def test_valid_contents_have_no_findings(raw: Raw) -> None:
     assert problems(raw) == []
 
 
@@ -62,7 +62,7 @@ def test_what_is_right_has_no_findings(raw: Raw) -> None:
         (secret("kubernetes.io/service-account-token"), '["kubernetes.io/service-account.name"]: Required value'),
     ],
 )
-def test_what_kube_apiserver_refuses_is_found_with_its_place(raw: Raw, problem: str) -> None:
+def test_contents_that_kube_apiserver_rejects_are_found_with_their_place(raw: Raw, problem: str) -> None:
     assert any(problem in one for one in problems(raw))
 
 
@@ -74,7 +74,7 @@ def test_junk_in_each_field_is_told_and_never_a_traceback(raw: Raw, junk: Any) -
 
 
 @pytest.mark.parametrize("encoded", ["not base64!", "YQ", "YQ=", "é"])
-def test_what_is_not_in_base64_cannot_be_read_and_is_not_shown(encoded: str) -> None:
+def test_invalid_base64_is_reported_without_its_content(encoded: str) -> None:
     response = API().ask("create", "Secret", namespace="default", body=secret(a=encoded), field_validation="Warn")
 
     message = response.to_dict()["message"]

@@ -41,7 +41,7 @@ CONSTRAINT = "spec.devices.constraints.0"
 
 
 @pytest.mark.parametrize("raw", VALID, ids=lambda raw: raw["kind"])
-def test_what_is_right_has_no_findings(raw: Raw) -> None:
+def test_valid_contents_have_no_findings(raw: Raw) -> None:
     assert problems(raw) == []
 
 
@@ -111,7 +111,9 @@ def test_an_extended_resource_has_a_domain_that_is_not_kubernetes_own(name: str)
         (RULE, {"spec.deviceSelector.driver": "a b"}, ".spec.deviceSelector.driver: Invalid value"),
     ],
 )
-def test_what_kube_apiserver_refuses_is_found_with_its_place(raw: Raw, changes: dict[str, Any], problem: str) -> None:
+def test_contents_that_kube_apiserver_rejects_are_found_with_their_place(
+    raw: Raw, changes: dict[str, Any], problem: str
+) -> None:
     assert any(problem in one for one in problems(changed(raw, changes)))
 
 

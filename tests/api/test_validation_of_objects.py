@@ -265,7 +265,7 @@ TAKEN: list[tuple[Raw, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("raw", "changes"), TAKEN, ids=[raw["kind"] for raw, _ in TAKEN])
-def test_what_kube_apiserver_takes_is_no_finding(raw: Raw, changes: dict[str, Any]) -> None:
+def test_objects_that_kube_apiserver_accepts_have_no_findings(raw: Raw, changes: dict[str, Any]) -> None:
     assert problems(changed(raw, changes)) == []
 
 
@@ -288,7 +288,7 @@ FULL = [*VALID, *(raw for raw, _, _ in REFUSED), *(changed(raw, changes) for raw
 
 
 @given(st.data())
-def test_whatever_stands_at_a_path_there_is_never_a_traceback(data: st.DataObject) -> None:
+def test_no_value_at_any_path_causes_a_traceback(data: st.DataObject) -> None:
     raw = data.draw(st.sampled_from(FULL))
     path = data.draw(st.sampled_from([one for one in paths_of(raw) if one not in ("", "/apiVersion", "/kind")]))
     try:
@@ -307,7 +307,7 @@ def test_junk_in_each_field_is_told_and_never_a_traceback(raw: Raw, junk: Any) -
             find_problems(changed(raw, {path[1:]: junk}))
 
 
-def test_what_kube_apiserver_refuses_is_a_warning_and_an_error_where_validation_is_strict() -> None:
+def test_objects_that_kube_apiserver_rejects_cause_a_warning_or_a_strict_error() -> None:
     text = json.dumps(changed(pod(), {"spec.containers.0.image": GONE, "spec.hostname": "A"}))
 
     [document] = load_text(text, "in")

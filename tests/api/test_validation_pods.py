@@ -323,7 +323,7 @@ TAKEN: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changes", TAKEN, ids=str)
-def test_what_kube_apiserver_takes_is_no_finding(changes: dict[str, Any]) -> None:
+def test_objects_that_kube_apiserver_accepts_have_no_findings(changes: dict[str, Any]) -> None:
     raw = pod()
     assert problems({**raw, "spec": changed(raw["spec"], changes)}) == []
 
@@ -333,7 +333,7 @@ def test_a_pod_that_was_in_a_cluster_may_have_what_a_new_one_cannot_ask_for() ->
     assert problems(debugged) == []
 
 
-def test_what_the_api_server_puts_into_selectors_is_not_given_twice() -> None:
+def test_selectors_added_by_the_api_server_are_not_duplicated() -> None:
     merged = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     spread = {**SPREAD, "labelSelector": merged, "matchLabelKeys": ["app"]}
     assert problems(pod(topologySpreadConstraints=[spread])) == []

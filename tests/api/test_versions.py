@@ -135,7 +135,7 @@ def test_a_version_by_kubelets_is_a_guess_even_if_it_is_the_usual_one(kubelet: s
 
 
 @pytest.mark.parametrize(("kubelet", "version"), [("v1.28.3", "v1.31.14"), ("v1.40.0", "v1.37.0")])
-def test_a_cluster_of_an_unknown_version_is_decided_as_the_nearest_and_says_so(kubelet: str, version: str) -> None:
+def test_a_cluster_of_an_unknown_version_uses_the_nearest_with_a_caveat(kubelet: str, version: str) -> None:
     decided, caveats = found(node(kubelet))
     assert decided == version
     says = f"the newest kubelet is {kubelet}, which Podium does not know: decided as kube-scheduler {version}"

@@ -25,7 +25,7 @@ def test_a_warning_is_told_on_one_line_that_cannot_act_on_a_terminal() -> None:
     assert warning.to_dict() == {"reason": "slip", "message": "\\x1b[31mred\\n", "source": "a\nb.yaml"}
 
 
-def test_what_was_passed_over_is_told_in_the_words_of_the_api() -> None:
+def test_ignored_fields_are_reported_in_the_api_servers_words() -> None:
     one = PassedOver("CronJob", "batch/v1", 3, True, ("a.yaml",))
 
     assert one.to_dict() == {

@@ -273,7 +273,7 @@ def test_a_text_without_documents_has_none() -> None:
     ("text", "place"),
     [("a: 'x", "line 1"), ("a: 1\n---\nb: [", "document 2"), ("\ta: 1", "column 1"), ("a: \x07", "control")],
 )
-def test_what_is_no_yaml_is_refused_with_its_place(text: str, place: str) -> None:
+def test_invalid_yaml_is_rejected_with_its_place(text: str, place: str) -> None:
     assert "not valid YAML" in error_of(text)
     assert place in error_of(text)
 

@@ -91,7 +91,7 @@ def other(**metadata: Any) -> Raw:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("uid", ["1e5", "null", "true", "012", "0x1f", "1_0", "12.5", ".5", "a:", "-", "1:30", "x y"])
 @pytest.mark.parametrize("quote", ["", "'", '"'])
-def test_what_is_no_text_without_quotes_is_told_though_another_pod_has_text_there(uid: str, quote: str) -> None:
+def test_an_unquoted_non_string_is_reported_though_another_pod_has_a_string_there(uid: str, quote: str) -> None:
     text = written(dump(PODS[0], other(uid="UID"))).replace("uid: UID", f"uid: {quote}{uid}{quote}")
 
     for validation in (None, "strict"):

@@ -197,7 +197,7 @@ def test_an_answer_tells_the_version_that_was_written(type_: type[Action]) -> No
 
 
 @pytest.mark.parametrize("type_", [one for one in WRITTEN if one is not CreateObject], ids=lambda type_: type_.__name__)
-def test_what_is_done_already_is_answered_with_the_version_that_was_found(type_: type[Action]) -> None:
+def test_a_redundant_action_is_answered_with_the_current_version(type_: type[Action]) -> None:
     api = cluster()
     action = CASES[type_].make(api)
     carry_out(api.answer, action, NOW)

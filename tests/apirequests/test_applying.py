@@ -79,7 +79,7 @@ class TestApplying:
             }
         ]
 
-    def test_what_is_applied_again_changes_nothing(self) -> None:
+    def test_applying_the_same_object_again_changes_nothing(self) -> None:
         api = API()
         before = applied(api, config({"a": "1"}))
 
@@ -89,7 +89,7 @@ class TestApplying:
 
         assert again == before
 
-    def test_what_is_applied_no_longer_goes(self) -> None:
+    def test_fields_no_longer_applied_are_removed(self) -> None:
         api = API()
         applied(api, config({"a": "1", "b": "2"}, labels={"x": "y"}))
 
@@ -98,7 +98,7 @@ class TestApplying:
         assert raw["data"] == {"a": "1"}
         assert "labels" not in raw["metadata"]
 
-    def test_what_another_applies_too_stays_until_both_let_go(self) -> None:
+    def test_a_field_applied_by_two_managers_stays_until_both_release_it(self) -> None:
         api = API()
         applied(api, config({"a": "1", "b": "2"}))
         applied(api, config({"b": "2"}), "two")
@@ -110,7 +110,7 @@ class TestApplying:
         assert none_left["data"] == {"a": "1"}
         assert ("two", "Apply", "") not in entries(none_left)
 
-    def test_what_another_has_changed_is_a_conflict_unless_it_is_taken(self) -> None:
+    def test_a_field_changed_by_another_manager_is_a_conflict_unless_forced(self) -> None:
         api = API()
         applied(api, config({"a": "1", "b": "2"}))
 
@@ -149,7 +149,7 @@ class TestApplying:
 
         assert set(entries(raw)) == {("one", "Apply", ""), ("two", "Apply", "")}
 
-    def test_what_nobody_kept_account_of_is_somebodys(self) -> None:
+    def test_unmanaged_fields_conflict_as_before_first_apply(self) -> None:
         api = API(config({"a": "1", "b": "2"}, namespace="default"))
 
         refused = apply(api, config({"a": "9"}))
@@ -180,7 +180,7 @@ class TestApplying:
             (config(), {"subresource": "status"}, 404),
         ],
     )
-    def test_what_cannot_be_applied_is_refused(self, body: Raw, more: Raw, code: int) -> None:
+    def test_objects_that_cannot_be_applied_are_rejected(self, body: Raw, more: Raw, code: int) -> None:
         api = API()
         applied(api, config({"a": "1"}))
 
@@ -251,7 +251,7 @@ class TestLists:
 
 
 class TestUpdating:
-    def test_what_is_created_and_changed_belongs_to_whoever_did_so(self) -> None:
+    def test_created_and_updated_fields_belong_to_their_writer(self) -> None:
         api = API()
         api.ask("create", "ConfigMap", namespace="default", body=config({"a": "1", "b": "2"}), field_manager="maker")
 
@@ -499,7 +499,7 @@ class TestPartsOfObjects:
         assert "f:replicas" not in found["one", "Apply", ""]["f:spec"]
         assert applied(api, deployment(container()))["spec"]["replicas"] == 5
 
-    def test_a_workload_nobody_keeps_account_of_keeps_its_replicas_unless_they_are_taken(self) -> None:
+    def test_unmanaged_replicas_are_kept_unless_forced(self) -> None:
         api = API(deployment(container(), replicas=2))
 
         refused = apply(api, scale(5), kind="Deployment", subresource="scale")
@@ -535,7 +535,7 @@ class TestPartsOfObjects:
             ({**scale(1), "spec": {"replicas": "two"}}, 400),
         ],
     )
-    def test_what_is_no_scale_is_not_applied(self, body: Any, code: int) -> None:
+    def test_an_invalid_scale_is_not_applied(self, body: Any, code: int) -> None:
         api = API()
         applied(api, deployment(container(), replicas=2))
 
@@ -553,14 +553,14 @@ class TestPartsOfObjects:
         assert response.code == code
         assert api.raw("Deployment", KEY)["spec"]["replicas"] == 2
 
-    def test_what_has_no_such_part_is_not_there(self) -> None:
+    def test_a_missing_subresource_is_not_found(self) -> None:
         api = API(config())
 
         assert apply(api, scale(1), kind="ConfigMap", subresource="scale").code == 404
         assert apply(API(), listed(pod_config(sized("1"))), subresource="resize").code == 404
 
 
-def test_what_comes_about_by_being_applied_is_asked_for_no_version() -> None:
+def test_creation_by_apply_ignores_the_resource_version() -> None:
     response = apply(API(), config({"a": "1"}, resourceVersion="7"))
 
     assert response.code == 201

@@ -70,7 +70,7 @@ def test_objects_are_given_in_each_version_and_old_ones_are_warned_of() -> None:
     assert asked.ask("list", KIND, api_version=OLD).to_dict()["kind"] == "WidgetList"
 
 
-def test_what_was_stored_in_an_older_version_is_given_in_that_of_the_path() -> None:
+def test_an_object_stored_in_an_older_version_is_served_in_the_requested_one() -> None:
     asked = api(version("v1beta1"), version("v1", storage=False))
     asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD))
     change = [{"op": "replace", "path": "/spec/versions", "value": [version("v1"), version("v1beta1", storage=False)]}]

@@ -161,7 +161,7 @@ def before_that(*objects: Raw) -> Foreign:
 
 
 @pytest.mark.parametrize("code", [429, 403, 404, 409, 500, 503])
-def test_what_was_written_is_taken_off_when_the_eviction_is_refused_after_all(code: int) -> None:
+def test_hints_are_removed_when_the_eviction_is_rejected_after_all(code: int) -> None:
     for foreign in (Foreign(owned("a")), before_that()):
         before, refusal = foreign.text, StoreError(code, "", "no")
         foreign.fault = refusing(WHOLE[-1], refusal)
@@ -174,7 +174,7 @@ def test_what_was_written_is_taken_off_when_the_eviction_is_refused_after_all(co
 
 
 @pytest.mark.parametrize("code", [502, 504])
-def test_what_was_written_stays_where_the_pod_may_have_been_evicted(code: int) -> None:
+def test_hints_are_kept_when_the_pod_may_have_been_evicted(code: int) -> None:
     foreign = Foreign(owned("a"))
     foreign.fault = refusing(WHOLE[-1], StoreError(code, "", "nobody knows"))
 
@@ -194,7 +194,7 @@ def test_asking_again_leaves_no_more_than_once() -> None:
     assert (len(foreign.list.entries), len(foreign.list.replacements)) == (1, 1)
 
 
-def test_what_others_have_written_meanwhile_stays() -> None:
+def test_concurrent_changes_by_other_clients_are_kept() -> None:
     foreign = Foreign(owned("a"))
     others = {"podSignature": {"podController": {**OWNER, "uid": "u2"}}, "reason": "theirs"}
 

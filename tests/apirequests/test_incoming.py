@@ -142,7 +142,7 @@ def test_options_in_the_body_go_before_those_of_the_query() -> None:
         ({"propagationPolicy": "Sideways"}, 422),
     ],
 )
-def test_what_are_no_options_of_a_deletion_is_refused(body: Any, code: int) -> None:
+def test_invalid_delete_options_are_rejected(body: Any, code: int) -> None:
     assert refusal("DELETE", POD, body=body)[0] == code
 
 
@@ -150,7 +150,7 @@ def test_a_watch_of_one_object_does_not_ask_for_others() -> None:
     assert refusal("GET", POD, ("watch", "1"), ("fieldSelector", "metadata.name=b"))[0] == 400
 
 
-def test_what_is_not_said_is_as_the_asker_means_it() -> None:
+def test_omitted_request_fields_have_the_callers_defaults() -> None:
     place = Paths(APIResources()).place(PODS)
     assert place is not None
     asker = Client(user="me", field_manager="kubectl", field_validation="Warn")
@@ -169,7 +169,7 @@ def test_what_is_not_said_is_as_the_asker_means_it() -> None:
         ({"apiVersion": "v2", "kind": "Pod"}, "Specified patch version: v2, expected: v1"),
     ],
 )
-def test_what_is_applied_says_of_which_version_it_is(body: Any, problem: str) -> None:
+def test_an_applied_object_must_state_its_version(body: Any, problem: str) -> None:
     place = Paths(APIResources()).place(POD)
     assert place is not None
     patch = incoming_request("PATCH", place, read_parameters([("fieldManager", "me")]))

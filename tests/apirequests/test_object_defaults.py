@@ -65,7 +65,7 @@ def test_nulls_stand_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("fields", "place"), [({"data": {"a": 1}}, "data.a"), ({"data": []}, "data"), ({"immutable": "yes"}, "immutable")]
 )
-def test_what_does_not_belong_in_a_field_is_refused(fields: Raw, place: str) -> None:
+def test_invalid_field_values_are_rejected(fields: Raw, place: str) -> None:
     raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, **fields}
 
     response = API().ask("create", "ConfigMap", namespace="default", body=raw, field_validation="Warn")
@@ -157,7 +157,7 @@ def test_ports_of_pods_in_the_network_of_their_node_are_those_of_the_node() -> N
     assert raw["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "protocol": "TCP", "hostPort": 80}]
 
 
-def test_what_is_filled_in_stays_as_it_is() -> None:
+def test_given_fields_keep_their_values_when_defaults_apply() -> None:
     asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claims = [{"metadata": {"name": "data"}, "spec": asked}]
     for kind, spec in {
@@ -217,7 +217,7 @@ def test_fields_that_there_are_not_go_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("spec", [7, [], {"containers": 7}, {"containers": [7]}, {"containers": [{"ports": {}}]}])
-def test_what_is_no_pod_is_refused_and_not_filled_in(spec: Any) -> None:
+def test_a_pod_field_of_the_wrong_type_is_rejected_without_defaults(spec: Any) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
 
     assert API().ask("create", "Pod", namespace="default", body=body).code in (400, 422)

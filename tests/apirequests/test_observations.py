@@ -88,7 +88,7 @@ def test_the_events_of_a_watch_tell_what_a_store_does(history: History) -> None:
 
 
 @given(histories)
-def test_what_comes_in_its_wire_form_is_told_as_what_is_stored(history: History) -> None:
+def test_objects_in_wire_form_are_observed_like_stored_ones(history: History) -> None:
     store = Store()
     play(store, history)
 
@@ -96,7 +96,7 @@ def test_what_comes_in_its_wire_form_is_told_as_what_is_stored(history: History)
         assert first_seen(received(POD, stored.raw)) == first_seen(stored)
 
 
-def test_what_is_gone_is_what_was_shown_though_a_namesake_has_come() -> None:
+def test_a_deleted_object_is_the_observed_one_though_a_namesake_exists() -> None:
     store = Store()
     shown = store.create(pod("a"), now=0)
     store.delete("Pod", "default/a", now=0)

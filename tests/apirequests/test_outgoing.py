@@ -129,7 +129,7 @@ def test_a_refusal_is_what_its_status_says() -> None:
 
 
 @pytest.mark.parametrize("body", [None, {}, {"kind": "Pod"}, {"kind": "Status", "reason": 3, "details": "none"}])
-def test_what_is_no_status_is_a_refusal_all_the_same(body: Any) -> None:
+def test_an_error_without_status_is_a_rejection(body: Any) -> None:
     error = error_of(503, body, retry_after_s=2)
 
     assert (error.code, error.reason, error.details) == (503, "ServiceUnavailable", {"retryAfterSeconds": 2})

@@ -54,7 +54,7 @@ PARAMETERS = st.builds(
 
 
 @given(PARAMETERS)
-def test_what_is_written_is_read_again(parameters: Parameters) -> None:
+def test_a_written_avoid_list_is_read_back(parameters: Parameters) -> None:
     assert read_parameters(query_of(parameters)) == parameters
 
 

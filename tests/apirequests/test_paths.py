@@ -86,7 +86,7 @@ def test_paths_follow_the_kinds_that_come() -> None:
 
 
 @pytest.mark.parametrize(("namespace", "name"), [("", "a"), ("d", "a/b"), ("d/e", "a")])
-def test_what_no_path_can_name_has_none(namespace: str, name: str) -> None:
+def test_objects_without_a_valid_path_have_none(namespace: str, name: str) -> None:
     with pytest.raises(ValueError, match="a"):
         path_of(POD, namespace, name)
 

@@ -21,7 +21,7 @@ def older() -> Raw:
     return {**group(), "apiVersion": OLDER, "spec": {"minMember": 3, "scheduleTimeoutSeconds": 20}}
 
 
-def test_what_is_written_in_the_older_form_is_kept_in_the_other_and_can_be_read_as_both() -> None:
+def test_an_older_pod_group_is_stored_in_the_new_version_and_readable_in_both() -> None:
     api = API()
 
     made = api.ask("create", "PodGroup", body=older(), namespace="default", api_version=OLDER)
@@ -49,7 +49,7 @@ def test_its_changes_are_counted() -> None:
         {"disruptionMode": "PodGroup"},
     ],
 )
-def test_what_it_wants_stays_as_it_is(spec: Raw) -> None:
+def test_the_spec_of_a_pod_group_is_not_changed(spec: Raw) -> None:
     api = API(group())
 
     assert api.ask("patch", "PodGroup", KEY, body={"spec": spec}).code == 422

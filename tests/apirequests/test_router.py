@@ -240,7 +240,7 @@ def test_a_kind_that_there_is_not_is_not_found(what: tuple[str, str]) -> None:
         ("create", "Node", "eviction", 404),
     ],
 )
-def test_what_a_kind_does_not_have_is_refused(verb: Any, kind: str, subresource: str, expected: int) -> None:
+def test_an_unsupported_verb_of_a_kind_is_rejected(verb: Any, kind: str, subresource: str, expected: int) -> None:
     key = {"Pod": A, "Node": "n1", "ConfigMap": "default/c", "Binding": A, "Namespace": "shop"}[kind]
 
     assert code(cluster().ask(verb, kind, key, subresource=subresource, body={})) == expected
@@ -268,7 +268,7 @@ class TestCreating:
     def test_a_body_that_is_no_such_object_is_refused(self, body: Any) -> None:
         assert code(cluster().ask("create", "ConfigMap", namespace="default", body=body)) == 400
 
-    def test_what_is_the_servers_to_give_is_not_taken_from_clients(self) -> None:
+    def test_clients_cannot_set_server_owned_fields(self) -> None:
         raw = pod("new", metadata={"uid": "mine"}, status={"phase": "Running"})
 
         plain = API().ask("create", body=raw).to_dict()
@@ -311,7 +311,7 @@ class TestUpdating:
         assert api.raw("Pod", A)["metadata"]["labels"] == {"new": "yes"}
 
     @pytest.mark.parametrize("body", [None, [], 7])
-    def test_what_is_no_patch_is_refused(self, body: Any) -> None:
+    def test_an_invalid_patch_is_rejected(self, body: Any) -> None:
         assert code(cluster().ask("patch", key=A, body=body, patch_type="strategic")) == 400
 
     def test_a_scale_is_answered_with_the_scale(self) -> None:
@@ -367,7 +367,7 @@ class TestDeleting:
 
         assert response.to_dict()["metadata"]["deletionGracePeriodSeconds"] == 7
 
-    def test_what_is_gone_at_once_is_answered_with_a_status(self) -> None:
+    def test_an_immediate_deletion_is_answered_with_a_status(self) -> None:
         api = cluster()
         uid = api.uid("ConfigMap", "default/c")
 
@@ -508,7 +508,7 @@ class TestBindingAndEvicting:
         assert code(response) == 429
         assert response.to_dict()["details"]["causes"][0]["reason"] == "DisruptionBudget"
 
-    def test_what_podium_adds_to_evictions_stands_in_annotations(self) -> None:
+    def test_podiums_eviction_fields_are_stored_as_annotations(self) -> None:
         controlled = workload("ReplicaSet", "web", 1, uid="web")
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
         api = API(node("n1"), controlled, pod("a", node="n1", metadata={"ownerReferences": [owner]}))
@@ -520,7 +520,7 @@ class TestBindingAndEvicting:
         avoided = api.raw("Node", "n1")["metadata"]["annotations"]["scheduler.alpha.kubernetes.io/preferAvoidPods"]
         assert '"expireAfter":"5m"' in avoided.replace(" ", "")
 
-    def test_what_a_replacement_is_to_get_stands_there_too(self) -> None:
+    def test_a_replacement_hint_is_shown_in_the_eviction(self) -> None:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
         api = API(node("n1"), pod("a", node="n1", metadata={"ownerReferences": [owner]}))
         annotations = {"podium.dev/replacement-first": "true", "podium.dev/replacement-node": "n2"}

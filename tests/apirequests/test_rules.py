@@ -37,7 +37,7 @@ class TestDeletingByEviction:
         assert delete(guarded(RequestRules()), **PERSON).code == 200
 
     @pytest.mark.parametrize("verb", ["delete", "deletecollection"])
-    def test_a_person_who_deletes_a_pod_evicts_it(self, verb: Any) -> None:
+    def test_a_pod_deletion_by_a_user_becomes_an_eviction(self, verb: Any) -> None:
         api = guarded(EVICTING)
 
         refused = delete(api, verb=verb, **PERSON)

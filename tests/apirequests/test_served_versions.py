@@ -81,7 +81,7 @@ class TestEvents:
         assert answered.to_dict()["note"] == "another"
         assert api.raw("Event", "default/e")["message"] == "another"
 
-    def test_what_is_converted_is_made_once(self) -> None:
+    def test_converted_objects_are_cached(self) -> None:
         stored = with_event().store.get("Event", "default/e")
 
         assert stored.served_as(EVENTS) is stored.served_as(EVENTS)
@@ -110,7 +110,7 @@ class TestAutoscalers:
         assert raw["spec"]["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
         assert raw["spec"]["minReplicas"] == 1
 
-    def test_what_the_older_version_cannot_say_outlasts_its_writers(self) -> None:
+    def test_fields_unknown_to_the_older_version_survive_its_updates(self) -> None:
         api = self.created()
         memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "value": "1Gi"}}}
         change: Any = [{"op": "add", "path": "/spec/metrics/-", "value": memory}]

@@ -31,7 +31,7 @@ def created(kind: str = "Pod", *, manager: str = "kubectl", **fields: Any) -> Re
         ({"spec": {"containers": [{"env": [{}] * MOST_ENTRIES}] * (MOST_IN_ALL // MOST_ENTRIES)}}, ""),
     ],
 )
-def test_what_lists_too_much_is_refused_as_such(fields: Raw, place: str) -> None:
+def test_oversized_lists_are_rejected_with_the_right_reason(fields: Raw, place: str) -> None:
     response = created(**fields)
 
     assert response.error is not None

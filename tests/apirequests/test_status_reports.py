@@ -73,7 +73,7 @@ def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
 
 @example(UNREADY, {}, [READY, msgspec.structs.replace(READY, message="a")])
 @given(statuses, fields, st.lists(conditions, max_size=2))
-def test_what_a_report_comes_to_is_what_its_patch_makes_of_the_object(
+def test_a_status_report_equals_the_result_of_its_patch(
     status: dict[str, Any], fields: dict[str, Any], conditions: list[PodCondition]
 ) -> None:
     pod = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
@@ -86,7 +86,7 @@ def test_what_a_report_comes_to_is_what_its_patch_makes_of_the_object(
     assert msgspec.json.encode(known) == msgspec.json.encode(worked_out)
 
 
-def test_what_was_made_from_an_older_version_is_merged_with_the_newer_one() -> None:
+def test_a_report_made_from_an_older_version_is_merged_with_the_newer_one() -> None:
     status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]}
     read = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
     report = ReportStatus(

@@ -175,7 +175,7 @@ def test_a_command_that_fails_is_no_measurement() -> None:
         run_command("plan", "drain", "n1", "-f", "no-such-file")
 
 
-def test_what_runs_unasked_is_known() -> None:
+def test_default_benchmarks_are_known() -> None:
     assert {wanted.workload for wanted in FULL} == set(WORKLOADS)
     assert {wanted.workload for wanted in USUAL} == set(WORKLOADS) - {"scale"}
 

@@ -151,7 +151,7 @@ def test_copies_share_the_columns_of_the_cluster(made: list[Explainer]) -> None:
     ],
     ids=["a class", "an image of another size", "a later time"],
 )
-def test_what_reaches_beyond_an_object_has_columns_of_its_own(item: Any, made: list[Explainer]) -> None:
+def test_changes_of_cluster_wide_objects_update_their_own_columns(item: Any, made: list[Explainer]) -> None:
     cluster = podium.load(LARGE)
     changed = cluster.with_(item)
 
@@ -228,7 +228,7 @@ def test_fields_are_set_as_a_plan_sets_them() -> None:
     assert "nodeSelector" not in cleared.get("pod/w-0")["spec"]
 
 
-def test_what_get_gives_may_be_changed_and_given_back() -> None:
+def test_objects_returned_by_get_may_be_modified_and_put_back() -> None:
     cluster = podium.load(LARGE)
     changed = cluster.get("node/n-1")
     changed["spec"]["unschedulable"] = True

@@ -52,9 +52,7 @@ def test_each_question_is_answered_as_if_it_were_the_only_one(file: Path) -> Non
     assert cluster.explain("web-5d4f-cx2zq").to_dict() == podium.explain(file, "web-5d4f-cx2zq").to_dict()
 
 
-def test_what_decisions_are_made_on_is_made_for_the_first_of_them_and_kept(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decision_state_is_built_for_the_first_decision_and_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Explainer] = []
 
     class Counted(Explainer):
@@ -72,7 +70,7 @@ def test_what_decisions_are_made_on_is_made_for_the_first_of_them_and_kept(
     assert len(made) == 1
 
 
-def test_what_holds_for_disruptions_is_found_when_somebody_asks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disruption_state_is_computed_on_request(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     state = disruption_state.disruption_state
 

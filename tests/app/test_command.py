@@ -255,7 +255,7 @@ def test_a_command_that_there_is_not_is_told_with_the_one_that_may_be_meant() ->
     assert "There is no command 'simulat'; did you mean simulate?" in result.stderr
 
 
-def test_a_traceback_is_shown_to_those_who_ask_for_it(tmp_path: Path) -> None:
+def test_a_traceback_is_shown_on_request(tmp_path: Path) -> None:
     asked = ["explain", "web", "-f", str(tmp_path / "none.yaml")]
 
     plain = CliRunner().invoke(podium, asked)

@@ -45,7 +45,7 @@ def test_a_rate_that_is_used_up_counts_as_little_as_a_budget() -> None:
     assert lines[2].split() == ["shop/b", "3", "2", "3", "5", "0", "of", "2/1h"]
 
 
-def test_what_pods_went_through_is_told_where_somebody_watched() -> None:
+def test_disruptions_tell_the_history_of_pods_when_it_was_recorded() -> None:
     seen = ExperiencedDisruptions(voluntary=2, unplanned=1, period="1h", voluntary_in_period=0, unplanned_in_period=0)
 
     assert shown(DisruptionState(budgets=(budget("a", 1, experienced=seen),)))[-1].endswith("2 voluntary, 1 unplanned")
@@ -87,7 +87,7 @@ def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
     ]
 
 
-def test_what_evictions_left_for_replacements_has_a_part_of_its_own() -> None:
+def test_disruptions_show_replacement_hints_in_their_own_section() -> None:
     since, until = "2026-01-01T00:00:00Z", "2026-01-01T00:10:30Z"
     left = [
         LeftState(pod="web-1", controller="ReplicaSet web", first=True, node_name="n7", since=since, until=until),
@@ -101,7 +101,7 @@ def test_what_evictions_left_for_replacements_has_a_part_of_its_own() -> None:
     ]
 
 
-def test_what_a_budgets_condition_says_and_what_is_wrong_with_quotas_is_told() -> None:
+def test_disruptions_report_budget_conditions_and_quota_problems() -> None:
     noted = BudgetState(budget="default/web", allowed=1, down=DOWN, note="the budget is stricter than it may be")
     quota = QuotaState(quota="shop/critical", priority_classes=("critical",), hard={"pods": "9"}, used={})
 

@@ -80,7 +80,7 @@ def test_explain_names_groups_that_are_preempted_without_a_member_placed_there()
     assert "goes with its group, default/job" in text
 
 
-def test_a_gang_that_cannot_be_completed_is_told_that_nobody_would_help_it() -> None:
+def test_explain_reports_that_preemption_cannot_help_an_incomplete_gang() -> None:
     explanation = told(*full("a", "b"), pod_group("g", 3), *workers(3))
 
     gang = explanation.to_dict()["gang"]

@@ -56,7 +56,7 @@ def test_a_pod_that_does_not_fit_is_told_what_would_have_to_change() -> None:
     assert found["remedies"]["nodes"][0]["obstacles"] == ["cpu short by 2 (2 asked, 0 of 2 free)"]
 
 
-def test_a_gang_that_fits_in_another_arrangement_says_so_and_that_scores_did_not_decide() -> None:
+def test_explain_reports_a_gang_that_fits_only_in_another_arrangement() -> None:
     objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
 
     found = told("w0", *objects, settings=arranging(10_000))

@@ -176,7 +176,7 @@ def test_rejected_candidates_are_grouped_by_reason() -> None:
     assert part(text, "Not candidates")[1:] == ["  2 nodes  No preemption victims found for incoming pod  a, b"]
 
 
-def test_a_pod_that_may_not_preempt_says_so_and_has_no_candidates() -> None:
+def test_explain_says_that_a_never_preempting_pod_has_no_candidates() -> None:
     text = text_of(node("a", cpu=1), pod("v", on="a", cpu=1), pod("p", cpu=1, priority=1, policy="Never"))
 
     assert text.startswith("default/p is unschedulable, and not eligible due to preemptionPolicy=Never\n")

@@ -29,7 +29,7 @@ def test_victims_on_other_nodes_are_told_with_their_nodes_and_why_they_go() -> N
     assert found["search"]["isComplete"] is True
 
 
-def test_what_was_not_looked_at_is_part_of_what_the_answer_rests_on() -> None:
+def test_unexamined_nodes_are_a_caveat_of_the_answer() -> None:
     caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["caveats"]}
 
     assert caveats["search-cut"]["count"] == 3

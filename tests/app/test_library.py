@@ -97,7 +97,7 @@ def test_a_configuration_may_be_read_or_a_dictionary_or_a_file(tmp_path: Path) -
         ({"apiVersion": "v1", "kind": "List", "items": []}, "holds 0 objects"),
     ],
 )
-def test_what_is_wrong_in_such_a_dictionary_is_named(written: dict[str, Any], says: str) -> None:
+def test_an_invalid_dictionary_names_its_field(written: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         podium.explain([NODE, POD], "web", written)
     with pytest.raises(InputError, match=says):
@@ -128,13 +128,13 @@ def test_an_object_that_is_given_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [3, None, [3], [[]], b"cluster.yaml"])
-def test_what_can_be_no_object_is_an_error(given: Any) -> None:
+def test_an_invalid_object_value_raises_an_error(given: Any) -> None:
     with pytest.raises(podium.PodiumError, match="a dictionary, a typed object, or the name of a file or directory"):
         podium.load(given)
 
 
 @pytest.mark.parametrize("given", [3, [], ["file.yaml"]])
-def test_what_can_be_no_configuration_is_an_error(given: Any) -> None:
+def test_an_invalid_configuration_value_raises_an_error(given: Any) -> None:
     with pytest.raises(podium.PodiumError, match="a file's name, a dictionary or a Configuration is needed"):
         podium.load([], configuration=given)
 
@@ -145,7 +145,7 @@ def test_fields_that_are_no_mapping_are_an_error() -> None:
         plan.set("deploy/shop/report", "replicas=5")  # type: ignore[arg-type]
 
 
-def test_what_is_wrong_in_a_dictionary_is_told_with_its_number() -> None:
+def test_an_invalid_dictionary_is_reported_with_its_index() -> None:
     with pytest.raises(InputError) as caught:
         podium.explain([NODE, {**POD, "spec": 5}], "web")
 

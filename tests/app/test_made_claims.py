@@ -79,7 +79,7 @@ def test_without_its_template_a_claim_is_not_made() -> None:
     assert podium.explain([device_class(), node("n0"), wants("p")], "p").outcome == "gated"
 
 
-def test_a_claim_of_somebody_else_keeps_its_name() -> None:
+def test_a_claim_of_another_pod_keeps_its_name() -> None:
     taken = claim("p-gpu-1", request(count=5))
     found = podium.explain([*gpus(1, 1), taken, wants("p")], "p")
 

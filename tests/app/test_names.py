@@ -54,12 +54,12 @@ def test_names_share_what_they_begin_with_up_to_a_separator(names: list[str], sh
         (Shared(), ""),
     ],
 )
-def test_what_names_share_is_told_in_a_sentence(shared: Shared, told: str) -> None:
+def test_shared_parts_of_names_are_described_in_a_sentence(shared: Shared, told: str) -> None:
     assert shared.note("nodes") == told
 
 
 @given(NAMES | MIXED)
-def test_what_is_shared_and_what_is_left_of_a_name_are_the_whole_name(names: set[str]) -> None:
+def test_the_shared_prefix_and_the_rest_form_the_whole_name(names: set[str]) -> None:
     for shared in (shared_domain(names), shared_parts(names)):
         for name in names:
             rest = shared.rest_of(name).removeprefix(ELLIPSIS)

@@ -35,7 +35,7 @@ def test_styles_become_colours_only_on_a_coloured_page() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[31mred", "two\nlines", "back\u202eward", "bell\x07", "\x9b1m"])
-def test_whatever_a_terminal_would_act_on_is_written_as_an_escape_sequence(hostile: str) -> None:
+def test_control_characters_are_escaped_in_the_page(hostile: str) -> None:
     page = Page()
 
     page.line(hostile)
@@ -82,7 +82,7 @@ def test_the_page_counts_names_beyond_its_limit() -> None:
     assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
 
 
-def test_what_is_the_same_for_more_than_two_is_grouped_by_text() -> None:
+def test_more_than_two_equal_entries_are_grouped_by_text() -> None:
     named = [("a", "x"), ("b", "y"), ("c", "x"), ("d", "x"), ("e", "y")]
 
     assert grouped_by_text(named) == [(["a", "c", "d"], "x"), (["b"], "y"), (["e"], "y")]

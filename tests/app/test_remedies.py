@@ -169,7 +169,7 @@ def test_room_that_a_node_keeps_for_a_nominated_pod_is_an_obstacle() -> None:
     }
 
 
-def test_what_no_words_are_known_for_is_told_in_the_filter_s_own() -> None:
+def test_unknown_filter_messages_are_shown_unchanged() -> None:
     only_ssd = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}]}
     added = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": only_ssd}}
 

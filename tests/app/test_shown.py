@@ -71,7 +71,7 @@ def test_an_answer_as_a_value_is_one_line(line: str) -> None:
     assert len(shown) < 300
 
 
-def test_what_else_there_is_is_one_line_as_a_value() -> None:
+def test_other_fields_are_shown_as_one_line_values() -> None:
     assert repr(podium.load(PLAN)) == "<Cluster: 3 nodes, 6 pods, 16 objects>"
     assert repr(podium.plan(PLAN)).startswith("<Plans: deploy, drain, ")
     assert repr(podium.simulate(STARVING, until="45s")).startswith("<SimulationResult: 45s from 2026-01-01T00:00:00Z: ")

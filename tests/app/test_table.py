@@ -135,7 +135,7 @@ def test_text_does_not_wrap_while_there_is_room_and_wraps_under_itself_where_the
     assert shown(rows, 40) == ["node-1  one two three four five six  end", "        seven eight nine"]
 
 
-def test_what_has_no_room_in_any_way_goes_below_its_row() -> None:
+def test_cells_that_fit_no_column_go_below_their_row() -> None:
     rows: list[list[Part]] = [
         ["+0s", "FailedScheduling", Name(name, PODS), "waits for a node"] for name in ("default/web-0", "shop/cart")
     ]

@@ -191,6 +191,6 @@ def test_there_is_a_bar_before_anything_is_loaded_that_takes_its_time(arguments:
 
 
 @pytest.mark.parametrize("name", LOADED_FIRST)
-def test_what_is_loaded_with_a_bar_is_of_a_command_and_is_there(name: str) -> None:
+def test_modules_loaded_with_a_progress_bar_exist_in_a_command(name: str) -> None:
     assert name in SUBCOMMANDS
     assert all(find_spec(module) is not None for module in LOADED_FIRST[name])

@@ -25,7 +25,7 @@ def lines_of(*events: SimEvent, width: int = 100, shortened: bool = False) -> li
     return page.text.splitlines()[2:]
 
 
-def test_a_line_says_when_what_happened_to_whom_where_and_by_whom() -> None:
+def test_a_timeline_row_states_time_event_pod_place_and_cause() -> None:
     assert lines_of(
         failed_twice(0, 30, "default/c"),
         event(30.5, "Preempted", "default/a", "Preempted by pod x on node n1", node="n1", by="default/c"),
@@ -59,7 +59,7 @@ def test_elsewhere_names_stay_whole() -> None:
     assert lines[-1].endswith(f"  {'n' * 63}")
 
 
-def test_what_fails_alike_at_the_same_time_for_more_than_two_pods_is_reported_once() -> None:
+def test_more_than_two_equal_failures_at_one_time_share_a_line() -> None:
     assert lines_of(
         *(failed(0, pod) for pod in ("a", "b", "c")), *(failed(1, pod) for pod in ("a", "b")), event(1, "Started", "d")
     ) == [

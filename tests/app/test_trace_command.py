@@ -29,7 +29,7 @@ def openb(*args: str) -> str:
     return result.stdout
 
 
-def test_what_is_written_can_be_simulated(files: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_written_trace_can_be_simulated(files: tuple[str, ...], tmp_path: Path) -> None:
     openb(*files, "-o", str(tmp_path / "trace.json"))
 
     result = podium.simulate(tmp_path / "trace.json")

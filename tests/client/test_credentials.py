@@ -95,9 +95,7 @@ def test_a_program_is_run_once_and_again_shortly_before_its_token_expires(tmp_pa
         ({"token": "t0psecret", "expirationTimestamp": "soon"}, 0, "is no ExecCredential"),
     ],
 )
-def test_what_a_program_does_wrong_is_told_without_its_output(
-    tmp_path: Path, status: Any, code: int, problem: str
-) -> None:
+def test_errors_of_a_credential_program_omit_its_output(tmp_path: Path, status: Any, code: int, problem: str) -> None:
     credentials = of(Identity(exec_plugin=plugin(tmp_path, status, code=code)), allows_exec=True)
 
     with pytest.raises(ExecError, match=problem) as told:
@@ -276,7 +274,7 @@ def test_while_a_newer_certificate_is_asked_for_the_one_there_is_is_shown(tmp_pa
     asyncio.run(story())
 
 
-def test_a_program_ends_with_all_that_it_has_started_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+def test_an_abandoned_credential_program_ends_with_all_its_children(tmp_path: Path) -> None:
     began = tmp_path / "began"
     os.mkfifo(began)
     script = tmp_path / "plugin.sh"

@@ -67,7 +67,7 @@ def test_paths_are_relative_to_the_file_they_stand_in(tmp_path: Path) -> None:
     assert found.identity.token_file == str(tmp_path / "t")
 
 
-def test_what_is_data_comes_as_bytes_and_an_exec_plugin_as_it_is_described(tmp_path: Path) -> None:
+def test_kubeconfig_data_becomes_bytes_and_exec_plugins_keep_their_fields(tmp_path: Path) -> None:
     plugin = {"command": "aws", "args": ["token"], "env": [{"name": "A", "value": "b"}], "apiVersion": "v1beta1"}
     raw = config(
         cluster={"certificate-authority-data": base64.b64encode(b"ca").decode(), "proxy-url": "http://proxy:3128"},
@@ -100,7 +100,7 @@ def test_what_is_data_comes_as_bytes_and_an_exec_plugin_as_it_is_described(tmp_p
         (config(user={"exec": {}}), "", "command: is missing"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_file_and_field(tmp_path: Path, raw: Any, context: str, problem: str) -> None:
+def test_kubeconfig_errors_name_the_file_and_the_field(tmp_path: Path, raw: Any, context: str, problem: str) -> None:
     with pytest.raises(InputError) as told:
         access(tmp_path, raw, context)
 
@@ -200,9 +200,7 @@ def test_a_kubeconfig_comes_before_the_service_account_and_one_of_them_there_mus
         ({"proxy-url": "socks5://me:s3cret@a"}, ".proxy-url", "is no URL"),
     ],
 )
-def test_what_is_no_url_is_told_without_the_password_in_it(
-    tmp_path: Path, cluster: Raw, path: str, problem: str
-) -> None:
+def test_an_invalid_url_is_reported_without_its_password(tmp_path: Path, cluster: Raw, path: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem) as told:
         access(tmp_path, config(cluster=cluster))
 

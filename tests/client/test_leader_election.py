@@ -99,7 +99,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
     assert first.writes_until_ns() == 0
 
 
-def test_a_lease_is_given_back_though_a_renewal_that_nobody_waited_for_came_first() -> None:
+def test_a_lease_is_released_after_an_unanswered_renewal() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)
     renewal = machine.ask(NOW + 2 * SECOND)

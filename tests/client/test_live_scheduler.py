@@ -58,7 +58,7 @@ def test_pods_are_bound_over_http() -> None:
     asyncio.run(story())
 
 
-def test_a_reflector_that_fails_ends_the_run_and_whoever_waits_for_what_it_knows(
+def test_a_failing_reflector_ends_the_run_and_its_waiters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(machine: ReflectorState, *_: object) -> None:

@@ -95,7 +95,7 @@ def test_nothing_is_told_before_all_initial_events_have_come() -> None:
     assert (machine.is_synced, machine.version) == (True, 7)
 
 
-def test_what_happens_after_that_is_told_as_it_comes_and_a_watch_goes_on_where_it_ended() -> None:
+def test_a_watch_continues_where_the_list_ended() -> None:
     machine = synced(stored("a", 2))
 
     seen, _ = machine.events([event("MODIFIED", stored("a", 11)), event("DELETED", stored("a", 12))], NOW)
@@ -160,7 +160,7 @@ def test_where_the_version_is_too_old_all_is_listed_anew_and_what_is_missing_is_
     assert machine.counts.expired == 1
 
 
-def test_a_list_whose_pages_expire_begins_anew() -> None:
+def test_a_list_with_expired_pages_restarts() -> None:
     machine = machine_of()
     asked(machine)
     machine.refused(error(422, "Invalid"), NOW)
@@ -225,7 +225,7 @@ def test_a_kind_that_is_hidden_counts_as_absent_where_it_may_be_absent_alone(is_
     assert machine.problem.startswith("403 Forbidden")
 
 
-def test_what_cannot_be_read_is_counted_and_stays_what_it_was() -> None:
+def test_unreadable_objects_are_counted_and_keep_their_last_state() -> None:
     machine = synced(stored("a", 2))
     broken = stored("a", 11)
     broken["spec"]["containers"] = "none"
@@ -241,7 +241,7 @@ def test_what_cannot_be_read_is_counted_and_stays_what_it_was() -> None:
     assert told(gone) == ["gone a@2"]
 
 
-def test_what_cannot_be_read_in_a_list_stays_what_it_was_and_goes_when_it_is_not_there() -> None:
+def test_unreadable_listed_objects_keep_their_last_state_until_they_are_missing() -> None:
     machine = synced(stored("a", 2))
     broken = stored("a", 11)
     broken["spec"]["containers"] = "none"
@@ -274,7 +274,7 @@ def test_managed_fields_are_dropped_from_the_cache() -> None:
     assert "managedFields" not in machine.known["default/a"].raw["metadata"]
 
 
-def test_a_page_that_was_asked_for_before_all_is_to_be_listed_anew_is_not_the_whole_list() -> None:
+def test_a_page_requested_before_a_relist_is_not_the_whole_list() -> None:
     machine = machine_of()
     asked(machine)
     machine.refused(error(400, "BadRequest"), NOW)

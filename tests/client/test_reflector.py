@@ -146,7 +146,7 @@ def test_where_the_version_is_too_old_what_went_meanwhile_is_told_as_gone() -> N
         "[" * 100_000 + "\n",
     ],
 )
-def test_what_is_no_event_ends_the_watch_and_nothing_else(text: str) -> None:
+def test_an_invalid_event_ends_only_the_watch(text: str) -> None:
     async def story(server: APIServer) -> None:
         async with Rig(server) as rig:
             server.before = once(lambda: web.Response(text=text, content_type="application/json"), "watch")
@@ -172,7 +172,7 @@ def test_a_rejected_or_interrupted_first_list_is_retried(answer: Callable[[], we
     play(story)
 
 
-def test_what_is_known_can_be_asked_to_be_as_new_as_a_version_of_another_kind() -> None:
+def test_a_read_can_require_a_version_of_another_kind() -> None:
     async def story(server: APIServer) -> None:
         async with Rig(server) as rig:
             server.add(pod("a"))
@@ -201,7 +201,7 @@ def test_an_event_that_is_too_long_ends_the_watch(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), TimeoutError("too slow"), OSError("no room")])
-def test_what_goes_wrong_with_whoever_is_told_is_no_fault_of_the_connection(error: Exception) -> None:
+def test_an_error_of_the_observer_is_not_a_connection_fault(error: Exception) -> None:
     async def story(server: APIServer) -> None:
         async with Rig(server) as rig:
             await rig.until("changed n1", "changed n2")

@@ -123,7 +123,7 @@ def test_a_refusal_is_told_with_its_reason() -> None:
     play(story)
 
 
-def test_what_is_asked_of_one_object_is_done_in_its_order() -> None:
+def test_actions_on_one_object_are_sent_in_order() -> None:
     async def story(rig: Rig) -> None:
         uid = rig.uid("a")
         await rig.send(
@@ -278,7 +278,7 @@ def test_a_binding_that_got_lost_itself_is_sent_again() -> None:
     play(story)
 
 
-def test_a_binding_that_somebody_else_has_overtaken_is_not_forced() -> None:
+def test_a_binding_overtaken_by_another_client_is_not_forced() -> None:
     async def story(rig: Rig) -> None:
         async def fault(request: Request) -> web.StreamResponse | None:
             if request.verb == "create" and len(rig.server.sent) == 1:

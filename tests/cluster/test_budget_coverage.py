@@ -37,7 +37,7 @@ def test_a_budget_covers_labelled_pods_of_its_namespace(
     assert cluster.budgets.covering([pod_class]) == ([one] if covered else [])
 
 
-def test_a_selector_that_does_not_parse_covers_nobody() -> None:
+def test_an_invalid_selector_covers_no_pod() -> None:
     bad = LabelSelector(match_expressions=(LabelSelectorRequirement(key="app", operator="In", values=()),))
     one = budget("b", "", 1)
     cluster = cluster_of(replace(one, spec=replace(one.spec, selector=bad)))

@@ -69,7 +69,7 @@ def test_an_allocation_that_is_told_by_an_answer_counts_whatever_is_seen_of_befo
     assert claim_cache.claims["default/c"] == at(9, has="a")
 
 
-def test_what_is_seen_at_the_version_that_was_told_or_after_it_counts() -> None:
+def test_claims_seen_at_or_after_the_answered_version_count() -> None:
     claim_cache = knowing(at(5))
     claim_cache.apply_answer(at(9, has="a"))
 
@@ -162,7 +162,7 @@ def test_a_claim_that_was_made_for_the_pod_before_says_nothing_of_the_one_in_fli
     assert taken(claim_cache) == ["a"]
 
 
-def test_what_was_written_and_is_not_told_counts_until_it_is_seen() -> None:
+def test_an_unacknowledged_write_counts_until_it_is_seen() -> None:
     claim_cache = knowing(at(5))
     claim_cache.assume(at(5, has="a"))
     claim_cache.assume(at("", "yet-to-be-made", uid="web", has="b", **MADE))
@@ -180,7 +180,7 @@ def test_what_was_written_and_is_not_told_counts_until_it_is_seen() -> None:
     assert taken(claim_cache) == []
 
 
-def test_what_may_have_been_written_counts_after_it_is_given_up_until_that_is_settled() -> None:
+def test_a_possibly_written_claim_counts_until_the_write_is_settled() -> None:
     claim_cache = knowing(at(5))
     in_flight = at(5, has="a")
     claim_cache.assume(in_flight)
@@ -196,7 +196,7 @@ def test_what_may_have_been_written_counts_after_it_is_given_up_until_that_is_se
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_what_is_seen_settles_what_was_in_doubt(is_gone: bool) -> None:
+def test_an_observation_settles_an_uncertain_claim_write(is_gone: bool) -> None:
     claim_cache = knowing(at(5))
     claim_cache.assume(at(5, has="a"))
     claim_cache.mark_uncertain("uid-c")

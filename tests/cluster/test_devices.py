@@ -86,7 +86,7 @@ def told(devices: Devices) -> dict[str, object]:
 
 @settings(max_examples=40, deadline=None)
 @given(changes)
-def test_what_is_known_after_changes_is_what_is_known_of_the_objects_that_are_left(
+def test_the_device_index_equals_one_built_from_the_remaining_objects(
     story: list[tuple[bool, Raw]],
 ) -> None:
     devices, left = Devices(), dict[tuple[str, str], Raw]()

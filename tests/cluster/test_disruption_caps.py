@@ -70,7 +70,7 @@ def test_more_than_is_left_cannot_be_taken() -> None:
         take(caps(scheduler_cap("2/2h", used=1)), default=2)
 
 
-def test_what_was_taken_counts_until_the_api_shows_it_and_not_twice() -> None:
+def test_taken_tokens_count_once_until_the_api_shows_them() -> None:
     """Tokens in flight: an older status does not give them back, and the one that has them adds nothing."""
     three = caps(scheduler_cap("3/3h"))
     take(three, default=2)
@@ -126,7 +126,7 @@ def test_a_disruption_takes_of_all_caps_that_count_it_and_the_one_that_lacks_tok
     assert CapBucket("drain") not in known.needs({"web": 1})
 
 
-def test_what_is_full_again_is_forgotten() -> None:
+def test_a_full_token_bucket_is_forgotten() -> None:
     known = caps(policy(EACH, used=(CapStatus(namespace="web", full_time="1970-01-01T01:00:00Z"),)))
     assert known.used() == [CapBucket(namespace="web")]
 

@@ -191,7 +191,7 @@ def test_pods_on_a_node_count_in_its_domains_whatever_becomes_of_its_labels() ->
     assert int(cluster.domain_counts(in_default("app"), ZONE)[column.find("b")]) == 1
 
 
-def test_a_namespace_that_is_relabelled_changes_whom_terms_mean_there_and_nowhere_else() -> None:
+def test_relabelling_a_namespace_affects_only_its_own_affinity_terms() -> None:
     wide = compile_term(term("app=a", in_namespaces="team=red"), "default")
     cluster = cluster_of(namespace("shop", team="blue"), node("n"))
     for name in ("shop", "default"):

@@ -69,7 +69,7 @@ def test_as_many_pods_are_replacements_as_were_evicted_whatever_a_scale_up_makes
     assert first(feed) == ["p0", "p1", "p2"]
 
 
-def test_what_was_left_is_used_up_by_a_pod_that_has_a_node_and_by_no_other_then() -> None:
+def test_only_a_placed_pod_uses_up_a_hint() -> None:
     feed = shown(with_list("n1", left("gone")), made("a", 1), made("b", 2))
 
     show(feed, made("a", 1, on="n2"))
@@ -127,7 +127,7 @@ def test_a_pod_that_has_ended_on_a_node_was_the_replacement() -> None:
     assert "b" not in first(feed)
 
 
-def test_what_was_left_goes_with_the_list_and_with_the_node() -> None:
+def test_hints_end_with_their_list_and_their_node() -> None:
     feed = shown(with_list("n1", left("gone")), with_list("n2", left("other")), made("a"), made("b"))
     assert first(feed) == ["a", "b"]
 

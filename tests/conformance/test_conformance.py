@@ -102,7 +102,7 @@ def chosen(explanation: Explanation) -> PreemptionCandidate | None:
 
 
 @pytest.mark.parametrize(("set_", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
-def test_what_preemption_keeps_comes_to_the_same_decisions(set_: str, theme: str, number: int) -> None:
+def test_cached_preemption_makes_the_recorded_decisions(set_: str, theme: str, number: int) -> None:
     """The pods of each case come one after another, and the scheduler is asked each time."""
     for case in cases_of(set_, theme):
         if not case.expected.get("preemption", {}).get("candidates"):

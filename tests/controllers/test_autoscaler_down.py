@@ -300,7 +300,7 @@ def test_writes_without_an_answer_that_took_place_are_not_repeated() -> None:
     assert rig.told == [f"610 {BEGUN} (0)", "610 evict web-1 (0)", "640 delete n1 (0)"]
 
 
-def test_a_mark_that_fails_is_decided_on_anew() -> None:
+def test_a_failed_mark_is_decided_again() -> None:
     rig = autoscaled(in_group("n1"), fault=lambda action: BROKEN if rig.seconds < 615 else None)
     rig.rest()
 
@@ -365,7 +365,7 @@ def test_a_crash_between_two_actions_leaves_a_removal_that_ends(after: int) -> N
 # With a scheduler
 
 
-def test_what_is_added_for_a_peak_goes_when_it_is_over() -> None:
+def test_nodes_added_for_a_peak_are_removed_afterwards() -> None:
     pool = NodeGroup("pool", 0, 5, 40 * SECOND, TEMPLATE)
     rig = Rig(lambda: Autoscaler([pool]), Scheduler)
     rig.apply(node("n1", cpu=2), *(pod(f"p{number}", cpu=4) for number in range(6)))

@@ -95,7 +95,7 @@ def test_a_pod_gets_no_second_node_while_the_first_is_starting() -> None:
     assert created(rig) == ["10 create pool-0", "55 create pool-1"]
 
 
-def test_what_daemon_sets_will_run_on_a_starting_node_leaves_less_room_there() -> None:
+def test_expected_daemon_pods_reduce_the_room_of_a_starting_node() -> None:
     agent = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -222,7 +222,7 @@ def test_no_node_is_added_for_a_pod_for_which_preemption_is_making_room() -> Non
 
 
 @pytest.mark.failure(81)
-def test_what_replaces_the_victim_gets_a_node() -> None:
+def test_a_new_node_is_provided_for_the_replacement_of_a_victim() -> None:
     rig = preempting(group(start_up=90))
     rig.apply(pod("urgent", cpu=4, priority=100), pod("replacement", cpu=3, priority=1))
     rig.pass_to(300)
@@ -337,7 +337,7 @@ def test_a_start_that_cannot_be_written_down_is_tried_again() -> None:
     ]
 
 
-def test_a_condition_that_somebody_else_has_written_is_not_overwritten() -> None:
+def test_a_condition_written_by_another_client_is_not_overwritten() -> None:
     rig = autoscaled()
     rig.apply(pending("p", cpu=4))
     rig.pass_to(20)

@@ -420,7 +420,7 @@ def left_for(actions: list[Action]) -> list[str]:
     return [one.evicted_pod.name for one in avoid_list(text or "").replacements]
 
 
-def test_what_was_left_for_a_replacement_goes_when_that_has_a_node_and_the_entry_stays() -> None:
+def test_a_replacement_hint_ends_with_its_binding_and_the_entry_stays() -> None:
     rig = Rig(WEB, owing(owed("a"), owed("b", 1), entries=(evicted("web", 0),)), made("new", 1))
     assert rig.at(1) == []
 
@@ -433,7 +433,7 @@ def test_what_was_left_for_a_replacement_goes_when_that_has_a_node_and_the_entry
     assert actions[0].message == "taken off the avoid list: what was left for the replacement of pod a"
 
 
-def test_what_was_left_goes_though_its_pod_is_gone_by_then() -> None:
+def test_a_hint_is_removed_even_after_its_pod_is_gone() -> None:
     rig = Rig(WEB, owing(owed("a")), made("new"))
 
     rig.see(made("new", on="n2"))
@@ -461,7 +461,7 @@ def test_a_replacement_that_was_seen_before_the_list_counts_while_it_waits() -> 
     assert left_for(rig.at(0)) == []
 
 
-def test_what_was_left_goes_with_its_time_and_the_last_of_it_takes_the_annotation() -> None:
+def test_expired_hints_are_removed_and_the_last_one_removes_the_annotation() -> None:
     rig = Rig(WEB, owing(owed("a"), owed("b", grace=3600)))
     assert rig.at(0) == []
     assert rig.deadline_seconds == 630
@@ -474,7 +474,7 @@ def test_what_was_left_goes_with_its_time_and_the_last_of_it_takes_the_annotatio
     assert patch(rig.at(4200))["annotations"] == {PREFER_AVOID_PODS: None}
 
 
-def test_what_was_left_goes_with_the_controller() -> None:
+def test_hints_are_removed_with_their_controller() -> None:
     rig = Rig(WEB, owing(owed("a")))
     assert rig.at(0) == []
 
@@ -483,7 +483,7 @@ def test_what_was_left_goes_with_the_controller() -> None:
     assert left_for(rig.at(1)) == []
 
 
-def test_what_was_left_for_a_controller_that_nobody_has_seen_goes_after_a_minute() -> None:
+def test_hints_for_an_unseen_controller_expire_after_a_minute() -> None:
     rig = Rig(owing(owed("a", owned_by="nobody")))
     assert rig.at(0) == []
     assert rig.deadline_seconds == 60

@@ -23,7 +23,7 @@ def test_a_failure_during_a_wait_changes_nothing() -> None:
     assert waits(0, 4, 9, 10) == [10, 6, 1, 20]
 
 
-def test_what_has_not_failed_for_twice_the_longest_wait_begins_anew() -> None:
+def test_backoff_resets_after_twice_the_longest_wait_without_failure() -> None:
     assert waits(0, 10 + 2 * LONGEST) == [10, 20]
     assert waits(0, 10 + 2 * LONGEST + 1) == [10, 10]
 
@@ -37,7 +37,7 @@ def test_a_wait_can_be_asked_to_be_longer() -> None:
     assert backoff.until("a", 50) is None
 
 
-def test_what_is_forgotten_has_not_failed() -> None:
+def test_a_forgotten_item_has_no_failures() -> None:
     backoff: Backoff[str] = Backoff(FIRST, LONGEST)
     for now in (0, 10, 30, 70):
         backoff.fail("a", now)
@@ -48,7 +48,7 @@ def test_what_is_forgotten_has_not_failed() -> None:
     assert backoff.until("a", 71) is None
 
 
-def test_what_fails_again_after_the_longest_wait_is_likely_to_go_on_failing() -> None:
+def test_a_failure_after_the_longest_backoff_is_likely_permanent() -> None:
     backoff: Backoff[str] = Backoff(FIRST, LONGEST)
     told = []
     for _ in range(6):

@@ -68,7 +68,7 @@ class TestAssuming:
         assert driver.where(B) is QueuePlace.UNSCHEDULABLE
 
     @pytest.mark.upstream(45)
-    def test_what_the_api_shows_then_replaces_what_was_assumed(self) -> None:
+    def test_observed_state_replaces_the_assumed_one(self) -> None:
         """[TestAddPodWillReplaceAssumed]"""
         driver, bind = binding(A)
         driver.answer(bind)
@@ -159,7 +159,7 @@ class TestFailing:
         assert the(Bind, driver.tick()).pod == "default/b"
 
     @pytest.mark.upstream(42)
-    def test_a_refusal_because_somebody_else_has_bound_the_pod_is_settled_by_the_watch(self) -> None:
+    def test_a_binding_conflict_caused_by_another_client_is_settled_by_the_watch(self) -> None:
         """[TestFailureHandler_PodAlreadyBound]"""
         driver, bind = binding(A, driver=Driver(N1, N2))
         elsewhere = "n2" if bind.node_name == "n1" else "n1"
@@ -186,7 +186,7 @@ class TestFailing:
         assert the(Bind, driver.tick()).uid == "new"
 
     @pytest.mark.upstream(35)
-    def test_what_changes_about_a_pod_on_its_way_counts_if_it_comes_back(self) -> None:
+    def test_events_during_binding_count_if_the_pod_returns_to_the_queue(self) -> None:
         """[Test_InFlightPods]"""
         driver, bind = binding(A)
         smaller = pod("a", cpu=1)
@@ -233,7 +233,7 @@ class TestWithoutAnAnswer:
         driver.see(on(A, "n1"))
         assert driver.where(A) is None
 
-    def test_a_conflict_then_means_that_it_was_bound_and_nobody_else_gets_the_room_until_the_watch_shows_it(
+    def test_a_conflict_proves_the_binding_and_reserves_the_room_until_it_is_observed(
         self,
     ) -> None:
         driver, bind = binding(A, B)
@@ -311,7 +311,7 @@ class TestInterference:
         assert driver.where(A) is None
 
     @pytest.mark.parametrize("stage", ["permit", "bind"])
-    def test_a_pod_that_somebody_else_binds_elsewhere_is_where_they_put_it(self, stage: str) -> None:
+    def test_a_pod_bound_elsewhere_by_another_client_stays_there(self, stage: str) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         spy: Spy = driver.plugin("Spy")
         if stage == "permit":
@@ -330,7 +330,7 @@ class TestInterference:
         spy.answers.clear()
         assert the(Bind, driver.tick()).node_name == "n1"
 
-    def test_a_pod_that_somebody_else_binds_there_while_it_waits_is_bound_all_the_same(self) -> None:
+    def test_a_pod_bound_as_planned_by_another_client_while_waiting_is_bound(self) -> None:
         driver, spy = holding()
         driver.see(A)
         driver.tick()
@@ -568,7 +568,9 @@ class TestPlugins:
     @pytest.mark.upstream(46)
     @pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
     @pytest.mark.parametrize("answer", [unschedulable("no"), ValueError("oh dear")])
-    def test_whatever_fails_all_are_unreserved_the_last_first(self, point: str, answer: Status | Exception) -> None:
+    def test_all_plugins_unreserve_in_reverse_order_after_any_failure(
+        self, point: str, answer: Status | Exception
+    ) -> None:
         """[TestUnReserveReservePlugins and its likes]"""
         driver = Driver(N1, settings=with_plugins("First", "Second"))
         first, second = driver.plugin("First"), driver.plugin("Second")

@@ -68,7 +68,7 @@ def test_a_plugin_that_needs_state_is_passed_over_where_it_left_none() -> None:
 
 
 @pytest.mark.parametrize("plugin", [Unstated(), Derived()], ids=["unstated", "derived"])
-def test_a_plugin_that_does_not_say_so_itself_is_always_asked(plugin: ReservePlugin) -> None:
+def test_a_plugin_without_a_declared_scope_is_always_called(plugin: ReservePlugin) -> None:
     assert between(plugin, Stateful()).concern(CycleState())
 
 

@@ -32,7 +32,7 @@ def test_a_namesake_takes_the_place_of_a_pod_wherever_that_was() -> None:
     assert pods.find("default/a") is None
 
 
-def test_what_is_gone_is_gone_and_so_it_may_be_again() -> None:
+def test_a_removed_bound_pod_may_be_removed_again() -> None:
     pods = BoundPods()
     pods.put(pod("a", on="n1"), {})
 

@@ -15,7 +15,7 @@ def test_runs_of_more_than_two_are_written_as_ranges(indexes: tuple[int, ...], t
 
 
 @given(st.sets(st.integers(0, 60)))
-def test_what_is_written_is_read_again(indexes: set[int]) -> None:
+def test_a_written_avoid_list_is_read_back(indexes: set[int]) -> None:
     assert read_indexes(write_indexes(indexes), 100) == indexes
 
 
@@ -25,7 +25,7 @@ def test_indexes_that_a_job_no_longer_has_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "1-b", "b-1", "5-3", ","])
-def test_what_cannot_be_read_is_passed_over(text: str) -> None:
+def test_unreadable_completion_indexes_are_skipped(text: str) -> None:
     assert read_indexes(text, 10) <= {1}
 
 

@@ -66,7 +66,7 @@ def test_namespaces_classes_and_priorities_are_told_apart_and_the_highest_comes_
     ]
 
 
-def test_what_was_taken_is_not_told_again() -> None:
+def test_drained_consumption_is_not_reported_again() -> None:
     consumption = Consumption()
     consumption.changed(running("a"), 0)
 

@@ -126,7 +126,7 @@ def test_replace_deletes_the_job_that_still_runs() -> None:
     assert jobs(rig) == [20]
 
 
-def test_what_is_too_late_is_not_begun() -> None:
+def test_a_cron_job_skips_starts_past_their_deadline() -> None:
     raw = cron(startingDeadlineSeconds=120, concurrencyPolicy="Forbid")
     rig = rig_of(raw)
     rig.pass_to(21 * MINUTE)
@@ -186,7 +186,7 @@ def test_a_schedule_that_cannot_be_read_makes_nothing_and_is_told(schedule: str)
 
 @pytest.mark.parametrize("problem", [LOST, UNSENT, CRASH, Problem(500, "InternalError", "")])
 @pytest.mark.parametrize("kind", [CreateObject, ReplaceStatus])
-def test_whatever_fails_each_time_has_one_job(kind: type, problem: Problem) -> None:
+def test_each_time_of_a_cron_job_has_one_job_under_any_failure(kind: type, problem: Problem) -> None:
     rig = Rig(CronJobs)
     rig.fault = failing(kind, problem)
     made: set[str] = set()
@@ -216,7 +216,7 @@ def test_a_job_that_is_gone_is_not_made_again() -> None:
     assert jobs(rig) == []
 
 
-def test_what_comes_again_and_again_keeps_no_simulation_going() -> None:
+def test_recurring_jobs_do_not_keep_a_simulation_alive() -> None:
     rig = rig_of(cron())
     rig.pass_to(10 * MINUTE)
 

@@ -61,7 +61,7 @@ def test_taints_keep_pods_off_or_drive_them_out(taint: str, expected: tuple[bool
         "node.kubernetes.io/unschedulable:NoSchedule",
     ],
 )
-def test_what_nodes_suffer_from_is_tolerated(taint: str) -> None:
+def test_daemon_pods_tolerate_node_conditions(taint: str) -> None:
     assert fitness(node("n1", taints=[taint])) == WANTED
 
 

@@ -23,7 +23,7 @@ def test_another_time_replaces_the_one_before_and_none_removes_it() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 9))), st.integers(0, 9))
-def test_what_is_due_comes_by_its_time_once(changes: list[tuple[int, int | None]], now: int) -> None:
+def test_a_deadline_fires_once_by_its_time(changes: list[tuple[int, int | None]], now: int) -> None:
     deadlines: Deadlines[int] = Deadlines()
     times: dict[int, int] = {}
     for key, time in changes:
@@ -67,7 +67,7 @@ def test_keys_of_one_time_come_in_the_order_in_which_they_were_set_for_it(
     assert taken == sorted(times, key=lambda key: times[key])
 
 
-def test_what_comes_after_the_last_time_that_there_is_is_never_due() -> None:
+def test_a_time_beyond_the_last_representable_one_is_never_due() -> None:
     deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 5)
 

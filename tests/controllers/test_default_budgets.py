@@ -150,7 +150,7 @@ def test_a_budget_follows_its_policy() -> None:
     assert budgets(rig) == {}
 
 
-def test_what_else_the_policy_says_is_no_work() -> None:
+def test_unrelated_policy_changes_cause_no_work() -> None:
     rig = rig_of(policy(ANY), keeper())
 
     rig.put(policy(ANY, caps=[{"component": "drain", "max": "5/1h"}]))
@@ -194,7 +194,7 @@ def test_a_budget_that_is_deleted_comes_back() -> None:
 # Other budgets
 
 
-def test_a_budget_that_somebody_made_takes_the_place_of_the_default_one() -> None:
+def test_a_user_budget_replaces_the_default_budget() -> None:
     rig = rig_of(policy(ANY), keeper(), keeper(name="db", labels={"app": "db"}))
     assert sorted(budgets(rig)) == ["db-default", "web-default"]
 
@@ -218,7 +218,7 @@ def test_budgets_of_other_namespaces_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("mark", ["labels", "ownerReferences"])
-def test_a_default_budget_that_somebody_takes_over_stays_as_it_is(mark: str) -> None:
+def test_a_default_budget_taken_over_by_a_user_is_kept(mark: str) -> None:
     rig = rig_of(policy(ANY), keeper())
     for taken in ({"metadata": {mark: None}}, {"spec": {"maxUnavailable": 2}}):
         rig.store.patch("PodDisruptionBudget", "default/web-default", taken, "merge")
@@ -331,7 +331,7 @@ def test_pods_that_get_other_labels_may_have_another_budget() -> None:
     assert sorted(budgets(rig)) == ["mine"]
 
 
-def test_a_workload_that_gets_none_is_in_nobodys_way() -> None:
+def test_a_workload_without_default_budget_blocks_no_other() -> None:
     high = [{"minPriority": 1, "maxUnavailable": 1}]
     rig = rig_of(policy(*high), keeper(name="a"), keeper(name="b", spec={"priority": 1}))
 
@@ -403,7 +403,7 @@ def test_a_replica_set_that_a_deployment_adopts_loses_its_budget() -> None:
     assert list(budgets(rig)) == ["web-default"]
 
 
-def test_what_changes_no_budget_is_no_work() -> None:
+def test_changes_that_affect_no_budget_cause_no_work() -> None:
     rig = rig_of(policy(ANY), keeper())
     rig.put({**keeper(), "spec": {**keeper()["spec"], "replicas": 9}})
     stored = rig.store.get("PodDisruptionBudget", "default/web-default")
@@ -489,7 +489,7 @@ def test_a_new_controller_goes_on_where_the_old_one_stopped(crash_after: int) ->
     assert len(rig.told) == told == 2
 
 
-def test_what_is_told_twice_changes_nothing() -> None:
+def test_repeated_observations_change_no_budget() -> None:
     rig = rig_of(policy(ANY), keeper())
 
     for kind, key in (("Deployment", "default/web"), ("PodDisruptionBudget", "default/web-default")):

@@ -73,7 +73,7 @@ def test_it_keeps_the_replica_set_that_has_its_template_whatever_it_is_called() 
     assert rig.active() == ["web-old-1"]
 
 
-def test_a_replica_set_of_nobody_is_not_adopted() -> None:
+def test_a_replica_set_without_controller_is_not_adopted() -> None:
     stray = workload("ReplicaSet", "stray", {"replicas": 1})
 
     assert len(rig_of(stray, web(1)).names("ReplicaSet")) == 2
@@ -193,7 +193,7 @@ def test_one_that_is_deleted_goes_with_all_that_is_its_own_and_makes_nothing_mor
     assert not [line for line in rig.told if "create" in line]
 
 
-def test_a_replica_set_that_somebody_scales_is_scaled_back() -> None:
+def test_a_replica_set_scaled_by_a_user_is_scaled_back() -> None:
     rig = rig_of(web(2))
 
     rig.scale("ReplicaSet", rig.names("ReplicaSet")[0], 5)

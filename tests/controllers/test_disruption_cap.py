@@ -157,7 +157,7 @@ def test_one_that_needs_more_than_the_cap_ever_allows_waits_until_all_of_it_is_t
     assert driver.nominated(high(0)) == "n0"
 
 
-def test_what_was_begun_counts_until_the_api_shows_it_and_only_once() -> None:
+def test_started_disruptions_count_once_until_the_api_shows_them() -> None:
     driver = full(3, policy("2/2h"))
     driver.see(high(0), high(1), high(2))
     assert begun(driver) == 2

@@ -307,7 +307,7 @@ def told_directly(spec: Raw, annotations: Raw | None = None) -> Raw:
         ({"minAvailable": 1}, {"podium.dev/max-disruptions": "often"}, '"often" is no rate'),
     ],
 )
-def test_what_makes_no_sense_allows_nothing_and_says_why(spec: Raw, annotations: Raw, problem: str) -> None:
+def test_an_invalid_budget_allows_nothing_and_states_the_reason(spec: Raw, annotations: Raw, problem: str) -> None:
     found = told_directly(spec, annotations)
 
     assert found["conditions"][0]["reason"] == "SyncFailed"
@@ -570,7 +570,7 @@ def test_a_budget_that_a_namesake_has_replaced_is_not_taken_for_it() -> None:
 # Bounds on budgets
 
 
-def test_a_budget_that_was_there_before_is_held_to_the_bound_and_says_so() -> None:
+def test_an_existing_budget_beyond_the_bound_is_reported() -> None:
     pods = [pod(f"web-{number}") for number in range(3)]
     rig = rig_of(budget("pdb", minAvailable=3), *pods)
     assert sums(rig) == (0, 3, 3, 3)

@@ -78,7 +78,7 @@ def test_a_healthy_pod_that_begins_to_end_takes_a_token_of_its_budgets_rate() ->
     assert (status["max"], status["available"]) == ("2/1h", 1)
 
 
-def test_what_was_counted_is_read_again_by_everybody() -> None:
+def test_written_counts_are_read_by_every_process() -> None:
     counts = machine(rated())
     disrupt(counts, "web")
     [write] = written(counts)
@@ -151,7 +151,7 @@ def test_a_cap_on_all_components_in_a_namespace_counts_evictions_too_and_deletio
     ]
 
 
-def test_what_could_not_be_written_is_written_later() -> None:
+def test_failed_writes_of_counts_are_retried() -> None:
     counts = machine(rated())
     disrupt(counts, "web")
     [write] = written(counts)
@@ -165,7 +165,7 @@ def test_what_could_not_be_written_is_written_later() -> None:
     assert counts.deadline().time_ns is None
 
 
-def test_what_is_gone_leaves_nothing_behind() -> None:
+def test_deleted_objects_leave_no_counts() -> None:
     counts = machine(rated(), healthy(), scheduler_cap("1/1h"))
     for each in (healthy(), rated(), scheduler_cap("1/1h")):
         counts.handle(Gone(each), NOW)

@@ -391,7 +391,7 @@ def test_a_crash_at_a_write_leaves_nothing_undone(is_done: bool) -> None:
     assert (noted(rig), allowed(rig), status(rig)["currentHealthy"]) == ([], 1, 2)
 
 
-def test_what_is_told_twice_is_counted_once() -> None:
+def test_repeated_observations_count_one_disruption() -> None:
     rig = rig_of(budget("pdb", minAvailable=1), pod("a"), pod("b"))
 
     for kind, key in (("Pod", "default/a"), ("PodDisruptionBudget", "default/pdb"), ("Pod", "default/a")):

@@ -353,7 +353,7 @@ def test_the_report_of_a_drain_that_is_over_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("after", range(6))
-def test_a_drain_can_be_started_anew_at_any_moment(after: int) -> None:
+def test_a_drain_resumes_after_a_restart_at_any_moment(after: int) -> None:
     done = 0
 
     def until_the_crash(action: Action) -> Problem | None:

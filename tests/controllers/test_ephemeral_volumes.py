@@ -91,7 +91,7 @@ def test_a_pod_with_a_conflicting_claim_name_waits_until_the_first_is_gone() -> 
 
 
 @pytest.mark.parametrize("problem", [UNAVAILABLE, NO_ANSWER])
-def test_what_fails_is_tried_again(problem: Problem) -> None:
+def test_failed_claim_writes_are_retried(problem: Problem) -> None:
     rig = Rig(EphemeralVolumes, user("web", "cache"))
     rig.problems = [problem, problem]
 

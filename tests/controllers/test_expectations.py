@@ -58,7 +58,7 @@ def test_a_change_may_wait_for_a_greater_generation() -> None:
     assert expectations.are_met("web")
 
 
-def test_what_is_never_seen_is_given_up_five_minutes_after_the_last_was_asked_for() -> None:
+def test_unobserved_expectations_expire_five_minutes_after_the_last_request() -> None:
     expectations = Expectations()
     expectations.expect("web", "a", now=0)
     expectations.expect("web", "b", now=2)

@@ -63,7 +63,7 @@ def test_any_event_wakes_a_pod_that_extenders_turned_down() -> None:
     assert driver.where(waiting) is not QueuePlace.UNSCHEDULABLE
 
 
-def test_what_an_extender_said_of_one_pod_is_not_taken_for_the_next() -> None:
+def test_an_extender_answer_for_one_pod_is_not_reused_for_the_next() -> None:
     extender = FakeExtender(refuses={"n1": "no"})
     driver = driven(extender)
     driver.see(node("n1"), *(pod(f"p{number}", cpu=1) for number in range(3)))

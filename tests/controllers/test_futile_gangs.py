@@ -74,7 +74,7 @@ def waiting_seconds(rig: Driver) -> float:
     return (deadline - rig.now) / SECOND
 
 
-def test_after_the_third_in_vain_a_gang_waits_a_minute_before_it_preempts_again() -> None:
+def test_a_gang_waits_a_minute_after_its_third_wasted_preemption() -> None:
     rig = given(low("low-0", "b"))
     loses(rig, 3)
 
@@ -93,7 +93,7 @@ def test_after_the_third_in_vain_a_gang_waits_a_minute_before_it_preempts_again(
     assert deletions(rig.attempts()) == ["mark default/low-3"]
 
 
-def test_what_goes_on_several_nodes_for_one_gang_counts_once() -> None:
+def test_several_nodes_preempted_for_one_gang_count_once() -> None:
     rig = given(low("x-0", "a"), low("y-0", "b"))
     for number in range(2):
         preempts(rig, [low(f"x-{number}", "a"), low(f"y-{number}", "b")])
@@ -156,7 +156,7 @@ def test_the_count_ends_with_its_pods() -> None:
     assert len(rig.scheduler.futile) == 0
 
 
-def test_a_scheduler_that_begins_anew_goes_on_with_the_count() -> None:
+def test_a_restarted_scheduler_continues_the_gang_count() -> None:
     rig = given(low("low-0", "b"))
     loses(rig, 2)
     annotated = noted(preempts(rig, [low("low-2", "b")]))

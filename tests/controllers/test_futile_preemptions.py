@@ -70,7 +70,7 @@ def next_wait_seconds(driver: Driver) -> float:
 
 
 @pytest.mark.failure(12)
-def test_after_the_third_in_vain_a_pod_waits_a_minute_before_it_preempts_again() -> None:
+def test_a_pod_waits_a_minute_after_its_third_wasted_preemption() -> None:
     driver = losing(3)
 
     actions = driver.tick()
@@ -275,7 +275,7 @@ class TestVictimsOnOtherNodes:
             driver.wait(1)
         return driver
 
-    def test_after_the_third_in_vain_a_pod_waits(self) -> None:
+    def test_a_pod_waits_after_its_third_wasted_preemption(self) -> None:
         actions = self.losing(3).tick()
 
         assert deletions(actions) == []
@@ -317,7 +317,7 @@ class TestVictimsOnOtherNodes:
 
         assert deletions(driver.attempts()) == ["mark default/other"]
 
-    def test_a_scheduler_that_begins_anew_goes_on_with_the_count(self) -> None:
+    def test_a_restarted_scheduler_continues_the_gang_count(self) -> None:
         driver = self.losing(2)
         annotated = noted(self.HIGH, preempts(driver, self.batch(2), self.HIGH))
 
@@ -364,7 +364,7 @@ def failed(one: Pod) -> Pod:
     return replace(one, status=replace(one.status, phase="Failed"))
 
 
-def test_what_pods_lost_whose_owner_is_gone_is_forgotten_after_an_hour() -> None:
+def test_losses_of_pods_without_owner_are_forgotten_after_an_hour() -> None:
     driver = losing(2)
     bound = preempts_and_is_turned_away(driver)
     driver.miss(bound)
@@ -440,7 +440,7 @@ class TestAfterAFailOver:
         assert len(Driver(N1, running, settings=bearing()).scheduler.futile) == 0
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"futile": -1}', '{"futile": "3"}', '{"untilNs": 1e30}'])
-    def test_what_no_scheduler_has_written_is_nothing(self, text: str) -> None:
+    def test_malformed_preemption_counts_are_ignored(self, text: str) -> None:
         annotated = with_annotation(HIGH, text)
 
         successor = Driver(N1, batch(0), annotated, settings=bearing(1))

@@ -188,7 +188,7 @@ class TestTheAttempt:
 
         assert bound(rig.attempts()) == ["g-2"]
 
-    def test_what_helps_one_of_them_wakes_the_gang(self) -> None:
+    def test_an_event_that_helps_one_member_wakes_the_gang(self) -> None:
         rig = driver(node("n", cpu=4), pod_group("g", 3), *(pods := workers(3)))
         rig.attempts()
         assert [rig.where(each) for each in pods] == [QueuePlace.UNSCHEDULABLE] * 3
@@ -315,7 +315,7 @@ class TestTheWay:
         assert bound(rig.attempts()) == []
         return rig, pods
 
-    def test_a_group_that_is_deleted_turns_back_who_waits_and_lets_nobody_through(self) -> None:
+    def test_a_deleted_group_rejects_its_waiting_members(self) -> None:
         rig, pods = self.given_one_that_waits()
 
         rig.miss(pod_group("g", 2))
@@ -329,7 +329,7 @@ class TestTheWay:
         rig.wait(10)
         assert sorted(bound(rig.attempts())) == ["g-0", "g-1"]
 
-    def test_a_group_that_asks_for_fewer_lets_those_go_who_are_ready(self) -> None:
+    def test_a_lowered_gang_minimum_starts_the_ready_members(self) -> None:
         rig, pods = self.given_one_that_waits()
 
         actions = rig.see(pod_group("g", 1))
@@ -337,7 +337,7 @@ class TestTheWay:
         assert bound([*actions, *rig.attempts()]) == ["g-0"]
         assert rig.holds(pods[1]) == "n"
 
-    def test_a_group_that_asks_for_more_turns_back_who_waits(self) -> None:
+    def test_a_raised_gang_minimum_rejects_waiting_members(self) -> None:
         rig, pods = self.given_one_that_waits()
 
         actions = rig.see(pod_group("g", 3))
@@ -389,7 +389,7 @@ class TestTheWay:
 
         assert rig.answer(second)[-1:] != []
 
-    def test_a_scheduler_that_begins_anew_goes_on_with_what_it_finds(self) -> None:
+    def test_a_restarted_scheduler_continues_with_the_observed_gangs(self) -> None:
         pods = workers(3)
         rig = driver(node("n", cpu=8), pod_group("g", 3), on(pods[0], "n"), pods[1], pods[2])
 

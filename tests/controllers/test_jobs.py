@@ -142,7 +142,7 @@ def test_a_suspended_job_loses_its_start_time_since_1_36(version: str, is_kept: 
     assert ("startTime" in status(rig)) is is_kept
 
 
-def test_a_job_that_somebody_else_manages_is_left_alone() -> None:
+def test_a_job_managed_by_another_controller_is_left_alone() -> None:
     rig = rig_of(job(managedBy="example.com/queue"))
 
     assert rig.active() == []
@@ -264,7 +264,7 @@ def test_a_job_fails_when_it_was_active_for_too_long() -> None:
     assert status(rig)["conditions"][1]["reason"] == "DeadlineExceeded"
 
 
-def test_a_deadline_that_was_met_wakes_nobody() -> None:
+def test_a_met_deadline_wakes_no_controller() -> None:
     rig = rig_of(job(activeDeadlineSeconds=60))
 
     rig.end(*rig.active(), phase="Succeeded")
@@ -324,7 +324,7 @@ def test_a_pod_that_was_deleted_has_failed_and_is_replaced_while_it_is_still_ter
 
 
 @pytest.mark.parametrize("spec", [{"podReplacementPolicy": "Failed"}, {"podFailurePolicy": {"rules": []}}])
-def test_a_pod_that_was_deleted_is_replaced_once_it_has_ended_where_the_job_says_so(spec: Raw) -> None:
+def test_a_deleted_pod_is_replaced_after_its_end_if_the_job_requires_it(spec: Raw) -> None:
     rig = rig_of(job(**spec), runs=False)
     (first,) = rig.active()
     rig.run(first)
@@ -539,7 +539,7 @@ def test_a_pod_whose_job_is_nowhere_to_be_seen_is_let_go_after_a_minute() -> Non
     assert rig.pods()["left"].metadata.finalizers == ("example.com/kept",)
 
 
-def test_a_pod_that_nobody_knew_of_when_the_job_was_complete_goes_without_being_counted() -> None:
+def test_a_pod_unknown_at_job_completion_ends_uncounted() -> None:
     rig = rig_of()
     rig.lags = True
     rig.store.create(job(), now=rig.now)

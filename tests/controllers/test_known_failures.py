@@ -27,7 +27,7 @@ def is_told(of: Pod, to: Pod, seconds: int = 0) -> bool:
     return failures.find(second, seconds) is FAILURE
 
 
-def test_what_is_found_about_a_pod_holds_for_others_of_its_class_at_the_same_instant() -> None:
+def test_a_failure_is_shared_by_pods_of_its_class_at_the_same_instant() -> None:
     assert is_told(A, B)
     assert not is_told(A, B, seconds=1)
     assert not is_told(A, pod("b", cpu=3))

@@ -421,7 +421,7 @@ def test_less_than_the_threshold_is_short() -> None:
     assert careful.told == ["0 Running ready a", "0 MemoryPressure True", "1 Evicted a"]
 
 
-def test_a_node_with_nobody_to_evict_waits_for_a_change() -> None:
+def test_a_node_without_evictable_pods_waits_for_a_change() -> None:
     rig = Rig(node("n1", memory="1Gi"))
 
     rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi"}))
@@ -506,7 +506,7 @@ def test_a_pod_that_is_gone_needs_no_report() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
-def test_what_is_refused_is_sent_again_and_is_nothing_to_wait_for(code: int) -> None:
+def test_a_rejected_kubelet_write_is_retried_and_keeps_nothing_alive(code: int) -> None:
     rig = Rig(node("n1"))
     rig.problem = Problem(code, "", "")
 

@@ -226,7 +226,7 @@ def check_rest(rig: Rig) -> None:
 
 @settings(max_examples=100)
 @given(story=STORIES, faults=FAULTS, delay=st.integers(0, 3), waits=st.booleans())
-def test_whatever_happens_to_kubelets_nodes_are_never_overfull_and_pods_end_once(
+def test_nodes_are_never_overfull_and_pods_end_once_under_kubelet_faults(
     story: list[Change], faults: list[Problem | None], delay: int, waits: bool
 ) -> None:
     kubelets = KubeletSettings(start_delay_ns=delay * SECOND, waits_for_victims=waits)

@@ -51,7 +51,7 @@ def test_a_pod_becomes_ready_when_it_would_have() -> None:
     assert rig.told == ["0 Running a", "20 Running ready a"]
 
 
-def test_a_pod_that_ended_while_nobody_looked_has_ended() -> None:
+def test_a_pod_that_ended_during_downtime_has_ended() -> None:
     rig = rig_of(lasting("a", "20s", cpu=4))
     rig.fault = lambda action: BROKEN
     rig.pass_to(20.5)

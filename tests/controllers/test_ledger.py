@@ -190,7 +190,7 @@ def test_a_preemption_is_told_with_all_that_became_of_it() -> None:
     assert disruption_of(told.records[1].to_dict()) == told.records[1]
 
 
-def test_a_preemptor_that_goes_elsewhere_or_is_deleted_took_room_in_vain() -> None:
+def test_a_preemptor_that_is_placed_elsewhere_or_deleted_wasted_its_victims() -> None:
     for what, found in (("elsewhere", "default/high was placed on m"), ("gone", "default/high was gone before it ran")):
         told = Told()
         preemptor = told.put(pod("high", priority=1))
@@ -248,7 +248,7 @@ def test_the_cause_follows_from_the_condition_and_from_who_asked() -> None:
         assert [record.cause for record in told.records.values()] == [cause]
 
 
-def test_a_gang_that_gives_its_nodes_back_preempts_nobody() -> None:
+def test_a_gang_that_gives_its_nodes_back_preempts_no_pod() -> None:
     told = Told()
     found = told.put(running("a", owner="web"))
     evicted = Evict(found.key, found.metadata.uid, GANG_RELEASE, SCHEDULER, rationale=Rationale("the rule", "2 pods"))
@@ -279,7 +279,7 @@ def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_reported_once() ->
     ]
 
 
-def test_what_somebody_outside_deletes_counts_and_what_a_component_deletes_does_not() -> None:
+def test_external_deletions_count_and_those_of_components_do_not() -> None:
     told = Told()
     by_alice, by_its_owner, after_error = (told.put(running(name)) for name in ("a", "b", "c"))
     told.ledger.wanted(by_alice.metadata.uid, "alice")
@@ -293,7 +293,7 @@ def test_what_somebody_outside_deletes_counts_and_what_a_component_deletes_does_
     ]
 
 
-def test_what_was_refused_says_nothing_of_what_comes_later() -> None:
+def test_a_rejected_disruption_does_not_affect_later_ones() -> None:
     told = Told()
     found = told.put(running("a"))
     told.ledger.wanted(found.metadata.uid, "alice")
@@ -383,7 +383,7 @@ def test_a_new_life_follows_what_an_earlier_one_has_left() -> None:
     assert later.trails == {}
 
 
-def test_what_became_of_pods_between_two_lives_is_told_by_their_conditions() -> None:
+def test_conditions_tell_the_outcome_of_pods_between_two_processes() -> None:
     told = Told()
     preemptor = told.put(pod("high", priority=1))
     gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
@@ -433,7 +433,7 @@ def test_a_pod_that_ends_in_two_lives_is_reported_once() -> None:
     assert [record.loss.ended_after for record in later.records.values()] == [3]
 
 
-def test_what_an_earlier_life_awaited_for_a_day_is_let_go() -> None:
+def test_expectations_of_an_earlier_process_are_dropped_after_a_day() -> None:
     told = Told()
     told.go(told.end(told.put(running("a", owner="web")), 1), 2)
     later = told.again(90_000)
@@ -516,7 +516,7 @@ def test_each_victim_has_one_replacement_and_a_scale_up_is_none() -> None:
     assert told.came() == ["default/b"]
 
 
-def test_what_never_comes_is_awaited_for_a_day() -> None:
+def test_missing_replacements_are_expected_for_a_day() -> None:
     told = Told()
     told.go(told.end(told.put(running("a", owner="web")), 1), 2)
     told.go(told.end(told.put(running("b", owner="web")), 90_000), 90_001)
@@ -543,7 +543,7 @@ def test_nothing_is_kept_of_what_is_over_and_no_more_than_so_much_of_what_is_not
     assert len(told.records) == MOST_OPEN + 6
 
 
-def test_a_pod_that_concerns_nobody_costs_the_same_however_much_is_followed() -> None:
+def test_an_irrelevant_pod_costs_the_same_at_any_ledger_size() -> None:
     found = []
     for number in (1, 500):
         told = Told()

@@ -268,7 +268,7 @@ def test_to_recover_a_node_that_was_not_down_changes_nothing() -> None:
     assert rig.told == ["0 Running ready a"]
 
 
-def test_a_node_whose_state_nobody_knows_says_how_it_is_when_it_is_back() -> None:
+def test_a_node_of_unknown_state_reports_its_condition_when_it_returns() -> None:
     rig = rig_of()
     rig.fail("n1")
     for type_ in ("MemoryPressure", "PIDPressure", "Ready"):

@@ -73,7 +73,7 @@ def test_other_taints_stay_where_they_are() -> None:
     assert rig.taints("n1") == ["gpu:NoSchedule", "not-ready:PreferNoSchedule"]
 
 
-def test_a_condition_that_changed_while_nobody_looked_counts_after_a_restart() -> None:
+def test_a_condition_change_missed_while_down_counts_after_a_restart() -> None:
     rig = rig_of(node("n1"))
     with rig.holding("Node"):
         rig.condition("n1", "DiskPressure", "True")
@@ -82,7 +82,7 @@ def test_a_condition_that_changed_while_nobody_looked_counts_after_a_restart() -
     assert rig.taints("n1") == ["disk-pressure:NoSchedule"]
 
 
-def test_what_stood_otherwise_at_the_start_stands_until_it_changes() -> None:
+def test_a_state_from_the_start_lasts_until_it_changes() -> None:
     unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
     given: dict[str, Node] = {}
     rig = Rig(lambda: NodeLifecycle(given=given))
@@ -104,7 +104,7 @@ def test_what_stood_otherwise_at_the_start_stands_until_it_changes() -> None:
     assert rig.taints("n1") == ["unreachable:NoExecute", "pid-pressure:NoSchedule", "disk-pressure:NoSchedule"]
 
 
-def test_what_was_given_is_nothing_to_another_node_of_the_same_name() -> None:
+def test_a_new_node_of_the_same_name_inherits_nothing() -> None:
     given: dict[str, Node] = {}
     rig = Rig(lambda: NodeLifecycle(given=given))
     pressed = node("n1")
@@ -383,7 +383,7 @@ def test_nothing_is_written_twice_from_one_version() -> None:
     assert len(set(versions)) == len(versions) == 3
 
 
-def test_a_taint_that_somebody_sets_meanwhile_is_not_lost() -> None:
+def test_a_taint_set_meanwhile_by_another_client_is_kept() -> None:
     rig = rig_of(node("n1"))
     mine = {"spec": {"taints": [{"key": "mine", "effect": "NoSchedule"}]}}
 
@@ -398,7 +398,7 @@ def test_a_taint_that_somebody_sets_meanwhile_is_not_lost() -> None:
     assert rig.taints("n1") == ["mine:NoSchedule", "disk-pressure:NoSchedule"]
 
 
-def test_what_is_gone_is_not_tried_again() -> None:
+def test_a_missing_node_is_not_retried() -> None:
     rig = rig_of(node("n1"))
     rig.fault = lambda action: Problem(404, "", "")
 
@@ -408,7 +408,7 @@ def test_what_is_gone_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
-def test_what_is_refused_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+def test_a_rejected_lifecycle_write_is_retried_and_keeps_nothing_alive(code: int) -> None:
     rig = rig_of(node("n1"))
     rig.fault = lambda action: Problem(code, "", "")
 

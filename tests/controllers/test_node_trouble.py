@@ -176,7 +176,7 @@ def test_without_a_limit_nobody_is_killed() -> None:
     assert played.told == ["0 a runs"]
 
 
-def test_a_kubelet_that_begins_anew_finds_containers_that_wait() -> None:
+def test_a_restarted_kubelet_finds_waiting_containers() -> None:
     played = Played()
     hungry = pod("a", annotations={"memory-usage": "2Gi"}, limits={"memory": "1Gi"})
     played.show(node(), hungry)
@@ -200,7 +200,7 @@ def test_the_shortest_of_several_troubles_is_that_of_a_pod() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5s", "20s ==", "20s;", ";".join(["1s"] * 101), "20s " + "(" * 99])
-def test_what_cannot_be_read_is_no_trouble_and_told(text: str) -> None:
+def test_unreadable_trouble_is_ignored_and_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_trouble(text)
     assert trouble_problem({TROUBLE: text})
@@ -217,7 +217,7 @@ def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() 
 
 
 @pytest.mark.parametrize("text", ["reject", "reject soon", "reject 0s", "reject -1s", "reject 20s =="])
-def test_what_cannot_be_read_turns_nobody_away(text: str) -> None:
+def test_unreadable_trouble_rejects_no_pods(text: str) -> None:
     assert trouble_problem({TROUBLE: text})
     assert reject_after_ns({TROUBLE: text}, pod("a")) is None
 

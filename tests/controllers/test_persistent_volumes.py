@@ -108,7 +108,7 @@ def test_a_bound_claim_is_marked_so_that_schedulers_take_it_for_bound() -> None:
     }
 
 
-def test_what_is_bound_is_left_alone() -> None:
+def test_a_bound_claim_is_left_alone() -> None:
     rig = Volumes(claim(), volume())
     rig.bind("disk")
     version = rig.store.version
@@ -235,7 +235,7 @@ def test_a_second_volume_that_was_kept_for_a_claim_is_free_again() -> None:
 @pytest.mark.parametrize("to", ["disk", ""])
 @pytest.mark.parametrize("problem", [CONFLICT, NO_ANSWER, UNAVAILABLE])
 @pytest.mark.parametrize("number", range(3))
-def test_whatever_fails_is_tried_again_until_the_claim_is_bound(to: str, problem: Problem, number: int) -> None:
+def test_binding_is_retried_under_any_failure_until_the_claim_is_bound(to: str, problem: Problem, number: int) -> None:
     rig = Volumes(claim(), storage_class(), node("n1"), *([volume()] if to else []))
     rig.problems = [None] * number + [problem]
     rig.ask(to)

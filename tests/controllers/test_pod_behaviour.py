@@ -26,7 +26,7 @@ def test_every_documented_behaviour_field_is_parsed() -> None:
     )
 
 
-def test_what_cannot_be_read_takes_nothing_from_what_can() -> None:
+def test_unreadable_behaviour_fields_do_not_affect_readable_ones() -> None:
     assert said(duration="soon", crash_after="5s", memory_usage="-1") == PodBehaviour(crash_after_ns=5 * SECOND)
 
 

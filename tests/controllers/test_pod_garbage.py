@@ -163,7 +163,7 @@ def test_deleted_pods_of_a_node_out_of_service_go_at_once() -> None:
     ]
 
 
-def test_a_node_that_is_ready_is_not_out_of_service_whatever_its_taints() -> None:
+def test_a_ready_node_is_not_out_of_service_despite_its_taints() -> None:
     rig = rig_of({**node("n1"), "spec": {"taints": [OUT_OF_SERVICE]}}, running("a"))
 
     rig.delete("Pod", "a", grace=3600)
@@ -195,7 +195,9 @@ def test_a_namesake_on_another_node_stays() -> None:
 
 @pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
-def test_whatever_fails_orphans_go_and_never_before_they_have_failed(kind: type[Action], problem: Problem) -> None:
+def test_orphans_are_deleted_only_after_their_failed_status_under_any_failure(
+    kind: type[Action], problem: Problem
+) -> None:
     rig = rig_of(running("a", metadata={"finalizers": ["example.com/hold"]}))
     asked = rig.fail_once(kind, problem)
 

@@ -46,7 +46,7 @@ def test_a_reading_from_before_a_nomination_does_not_end_it() -> None:
     assert driver.nominated(HIGH) == "n1"
 
 
-def test_a_nomination_that_somebody_else_ended_before_it_was_seen_is_over() -> None:
+def test_a_nomination_ended_by_another_client_before_it_was_seen_is_over() -> None:
     driver = nominating()
 
     driver.see(at(11))
@@ -90,7 +90,7 @@ def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize(("version", "is_over"), [(7, False), (9, True), (11, True)])
-def test_what_was_said_of_a_group_counts_until_its_version_or_a_later_one_is_seen(version: int, is_over: bool) -> None:
+def test_a_group_report_counts_until_its_version_is_seen(version: int, is_over: bool) -> None:
     group = pod_group("g", 2)
     reports = GroupReports()
     action = the(PatchObject, reports.report(group, "True", "Scheduled", "all are", 0))

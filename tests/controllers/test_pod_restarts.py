@@ -50,7 +50,7 @@ def test_the_first_restart_is_immediate_and_each_next_one_waits_twice_as_long(po
     assert [later - earlier - 5 for earlier, later in pairwise(begun)][:8] == waits
 
 
-def test_a_pod_whose_containers_wait_to_be_started_again_is_not_ready_and_says_so() -> None:
+def test_a_pod_waiting_for_container_restarts_is_reported_not_ready() -> None:
     rig = rig_of(crashing("5s"))
 
     rig.pass_to(12)
@@ -198,7 +198,7 @@ def test_a_new_kubelet_lets_containers_run_on_from_their_last_start() -> None:
     assert (status["restartCount"], status["ready"]) == (2, True)
 
 
-def test_a_new_kubelet_that_sees_a_restarted_pod_become_ready_says_so_of_its_containers() -> None:
+def test_a_new_kubelet_that_sees_a_restarted_pod_ready_reports_its_containers() -> None:
     rig = rig_of(crashing("8s", ready_after="3s"))
     rig.pass_to(10)
 
@@ -250,7 +250,7 @@ def test_a_pod_that_was_never_restarted_runs_since_its_own_start_time() -> None:
     assert rig.told == ["10 Running ready a"]
 
 
-def test_what_others_wrote_of_a_container_stays() -> None:
+def test_container_statuses_written_by_others_are_kept() -> None:
     known = {"name": "main", "image": "app:1", "imageID": "sha256:5", "restartCount": 7, "state": RUNNING}
     given = crashing("5s")
     given["status"] = {"phase": "Running", "startTime": "2026-01-01T12:00:00Z", "containerStatuses": [known]}

@@ -113,7 +113,7 @@ class TestDeleting:
         ]
 
     @pytest.mark.upstream(1)
-    def test_what_is_done_to_victims_says_who_for_and_whom_by_uid(self) -> None:
+    def test_actions_on_victims_name_the_preemptor_and_the_uid(self) -> None:
         """[invariant E13: a namesake with another uid is never deleted]"""
         driver, actions = preempting()
 
@@ -315,7 +315,7 @@ class TestSharedVictims:
         assert "not eligible due to a terminating pod on the nominated node" in records[-1].message
         assert driver.nominated(HIGH) == "n1"
 
-    def test_a_scheduler_that_begins_anew_goes_on_with_the_victims_of_the_one_before(self) -> None:
+    def test_a_restarted_scheduler_continues_with_the_victims_of_its_predecessor(self) -> None:
         """Of equal candidates the nominated node goes first, so that nobody is deleted on another one."""
         nodes = [node(f"n{number}", cpu=10) for number in range(6)]
         marked = [pod(f"v{number}", cpu=10, priority=1, on=f"n{number}") for number in range(6)]
@@ -427,7 +427,7 @@ class TestThePreemptor:
         assert driver.nominated(HIGH) == "n2"
         assert deletions(actions) == ["mark default/c"]
 
-    def test_what_would_wake_it_during_the_deletions_has_it_tried_when_they_are_through(self) -> None:
+    def test_an_event_during_the_deletions_retries_the_preemptor_after_them(self) -> None:
         """[k/k#140082, k/k#141694; invariant E15]"""
         driver, actions = preempting()
         driver.see(N2)
@@ -537,7 +537,7 @@ class TestTheRoom:
 
         assert not all_of(Bind, driver.tick())
 
-    def test_a_pod_must_fit_without_those_who_only_wait_for_the_node_too(self) -> None:
+    def test_a_pod_must_fit_without_pods_that_are_only_nominated_to_the_node(self) -> None:
         """[RunFilterPluginsWithNominatedPods: the second pass]"""
         leader = pod("leader", priority=1000, labels={"app": "leader"}, gates=["wait"])
         driver = Driver(node("n1", labels={HOSTNAME: "n1"}), nominated(leader, "n1"))

@@ -234,7 +234,7 @@ class TestBackoff:
 
 class TestHistory:
     @pytest.mark.upstream(35)
-    def test_a_pod_in_flight_is_rejected_by_nobody_yet(self) -> None:
+    def test_a_pod_in_flight_has_no_rejecting_plugin_yet(self) -> None:
         queue = make()
         rejected(queue, pending("p"), "TaintToleration", "NodeResourcesFit", pending_by=["VolumeBinding"])
         (queued,) = queue
@@ -333,7 +333,7 @@ class TestAttemptsAtOneInstant:
 
     @pytest.mark.parametrize("settings", [QueueSettings(), QueueSettings(max_backoff_ns=0)])
     @pytest.mark.parametrize("how", ["event", "activation"])
-    def test_after_some_a_pod_backs_off_whatever_wakes_it(self, settings: QueueSettings, how: str) -> None:
+    def test_a_pod_woken_during_its_backoff_stays_in_backoff(self, settings: QueueSettings, how: str) -> None:
         queue = make(settings=settings)
         wake = {"event": lambda: queue.move(POD_GONE, 0), "activation": lambda: queue.activate(["a"], 0)}[how]
 
@@ -1052,7 +1052,7 @@ class TestFlush:
 
 class TestActivate:
     @pytest.mark.parametrize("place", [QueuePlace.ACTIVE, QueuePlace.BACKOFF, QueuePlace.UNSCHEDULABLE])
-    def test_a_pod_is_active_at_once_whatever_its_backoff(self, place: QueuePlace) -> None:
+    def test_a_pod_can_be_activated_during_its_backoff(self, place: QueuePlace) -> None:
         queue = in_place(place)
         queue.activate(["p"], 1)
         check_queue(queue)

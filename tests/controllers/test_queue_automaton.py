@@ -195,7 +195,7 @@ def test_the_queue_does_what_its_table_says(happening: str) -> None:
     "happening",
     [happening for happening in METHODS if TRANSITIONS[QueuePlace.IN_FLIGHT, happening] is Step.HEAR],
 )
-def test_what_a_pod_in_flight_hears_counts_once_its_attempt_has_failed(happening: str) -> None:
+def test_events_for_a_pod_in_flight_count_after_its_attempt_fails(happening: str) -> None:
     scene = Scene(QueuePlace.IN_FLIGHT, Wake.NO, is_held=False, backs_off=False)
 
     scene.tell(happening)
@@ -216,7 +216,7 @@ def test_a_pod_that_has_waited_for_5_minutes_lands_as_if_it_were_woken(place: Qu
 
 
 @pytest.mark.parametrize("place", [place for place in QueuePlace if TRANSITIONS[place, "update"] is Step.SORT])
-def test_a_pod_that_is_to_be_sorted_anew_is_gated_where_queue_sort_fails(place: QueuePlace) -> None:
+def test_a_pod_to_be_sorted_again_is_gated_when_queue_sort_fails(place: QueuePlace) -> None:
     scene = Scene(place, Wake.NO, is_held=False, backs_off=True)
     scene.queue._sorts = gated_by_queue_sort  # type: ignore[method-assign]
 

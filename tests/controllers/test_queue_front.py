@@ -72,7 +72,7 @@ def test_those_who_go_first_come_in_the_order_of_queue_sort() -> None:
     assert [found.split()[0] for found in bound(driver)] == ["b", "a", "high"]
 
 
-def test_a_scheduler_that_begins_anew_goes_by_what_it_is_shown() -> None:
+def test_a_restarted_scheduler_uses_the_observed_order() -> None:
     """Nodes are listed before pods, and the pods by their keys."""
     lists = node("n1", leaves=[left("gone-1", 5), left("gone-2", 6)])
     pods = [web("a-old", 2), web("b-used", 7), web("c-new", 8), pod("d-high", priority=100)]
@@ -94,7 +94,7 @@ def test_the_front_is_a_place_and_no_priority() -> None:
     assert driver.where(web("new", cpu=8)) is QueuePlace.UNSCHEDULABLE
 
 
-def test_a_replacement_that_fits_nowhere_backs_off_like_others_and_holds_up_nobody() -> None:
+def test_a_replacement_without_room_backs_off_and_blocks_no_pod() -> None:
     new = web("new", cpu=8)
     driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=4), "n1"), new, pod("other", cpu=1))
 

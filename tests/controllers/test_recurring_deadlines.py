@@ -4,7 +4,7 @@ from podium.api.times import MAX_TIME_NS
 from podium.controllers.deadlines import Deadlines
 
 
-def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
+def test_a_one_time_deadline_keeps_alive_until_it_is_taken_or_cancelled() -> None:
     deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 5)
     deadlines.set("b", 7)
@@ -18,7 +18,7 @@ def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
     assert deadlines.deadline().time_ns is None
 
 
-def test_what_recurs_is_due_all_the_same() -> None:
+def test_recurring_deadlines_become_due() -> None:
     deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 5)
 
@@ -30,7 +30,7 @@ def test_what_recurs_is_due_all_the_same() -> None:
     assert deadlines.take_due(9) == "a"
 
 
-def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None:
+def test_a_deadline_beyond_the_last_representable_time_keeps_nothing_alive() -> None:
     deadlines: Deadlines[str] = Deadlines()
 
     deadlines.set("a", MAX_TIME_NS + 1)
@@ -38,7 +38,7 @@ def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None
     assert not deadlines.deadline().keeps_alive
 
 
-def test_what_is_set_last_comes_after_all_that_is_due_at_its_time() -> None:
+def test_the_last_set_deadline_follows_all_others_due_at_its_time() -> None:
     deadlines: Deadlines[str] = Deadlines()
     for key in ("a", "b"):
         deadlines.set(key, 5)

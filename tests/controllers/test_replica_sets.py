@@ -57,7 +57,7 @@ def test_pods_that_it_has_already_are_counted() -> None:
     assert sorted(rig.pods()) == ["web-1", "web-2"]
 
 
-def test_a_pod_of_nobody_is_not_adopted_even_if_it_is_selected() -> None:
+def test_a_pod_without_controller_is_not_adopted_even_if_selected() -> None:
     stray = owned_by(SET, "stray")
     del stray["metadata"]["ownerReferences"]
 
@@ -428,7 +428,7 @@ def test_terminating_pods_of_replica_sets_are_counted_if_the_version_does_so() -
         assert found == counts
 
 
-def test_what_others_have_counted_does_not_stay_behind() -> None:
+def test_status_fields_counted_by_others_are_removed() -> None:
     rig = Rig(ReplicaSets)
 
     rig.apply({**web(1), "status": {"replicas": 1, "fullyLabeledReplicas": 1, "terminatingReplicas": 4}})

@@ -116,7 +116,7 @@ def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> Non
     assert not is_free(driver)
 
 
-def test_what_was_written_is_over_once_its_version_or_a_later_one_was_seen() -> None:
+def test_a_reservation_write_ends_when_its_version_is_seen() -> None:
     driver, reserve = reserving()
     bind = the(Bind, told(driver, reserve, written(reserve, 9)))
     driver.answer(bind, REFUSED)
@@ -172,7 +172,7 @@ def test_a_refusal_ends_what_was_in_flight() -> None:
     assert is_free(driver)
 
 
-def test_what_an_earlier_release_is_answered_says_nothing_of_a_later_reservation() -> None:
+def test_an_answer_to_an_earlier_release_does_not_affect_a_later_reservation() -> None:
     driver, reserve = reserving()
     earlier = the(ReleaseClaim, driver.answer(reserve, CONFLICT))
     driver.wait(2)

@@ -97,7 +97,7 @@ def test_a_claim_that_was_made_and_is_shown_late_is_not_made_again_for_a_minute(
     assert machine.handle(Tick(), 60 * SECOND) == [action]
 
 
-def test_what_fails_is_tried_again() -> None:
+def test_failed_claim_writes_are_retried() -> None:
     rig = Rig(ResourceClaims, claim_template("gpu"), using(user("web"), template="gpu"))
     rig.problems = [UNAVAILABLE, None, UNAVAILABLE]
 
@@ -123,7 +123,7 @@ def test_the_last_pod_to_end_frees_the_claim() -> None:
     assert not raw["metadata"].get("finalizers")
 
 
-def test_a_claim_that_nobody_uses_keeps_its_devices_until_it_is_deleted() -> None:
+def test_an_unused_claim_keeps_its_devices_until_it_is_deleted() -> None:
     rig = rig_of(in_use("c", "n1"))
     assert rig.writes == []
 
@@ -251,7 +251,7 @@ def test_a_pod_is_told_the_name_of_a_claim_only_as_it_was_seen() -> None:
     assert patch.patch["metadata"] == {"resourceVersion": "7"}
 
 
-def test_a_pod_that_was_replaced_by_another_of_its_name_has_gone_though_nobody_saw_it_go() -> None:
+def test_a_pod_replaced_by_a_namesake_counts_as_deleted() -> None:
     machine = ResourceClaims()
     used = in_use("c", "n1", "a")
     first, second = user("a", node="n1"), {**user("a", node="n2")}

@@ -130,7 +130,7 @@ class TestWhoIsAttempted:
         assert driver.miss(pod("a", cpu=10, on="n1", uid="old")) == []
         assert driver.scheduler.cluster.placed["new"].node_name == "n1"
 
-    def test_what_is_told_twice_counts_once(self) -> None:
+    def test_repeated_observations_count_once(self) -> None:
         """[faults: repeated events]"""
         running = pod("running", cpu=8, on="n1")
         driver = Driver(N1, N1, running, running, A, A)
@@ -296,7 +296,7 @@ class TestBackToTheQueue:
             lambda driver: driver.see(pod("a", cpu=1)),
         ],
     )
-    def test_what_may_help_an_unschedulable_pod_has_it_tried_again(self, event: Callable[[Driver], object]) -> None:
+    def test_a_helpful_event_retries_an_unschedulable_pod(self, event: Callable[[Driver], object]) -> None:
         """[TestCoreResourceEnqueue]"""
         driver = Driver(N1, pod("running", cpu=8, on="n1"), A)
         driver.tick()
@@ -307,7 +307,7 @@ class TestBackToTheQueue:
         assert the(Bind, driver.tick()).pod == "default/a"
 
     @pytest.mark.upstream(32)
-    def test_what_cannot_help_it_does_not(self) -> None:
+    def test_irrelevant_events_do_not_retry_a_pod(self) -> None:
         driver = Driver(N1, pod("running", cpu=8, on="n1"), A)
         driver.tick()
 
@@ -324,7 +324,7 @@ class TestBackToTheQueue:
         assert driver.scheduler.cluster.nodes.changes.position == position
 
     @pytest.mark.upstream(38)
-    def test_after_five_minutes_it_is_tried_again_whatever_it_waits_for(self) -> None:
+    def test_a_waiting_pod_is_retried_after_five_minutes(self) -> None:
         """[TestHighPriorityFlushUnschedulablePodsLeftover; invariant L3]"""
         driver = Driver(N1, HUGE)
         driver.tick()

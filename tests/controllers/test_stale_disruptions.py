@@ -62,7 +62,7 @@ def test_f11_a_pod_that_is_not_deleted_for_two_minutes_is_no_target_any_more() -
         pod("a"),
     ],
 )
-def test_what_the_kubelet_ends_what_has_ended_and_what_is_no_target_stays(raw: Raw) -> None:
+def test_kubelet_terminations_ended_pods_and_non_targets_keep_their_condition(raw: Raw) -> None:
     rig = Rig(DisruptionController, raw)
 
     rig.wait(600)
@@ -104,7 +104,7 @@ def test_another_disruption_begins_another_two_minutes() -> None:
     assert condition(rig)["status"] == "False"
 
 
-def test_a_pod_that_changed_meanwhile_is_judged_anew() -> None:
+def test_a_pod_changed_meanwhile_is_checked_again() -> None:
     rig = Rig(DisruptionController, doomed())
     rig.wait(119)
     rig.before_write = lambda: rig.put({**doomed(), "metadata": {**doomed()["metadata"], "labels": {"app": "other"}}})

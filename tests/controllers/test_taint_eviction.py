@@ -146,7 +146,7 @@ def test_time_counts_from_when_the_taint_was_added_also_after_a_restart() -> Non
 
 
 @pytest.mark.parametrize("text", ["soon", 5])
-def test_a_time_that_nobody_can_read_is_none(text: object) -> None:
+def test_an_unreadable_taint_time_counts_as_absent(text: object) -> None:
     rig = rig_of(tolerating("a", exists(seconds=30)))
 
     taint(rig, {**GONE, "timeAdded": text})
@@ -215,7 +215,7 @@ def test_changes_of_the_node_do_not_make_it_longer() -> None:
     assert rig.told[-1] == "30 delete a"
 
 
-def test_a_taint_that_was_taken_off_and_put_on_again_unseen_counts_anew() -> None:
+def test_a_taint_removed_and_added_unseen_restarts_its_clock() -> None:
     rig = rig_of(tolerating("a", exists(seconds=30)))
     taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
     rig.pass_to(20)
@@ -240,7 +240,9 @@ def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:
 
 @pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
-def test_whatever_fails_the_pod_goes_and_never_before_its_status_says_why(kind: type[Action], problem: Problem) -> None:
+def test_a_pod_is_deleted_only_after_its_condition_is_written_under_any_failure(
+    kind: type[Action], problem: Problem
+) -> None:
     rig = rig_of(tolerating("a"))
     asked = rig.fail_once(kind, problem)
 
@@ -299,7 +301,7 @@ def test_one_step_follows_the_other_though_nobody_sees_them() -> None:
     assert len(rig.actions) == 2
 
 
-def test_a_machine_that_starts_anew_does_not_mark_a_pod_again() -> None:
+def test_a_restarted_controller_does_not_mark_a_pod_again() -> None:
     rig = rig_of(tolerating("a"))
     rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
     taint(rig, GONE)
@@ -311,7 +313,7 @@ def test_a_machine_that_starts_anew_does_not_mark_a_pod_again() -> None:
     assert rig.pods() == {"a": "Running terminating"}
 
 
-def test_what_is_gone_is_not_tried_again() -> None:
+def test_a_missing_node_is_not_retried() -> None:
     rig = rig_of(tolerating("a"))
     rig.fault = lambda action: Problem(404, "", "")
 
@@ -321,7 +323,7 @@ def test_what_is_gone_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
-def test_what_is_refused_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+def test_a_rejected_lifecycle_write_is_retried_and_keeps_nothing_alive(code: int) -> None:
     rig = rig_of(tolerating("a"))
     rig.fault = lambda action: Problem(code, "", "")
 

@@ -28,7 +28,7 @@ def phased(phase: str, **spec: Any) -> Raw:
     return {**volume(**spec), "status": {"phase": phase}}
 
 
-def test_a_volume_that_nobody_has_claimed_is_available() -> None:
+def test_an_unclaimed_volume_is_available() -> None:
     rig = Reporting(phased("Pending"))
 
     rig.settle()
@@ -52,7 +52,7 @@ def test_with_its_claim_a_volume_is_released_and_its_policy_says_what_becomes_of
         assert rig.volume("disk").raw["spec"]["claimRef"]["name"] == "data"
 
 
-def test_a_released_volume_whose_claim_somebody_takes_out_can_be_had_again() -> None:
+def test_a_released_volume_is_available_once_a_user_removes_its_claim() -> None:
     rig = Reporting(claim(), volume())
     rig.bind("disk")
     rig.delete("PersistentVolumeClaim", "data")
@@ -87,7 +87,7 @@ def test_a_claim_of_the_same_name_is_another_claim() -> None:
     assert rig.phase() == "Released"
 
 
-def test_a_claim_that_nobody_has_seen_may_yet_be_shown() -> None:
+def test_an_unseen_claim_may_still_appear() -> None:
     """After a restart volumes may be shown before their claims."""
     reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
     bound = phased("Bound", claimRef=reference, persistentVolumeReclaimPolicy="Delete")
@@ -114,7 +114,7 @@ def test_one_that_is_not_shown_is_gone() -> None:
 
 
 @pytest.mark.parametrize("problem", [UNAVAILABLE, CONFLICT, NO_ANSWER])
-def test_whatever_fails_is_tried_again(problem: Any) -> None:
+def test_failed_phase_writes_are_retried(problem: Any) -> None:
     rig = Reporting(claim(), volume(persistentVolumeReclaimPolicy="Delete"))
     rig.bind("disk")
     rig.delete("PersistentVolumeClaim", "data")
@@ -128,7 +128,7 @@ def test_whatever_fails_is_tried_again(problem: Any) -> None:
     assert sum(isinstance(action, DeleteObject) for action, _ in rig.writes) >= 1
 
 
-def test_what_is_gone_leaves_nothing_behind() -> None:
+def test_deleted_objects_leave_no_counts() -> None:
     rig = Reporting(claim(), volume())
     rig.bind("disk")
     rig.delete("PersistentVolumeClaim", "data")

@@ -20,7 +20,7 @@ PASSING = [answered(409), answered(429), answered(500), answered(503), NO_ANSWER
 
 
 @pytest.mark.parametrize("failure", PASSING)
-def test_what_may_pass_is_waited_for_however_often_it_has_failed(failure: Answered) -> None:
+def test_transient_failures_are_awaited_however_often_they_occurred(failure: Answered) -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     for _ in range(3):
@@ -33,7 +33,7 @@ def test_what_may_pass_is_waited_for_however_often_it_has_failed(failure: Answer
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_was_refused_twice_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+def test_an_item_rejected_twice_is_retried_and_keeps_nothing_alive(code: int) -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     queue.answer("a", answered(code), 0)
@@ -46,7 +46,7 @@ def test_what_was_refused_twice_is_tried_again_and_is_nothing_to_wait_for(code: 
     assert queue.take(3 * SECOND) == "a"
 
 
-def test_what_is_gone_is_not_tried_again() -> None:
+def test_a_missing_node_is_not_retried() -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     queue.answer("a", answered(404), 0)
@@ -93,7 +93,7 @@ def test_a_server_that_asks_for_a_wait_gets_it() -> None:
     assert queue.deadline().time_ns == 20 * SECOND
 
 
-def test_what_is_forgotten_is_not_looked_at() -> None:
+def test_a_forgotten_item_is_not_processed() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.answer("a", answered(500), 0)
     queue.add("a")
@@ -104,7 +104,7 @@ def test_what_is_forgotten_is_not_looked_at() -> None:
     assert not queue.deadline().keeps_alive
 
 
-def test_what_is_to_be_looked_at_is_not_settled() -> None:
+def test_a_queue_with_due_items_is_not_settled() -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     queue.add("a")

@@ -147,7 +147,7 @@ def test_the_next_start_goes_on_with_the_numbers_and_tells_nothing_twice(tmp_pat
     again.plane.close()
 
 
-def test_what_is_deleted_together_is_told_pod_by_pod(tmp_path: Path) -> None:
+def test_a_collection_deletion_is_reported_pod_by_pod(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), *(asking(name, 1, 0) for name in ("a", "b")))
     cluster.pass_time(10)
@@ -195,7 +195,7 @@ def test_components_of_a_cluster_are_nobody_who_deletes(tmp_path: Path, user: st
 
 
 @pytest.mark.parametrize("how", ["refused", "dry", "dry by its options"])
-def test_what_comes_of_nothing_names_nobody(tmp_path: Path, how: str) -> None:
+def test_rejected_and_dry_run_deletions_name_no_user(tmp_path: Path, how: str) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=8), deployment("web", 1))
     cluster.pass_time(10)
@@ -243,7 +243,7 @@ def test_the_next_start_follows_what_was_open_and_counts_nothing_twice(tmp_path:
     third.plane.close()
 
 
-def test_a_scheduler_that_runs_elsewhere_says_by_an_event_for_whom_it_has_preempted(tmp_path: Path) -> None:
+def test_an_external_scheduler_names_its_preemptor_in_an_event(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), asking("low", 4, 0))
     cluster.pass_time(10)
@@ -299,7 +299,7 @@ def test_more_deletions_at_once_than_are_told_one_by_one_leave_nothing_that_is_w
     assert cluster.plane.account._ledger._ending == set()
 
 
-def test_what_namespaces_used_is_kept_by_priority_over_a_new_start(tmp_path: Path) -> None:
+def test_namespace_usage_by_priority_survives_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     cluster = Cluster(path)
     cluster.make(node("n"), pod("a", cpu=2, priority=5, node="n"))

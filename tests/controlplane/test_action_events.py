@@ -86,7 +86,7 @@ def test_a_job_tells_of_its_pod_and_that_it_is_complete() -> None:
         ]
 
 
-def test_a_deployment_that_is_done_says_so() -> None:
+def test_a_complete_deployment_reports_its_condition() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(deployment())
         [made] = cluster.objects("ReplicaSet")
@@ -113,7 +113,7 @@ def test_a_rollout_that_does_not_get_on_is_late_at_its_deadline_and_not_before()
         assert progress_of(cluster)["reason"] == "NewReplicaSetAvailable"
 
 
-def test_a_deployment_that_is_paused_says_so_until_it_goes_on() -> None:
+def test_a_paused_deployment_reports_its_condition_until_it_resumes() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(deployment())
 
@@ -124,7 +124,7 @@ def test_a_deployment_that_is_paused_says_so_until_it_goes_on() -> None:
         assert progress_of(cluster)["status"] == "True"
 
 
-def test_a_volume_that_nobody_has_is_available() -> None:
+def test_an_unclaimed_volume_is_reported_as_available() -> None:
     spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
     with Cluster() as cluster:
         cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": spec})

@@ -50,7 +50,7 @@ def test_a_deployment_comes_to_run() -> None:
         assert web["status"]["availableReplicas"] == 3
 
 
-def test_what_is_owned_goes_with_its_owner() -> None:
+def test_dependents_are_deleted_with_their_owner_by_the_collector() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(deployment())
 
@@ -61,7 +61,7 @@ def test_what_is_owned_goes_with_its_owner() -> None:
         assert cluster.objects("ReplicaSet") == []
 
 
-def test_what_names_an_owner_that_never_was_goes() -> None:
+def test_an_object_with_a_nonexistent_owner_is_collected() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "gone"}
     with Cluster(nodes=1) as cluster:
         cluster.apply(pod("a", metadata={"ownerReferences": [owner]}))
@@ -176,7 +176,7 @@ def test_a_mistake_in_one_component_leaves_the_others_at_work_and_is_told(caplog
         assert phases(cluster) == ["Running"] * 4
 
 
-def test_a_component_that_begins_anew_is_told_which_machines_are_down() -> None:
+def test_a_restarted_component_learns_which_machines_are_down() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.stop_node("node-1")
         cluster.plane._live.restart(component(cluster.plane, "kubelet"))
@@ -203,7 +203,7 @@ def test_more_than_the_log_holds_is_seen_all_the_same() -> None:
         assert sorted(phases(cluster)) == ["Pending"] + ["Running"] * 4
 
 
-def test_what_the_api_server_stumbles_over_is_an_answer_to_a_component(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_api_server_error_is_answered_to_the_component(monkeypatch: pytest.MonkeyPatch) -> None:
     with Cluster(nodes=1) as cluster:
 
         def stumble(request: Request, now: int) -> object:
@@ -236,7 +236,7 @@ def test_a_node_says_what_people_look_for() -> None:
     assert first["status"]["addresses"] != second["status"]["addresses"]
 
 
-def test_what_a_node_says_of_itself_stays() -> None:
+def test_a_status_reported_by_the_node_is_kept() -> None:
     given = {
         **node("n1"),
         "status": {**node("n1")["status"], "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}]},
@@ -283,7 +283,9 @@ def test_a_pod_that_ends_says_how() -> None:
     assert (conditions["Ready"], conditions["ContainersReady"]) == ("False", "False")
 
 
-def test_what_may_not_be_collected_is_tried_again_and_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_object_that_cannot_be_collected_is_retried_without_blocking_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply([deployment("web"), deployment("other")])
         store = cluster.plane.store

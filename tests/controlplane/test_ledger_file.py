@@ -45,7 +45,7 @@ def kept(path: Path) -> list[int]:
     return [found.id for found in read_ledger(str(path)).records]
 
 
-def test_what_was_written_is_read_again_and_a_change_takes_the_place_of_what_it_changes(tmp_path: Path) -> None:
+def test_ledger_entries_are_read_back_and_changes_replace_them(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(1))
@@ -215,7 +215,7 @@ def test_age_counts_for_nothing_where_that_is_asked_for(tmp_path: Path) -> None:
     assert kept(path) == [1, 10**9]
 
 
-def test_what_something_is_yet_to_come_of_is_kept_with_what_is_needed_to_go_on(tmp_path: Path) -> None:
+def test_unfinished_ledger_entries_keep_the_state_to_continue(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     trail = FollowUp(began_ns=2, controller="web")
@@ -253,7 +253,7 @@ def test_a_trail_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
     file.close()
 
 
-def test_a_full_disk_holds_nobody_up_and_what_waits_is_written_later(tmp_path: Path) -> None:
+def test_a_full_disk_blocks_no_component_and_pending_entries_are_written_later(tmp_path: Path) -> None:
     path, told = tmp_path / "ledger", list[str]()
     file = LedgerFile(str(path), told.append, most_waiting=2)
     file._connection.execute("PRAGMA max_page_count = 1")
@@ -341,7 +341,7 @@ def used(hour: int, **requested: float) -> UsageEntry:
     return UsageEntry(hour=hour * 3_600, namespace="shop", priority_class="high", priority=9, requested=requested)
 
 
-def test_what_is_used_adds_up_by_hour_and_old_hours_go(tmp_path: Path) -> None:
+def test_usage_is_summed_by_hour_and_old_hours_are_dropped(tmp_path: Path) -> None:
     path = str(tmp_path / "ledger")
     file = LedgerFile(path, kept_seconds=7_200)
     file.put_usage([used(0, cpu=1.0, pods=0.5), used(1, cpu=2.0)])

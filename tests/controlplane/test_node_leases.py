@@ -21,7 +21,7 @@ def test_node_leases_are_read_as_renewed_within_10_s() -> None:
         assert renewed(cluster) == "2026-01-01T00:00:10.500000Z"
 
 
-def test_a_list_has_the_lease_of_each_node_and_nothing_is_written_while_nobody_looks() -> None:
+def test_a_lease_list_covers_each_node_and_writes_nothing_unobserved() -> None:
     with ControlPlane(nodes=3) as cluster:
         found = cluster.objects("Lease", NAMESPACE)
         version = cluster.plane.store.version

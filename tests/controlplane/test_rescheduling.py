@@ -140,6 +140,6 @@ def test_other_config_maps_say_nothing() -> None:
         assert on_bad(found) == 0
 
 
-def test_what_is_wrong_with_the_configuration_is_told_at_the_beginning() -> None:
+def test_configuration_errors_are_reported_at_startup() -> None:
     with pytest.raises(InputError, match="NoSuch"):
         cluster({"policies": [{"name": "NoSuch"}]})

@@ -56,7 +56,7 @@ class Rig:
         assert self.plane.answer(Request(verb="create", kind="Pod", body=raw)).code == 201
 
 
-def test_what_is_asked_between_slices_is_worked_on_and_what_is_due_comes_in_time() -> None:
+def test_requests_between_slices_are_served_and_deadlines_met() -> None:
     async def story(rig: Rig) -> None:
         rig.create(pod("a", annotations={"podium.dev/duration": "30s"}, spec={"restartPolicy": "Never"}))
         await rig.until("Running")
@@ -65,7 +65,7 @@ def test_what_is_asked_between_slices_is_worked_on_and_what_is_due_comes_in_time
     Rig().play(story)
 
 
-def test_a_plane_that_stumbles_says_so_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_control_plane_error_is_reported_and_does_not_stop_it(caplog: pytest.LogCaptureFixture) -> None:
     async def story(rig: Rig) -> None:
         collect = rig.plane._collectors.collect
         stumbled = asyncio.Event()
@@ -88,7 +88,7 @@ def test_a_plane_that_stumbles_says_so_and_goes_on(caplog: pytest.LogCaptureFixt
     assert "has stumbled" in caplog.text
 
 
-def test_what_cannot_be_kept_ends_it() -> None:
+def test_a_failing_store_ends_the_runner() -> None:
     async def story(rig: Rig) -> None:
         def fail(now: int) -> None:
             raise PodiumError("the disk is full")

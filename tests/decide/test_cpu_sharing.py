@@ -22,11 +22,11 @@ def test_all_get_what_they_want_where_there_is_enough() -> None:
     assert shared_cpu([CPUWant(1000, 100), CPUWant(500, 0)], 2000) == [1000, 500]
 
 
-def test_what_is_short_is_shared_by_what_is_requested() -> None:
+def test_scarce_cpu_is_shared_by_requests() -> None:
     assert shared_cpu([CPUWant(4000, 1000), CPUWant(4000, 3000)], 4000) == [1000, 3000]
 
 
-def test_what_one_does_not_need_is_the_others() -> None:
+def test_unneeded_cpu_goes_to_other_pods() -> None:
     assert shared_cpu([CPUWant(500, 2000), CPUWant(4000, 1000), CPUWant(4000, 1000)], 3500) == [500, 1500, 1500]
 
 

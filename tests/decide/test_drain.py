@@ -67,11 +67,11 @@ def test_a_mirror_pod_is_left_even_if_it_has_ended() -> None:
 
 
 @pytest.mark.parametrize("one", [BARE, AGENT, ORPHAN, WEB])
-def test_a_pod_that_has_ended_goes_whosever_it_is_and_whatever_it_keeps(one: Pod) -> None:
+def test_drain_deletes_ended_pods_whatever_they_own_or_keep(one: Pod) -> None:
     assert fate(ended(one), empty_dir=True).fate == "evict"
 
 
-def test_a_terminating_pod_is_waited_for_whatever_else_it_is() -> None:
+def test_drain_waits_for_a_terminating_pod_of_any_kind() -> None:
     assert fate(ENDING, empty_dir=True).fate == "wait"
 
 
@@ -83,7 +83,7 @@ def test_a_terminating_pod_is_given_up_some_time_after_it_should_have_ended() ->
     assert fate(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns + 60 * SECOND).fate == "leave"
 
 
-def test_what_comes_in_spite_of_the_cordon_is_left_for_it_would_come_back() -> None:
+def test_drain_leaves_pods_that_return_despite_the_cordon() -> None:
     stubborn = pod("web-2", on="n1", owner="ReplicaSet/web", tolerations=[tolerate()])
 
     assert fate(stubborn).fate == "evict"
@@ -112,7 +112,7 @@ def test_a_plan_lists_every_pod_by_key_and_is_refused_because_of_one() -> None:
         ({"configMap": {"name": "settings"}}, False, False),
     ],
 )
-def test_what_a_pod_keeps_on_its_node(volume: dict[str, Any], empty_dir: bool, local: bool) -> None:
+def test_drain_detects_local_data_of_a_pod(volume: dict[str, Any], empty_dir: bool, local: bool) -> None:
     raw = {"spec": {"volumes": [{"name": "v", **volume}]}}
 
     assert has_empty_dir(raw) is empty_dir

@@ -67,7 +67,7 @@ def test_whether_a_budget_says_something_new() -> None:
     assert found.put(replace(one, status=replace(one.status, disruptions_allowed=2)))
 
 
-def test_a_budget_that_is_gone_keeps_nobody() -> None:
+def test_a_deleted_budget_blocks_no_pod() -> None:
     found, one = EvictionBudgets(), budget("b", "app=web", 0)
     found.put(one)
     found.remove(one)

@@ -89,7 +89,7 @@ def test_preemption_may_help_where_a_node_is_refused_and_not_where_it_is_unresol
     assert message(runner, found) == "0/3 nodes are available: 1 never, 1 no."
 
 
-def test_what_is_kept_of_the_filters_is_not_changed_by_extenders() -> None:
+def test_extenders_do_not_change_cached_filter_results() -> None:
     cluster = two()
     runner = extended(cluster, FakeExtender(refuses={"a": "no", "b": "no"}, only="x"))
     assert tried(runner, "x").row is None
@@ -140,7 +140,7 @@ def test_an_extender_without_answer_fails_the_attempt_unless_ignorable() -> None
     assert node_of(runner, tried(runner)) == "b"
 
 
-def test_a_node_that_nobody_asked_about_is_no_answer() -> None:
+def test_an_extender_answer_with_an_unrequested_node_is_invalid() -> None:
     runner = extended(two(), FakeExtender(adds=("elsewhere",)))
 
     assert tried(runner).error == "extender fake leaves node elsewhere, which it was not asked about"

@@ -147,7 +147,7 @@ def test_an_exchange_never_takes_more_than_a_budgets_rate_has_left() -> None:
     assert victims(*objects, budget("b", "app=t", 9, rate="2/1h", used=2)) == {}
 
 
-def test_what_exchanges_have_begun_counts_for_budgets_and_rates_before_the_api_shows_it() -> None:
+def test_started_exchanges_count_for_budgets_and_rates_before_the_api_shows_them() -> None:
     there = theirs(4, labels={"app": "t"}, ready=True)
     mine = [pod(f"m{number}", cpu=1, owner=f"ReplicaSet/mine-{number}") for number in range(2)]
     for guard in (budget("b", "app=t", 9, rate="1/1h"), budget("b", "app=t", 1)):
@@ -223,7 +223,7 @@ def test_a_pod_that_another_controller_adopts_counts_for_that_one() -> None:
     assert plan_of(runner, record).chosen is None
 
 
-def test_what_no_node_has_is_nobodys_share() -> None:
+def test_resources_that_no_node_has_count_for_no_share() -> None:
     left_over = pod("t", on="gone", owner=MINE, example_com__gpu=8)
 
     assert victims(node("n", cpu=2), left_over, *theirs(2), P) == {"n": ["t1"]}
@@ -308,7 +308,7 @@ def chosen(cluster: Cluster, plugin: DefaultPreemption, target: Pod) -> list[str
     return [victim.name for victim in result.victims]
 
 
-def test_what_is_on_its_way_counts_as_if_it_had_happened() -> None:
+def test_pending_moves_count_as_done() -> None:
     """Or a burst of pods would take more than their owner's due, and the others take it back."""
     nodes = [node(f"n{n}", cpu=1) for n in range(4)]
     running = [pod(f"t{n}", on=f"n{n}", cpu=1, owner=THEIRS) for n in range(4)]
@@ -320,7 +320,7 @@ def test_what_is_on_its_way_counts_as_if_it_had_happened() -> None:
     assert [len(one) for one in taken] == [1, 1, 0, 0]
 
 
-def test_what_is_under_way_for_a_pod_that_has_given_up_does_not_count() -> None:
+def test_actions_for_a_cancelled_preemptor_do_not_count() -> None:
     nodes = [node(f"n{n}", cpu=1) for n in range(2)]
     cluster = cluster_of(*nodes, *(pod(f"t{n}", on=f"n{n}", cpu=1, owner=THEIRS) for n in range(2)))
     plugin = DefaultPreemption(PluginContext({"equalPriorityPreemption": True}, cluster))

@@ -76,7 +76,7 @@ def test_it_takes_few_steps_among_many_nodes() -> None:
     assert found_in([*objects, *full], pods, 3, most_steps=2_000).is_enough
 
 
-def test_what_fits_one_by_one_goes_where_kube_scheduler_has_it() -> None:
+def test_gangs_that_fit_one_by_one_are_placed_like_kube_scheduler() -> None:
     objects = [node("a", cpu=8), node("b", cpu=8)]
     pods = [member("g", f"p{number}", cpu=4) for number in range(4)]
 

@@ -242,7 +242,7 @@ def test_a_gang_waits_for_victims_that_terminate_on_a_nominated_node() -> None:
     assert plan.reason == NOT_ELIGIBLE_TERMINATING
 
 
-def test_a_gang_of_whose_pods_extenders_are_asked_preempts_nobody() -> None:
+def test_a_gang_with_extenders_preempts_no_pod() -> None:
     class Asked:
         def concern(self, member: PodRecord) -> bool:
             return member.name == "worker-1"
@@ -260,7 +260,7 @@ def test_room_of_nominated_pods_that_are_as_important_is_kept() -> None:
     assert sorted(victims(planned([*full("a", "b", "c"), waiting], workers(2)))) == ["on-b", "on-c"]
 
 
-def test_what_members_were_nominated_to_before_keeps_none_of_them_off() -> None:
+def test_previous_nominations_of_members_do_not_block_them() -> None:
     members = [*workers(1, nominated="b"), *workers(2, nominated="a")[1:]]
 
     assert len(victims(planned(full("a", "b"), members))) == 2
@@ -302,7 +302,7 @@ def test_a_cap_that_leaves_too_little_puts_the_whole_plan_off() -> None:
     assert sorted(victims(planned([*objects, *full("c", "d", priority=50)], workers(2)))) == ["on-c", "on-d"]
 
 
-def test_a_stated_cost_decides_who_goes() -> None:
+def test_a_stated_cost_decides_the_victims() -> None:
     objects = [
         *full("a", priority=10, started=0),
         *full("b", priority=20, started=90),
@@ -316,7 +316,7 @@ def test_a_stated_cost_decides_who_goes() -> None:
     assert [criterion.name for criterion in plan.criteria] == ["WorkLost"]
 
 
-def test_what_a_nominated_pod_keeps_from_a_later_member_alone_is_kept_from_it() -> None:
+def test_a_nominated_pod_that_rejects_a_later_member_is_respected() -> None:
     """The small one comes first, and for it the nominated pod does not count; there is room for two of the three."""
     waiting = pod("waiting", nominated="a", cpu=1, priority=LOW)
     objects = [node("a", cpu=4), pod("on-a", on="a", cpu=4, priority=0), waiting]
@@ -364,7 +364,7 @@ def test_a_whole_group_that_states_a_priority_as_high_stays() -> None:
     assert planned([gang("job", whole=True, priority=HIGH), *pods], workers(1)).chosen is None
 
 
-def test_a_group_that_does_not_say_so_loses_the_pods_that_are_needed() -> None:
+def test_a_group_without_the_setting_loses_only_the_needed_pods() -> None:
     objects = [gang("job"), *(of_gang(one, "job") if isinstance(one, Pod) else one for one in full("a", "b"))]
 
     assert len(victims(planned(objects, workers(1)))) == 1
@@ -452,7 +452,7 @@ def test_a_plugin_that_fails_leaves_the_cluster_as_it_was() -> None:
     assert state_of(cluster) == before
 
 
-def test_what_a_plugin_will_not_reserve_is_no_place() -> None:
+def test_a_node_where_a_plugin_rejects_the_reservation_is_skipped() -> None:
     class Picky:
         name = "Picky"
 
@@ -470,7 +470,7 @@ def test_what_a_plugin_will_not_reserve_is_no_place() -> None:
     assert sorted(victims(plan)) == ["on-b", "on-c"]
 
 
-def test_a_search_that_was_cut_says_so() -> None:
+def test_a_truncated_search_is_reported() -> None:
     names = [f"n{number}" for number in range(20)]
     plan = planned(full(*names), workers(10), maxSearchSteps=60)
 
@@ -490,7 +490,7 @@ def test_alike_members_share_the_verdict_that_no_plan_exists() -> None:
     assert plan.message.endswith("would not fit with all less important pods gone that may go")
 
 
-def test_what_is_proposed_names_a_node_for_each_member_and_all_victims() -> None:
+def test_a_gang_plan_names_a_node_for_each_member_and_all_victims() -> None:
     world = World(full("a", "b"), workers(2))
 
     result = world.plugin.group_post_filter(world.demand(), world.runner, world.cluster)
@@ -500,7 +500,7 @@ def test_what_is_proposed_names_a_node_for_each_member_and_all_victims() -> None
     assert result.status.message == "preemption: 2 members are nominated; victims: default/on-a, default/on-b"
 
 
-def test_a_demand_that_too_few_members_can_meet_takes_nobody() -> None:
+def test_an_unreachable_member_minimum_evicts_no_pod() -> None:
     world = World(full("a", "b"), workers(1))
 
     result = world.plugin.group_post_filter(world.demand(2), world.runner, world.cluster)

@@ -213,5 +213,5 @@ TestNoScope = DecidingOpenly.TestCase
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply, DecidingOpenly])
-def test_what_is_kept_stays_right_over_long_runs(machine: type[DecidingCluster]) -> None:
+def test_cached_answers_stay_correct_over_long_runs(machine: type[DecidingCluster]) -> None:
     long_runs(machine)

@@ -185,7 +185,7 @@ def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
             place(runner, record, detailed=False)
 
 
-def test_a_resource_that_nobody_knew_moves_the_columns_of_the_others_and_no_ranking_misses_what_comes_then() -> None:
+def test_a_new_resource_moves_columns_and_keeps_rankings_complete() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
     runner = ranking_runner(cluster)
     record = cluster.read(pod("p", cpu=1, memory="1Gi"))

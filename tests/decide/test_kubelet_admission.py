@@ -84,7 +84,7 @@ SHARING = st.fixed_dictionaries(
 
 
 @given(st.lists(SHARING, max_size=8))
-def test_what_a_pod_holds_follows_from_the_pod_whoever_has_its_containers_too(sharing: list[dict[str, Any]]) -> None:
+def test_the_resources_held_by_a_pod_depend_on_the_pod_alone(sharing: list[dict[str, Any]]) -> None:
     for fields in sharing:
         one = replace(pod("a"), spec=replace(SHARED, **fields))
 
@@ -143,7 +143,7 @@ def test_static_pods_pass_by_taints() -> None:
 
 
 @pytest.mark.upstream(59)
-def test_what_the_node_lacks_counts_before_where_the_pod_should_be() -> None:
+def test_missing_node_resources_are_reported_before_affinity() -> None:
     assert reasons(pod("a", cpu=3, memory="3Gi", node_selector={"disk": "ssd"})) == [
         "OutOfcpu",
         "OutOfmemory",
@@ -189,7 +189,7 @@ def test_under_other_pressure_a_node_turns_away_all_but_critical_pods(conditions
     assert pressure_refusal(pod("a", priority=2_000_000_000), conditions) is None
 
 
-def test_what_pods_hold_together_is_nothing_when_all_have_left() -> None:
+def test_jointly_held_resources_are_zero_when_all_pods_left() -> None:
     pods = [pod("a", cpu=1, memory="1Gi"), pod("b", cpu=0, ports=[80]), pod("c", cpu=2, ports=[80])]
     holdings = [Holding.of(one) for one in pods]
     held = HeldResources(holdings)

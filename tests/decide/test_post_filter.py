@@ -121,7 +121,7 @@ def test_without_nodes_nobody_is_asked_and_the_nomination_ends() -> None:
     assert (result.nominated_node, result.answers, first.asked) == ("", (), 0)
 
 
-def test_what_each_said_can_be_told() -> None:
+def test_post_filter_reports_the_message_of_each_plugin() -> None:
     found = proposed(gives_up("First", "a"), Proposes("Second", PostFilterResult(unresolvable("b"))))
 
     assert found.answers == (unschedulable("a").by("First"), unresolvable("b").by("Second"))
@@ -165,7 +165,7 @@ def proposed_for_group(answer: Any, cluster: Cluster) -> GroupPostFilterResult:
     return ask_group_post_filter(runner, "default/work", GroupTrial((member,), 1))
 
 
-def test_what_is_proposed_for_a_group_is_held_against_the_same_rules() -> None:
+def test_group_proposals_obey_the_same_rules() -> None:
     cluster = cluster_of(node("n0"), pod("victim", on="n0"))
     member, (now,) = cluster.read(pod("member")), cluster.placed.values()
     before, places = replace(now, terminating=True), ((member, "n0"),)

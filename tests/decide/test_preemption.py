@@ -292,7 +292,7 @@ def test_each_pod_in_order_takes_one_from_each_of_its_budgets() -> None:
 
 
 @pytest.mark.upstream(31)
-def test_what_is_left_of_a_budget_is_there_for_each_node_by_itself() -> None:
+def test_the_remaining_budget_is_available_on_each_node_separately() -> None:
     """[31] Only one of the nodes will lose its pods."""
     running = [pod(f"q{n}", on=f"n{n}", cpu=1, labels={"app": "db"}) for n in range(3)]
     nodes = [node(f"n{n}", cpu=1) for n in range(3)]
@@ -459,7 +459,7 @@ def test_the_start_of_less_important_victims_does_not_count() -> None:
     assert chosen(*nodes) == (("n1",), "latest start of the most important victims")
 
 
-def test_what_the_criteria_leave_tied_is_chosen_by_lot_and_the_lot_falls_differently_for_different_pods() -> None:
+def test_ties_are_broken_by_a_hash_that_differs_between_pods() -> None:
     nodes = [one for n in range(6) for one in full_of(f"n{n}", pod(f"q{n}", on=f"n{n}", cpu=4, started=0))]
     taken = set()
     for number in range(40):
@@ -548,7 +548,7 @@ def test_other_policies_let_a_pod_preempt(policy: str | None) -> None:
 
 
 @pytest.mark.parametrize("policy", ["NonPreemptible", "NonPreemptiblePreemptNever"])
-def test_a_pod_that_is_not_preemptible_gives_way_to_nobody(policy: str) -> None:
+def test_a_non_preemptible_pod_is_never_a_victim(policy: str) -> None:
     """The design of preemption policies for priority classes."""
     running = [pod("kept", on="n", cpu=2, policy=policy, started=9), pod("q", on="n", priority=1, cpu=2)]
 

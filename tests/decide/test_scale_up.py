@@ -97,7 +97,7 @@ def test_a_group_is_not_taken_beyond_its_maximum() -> None:
     assert found.refusals["default/p4"] == {"pool": "at its maximum of 2 nodes"}
 
 
-def test_a_full_group_and_one_that_pauses_say_so() -> None:
+def test_full_and_paused_groups_are_reported() -> None:
     full = Expandable(group("full", maximum=1), ())
     paused = Expandable(group("paused"), (), "later")
 
@@ -173,7 +173,7 @@ def test_a_spread_over_zones_that_the_group_cannot_keep_limits_it() -> None:
     assert chosen(found) == {"group": "pool", "nodes": 1, "pods": ["p0"]}
 
 
-def test_what_daemon_sets_run_on_a_new_node_leaves_less_room() -> None:
+def test_daemon_pods_reduce_the_room_of_a_new_node() -> None:
     agent = pod("agent", cpu=1, owner="DaemonSet/agent")
     picky = pod("picky", cpu=4, owner="DaemonSet/picky", node_selector={"disk": "ssd"})
 

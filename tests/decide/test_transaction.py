@@ -69,7 +69,7 @@ def test_when_all_is_taken_back_the_scheduler_decides_as_before(effort: Effort) 
 
 
 @efforts(25)
-def test_what_fits_is_what_would_fit_if_the_changes_were_real(effort: Effort) -> None:
+def test_assumed_changes_give_the_same_feasible_nodes_as_real_ones(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:

@@ -147,7 +147,7 @@ def test_equal_pods_share_their_trials_except_for_their_own_nominations() -> Non
     assert victims == {"p1": ["default/s"], "p2": ["default/r", "default/s"]}
 
 
-def test_what_is_tried_for_a_pod_on_its_nominated_node_is_not_what_others_of_its_class_are_told() -> None:
+def test_a_trial_on_the_nominated_node_is_not_reused_for_its_class() -> None:
     """They would have to fit beside it there."""
     lesser = pod("q", on="n", cpu=1, priority=1), pod("r", on="m", cpu=1, priority=2)
     cluster = cluster_of(node("n", cpu=1), node("m", cpu=1), *lesser)

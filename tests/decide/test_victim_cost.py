@@ -344,7 +344,7 @@ def test_budgets_are_counted_where_partners_are_kept_as_well() -> None:
         ({"minimumRunningTime": "soon"}, "soon"),
     ],
 )
-def test_what_is_written_wrongly_is_told(arguments: dict[str, Any], said: str) -> None:
+def test_an_invalid_cost_annotation_is_reported(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         explain([node("n1", cpu=1), pod("p", cpu=1)], settings=preempting(**arguments))
 

@@ -117,7 +117,7 @@ def test_room_is_made_on_the_node_beside_those_who_go_elsewhere() -> None:
     assert chosen(plan(target, [*ZONES, *IN_THE_WAY, *batch], **ACROSS)) == ("a", ["w1", "w2", "xa1"])
 
 
-def test_a_plugin_that_does_not_say_whom_it_looks_at_elsewhere_may_be_about_anybody() -> None:
+def test_a_plugin_without_declared_scope_may_depend_on_any_pod() -> None:
     class FewInZone:
         """At most two pods in a zone. It says nothing of what it looks at."""
 
@@ -226,7 +226,7 @@ def test_reprieve_on_all_nodes_follows_the_stated_cost() -> None:
         assert chosen(found) == ("a", ["quick"])
 
 
-def test_a_partner_is_kept_whatever_it_would_cost() -> None:
+def test_a_required_partner_is_kept_at_any_cost() -> None:
     target = pod("p", priority=9, cpu=4, labels=WEB, near=[term("app=web", ZONE)])
     objects = [
         *ZONES[:2],
@@ -358,7 +358,7 @@ def test_the_nodes_for_which_the_steps_are_not_enough_are_left_out_and_that_is_s
     ] * 3
 
 
-def test_what_is_left_out_for_want_of_steps_does_not_make_victims_of_pods_that_can_be_spared() -> None:
+def test_a_step_limit_does_not_make_spared_pods_victims() -> None:
     target = pod("p", priority=9, cpu=3, apart=[term("app=web", ZONE)])
     small = [pod(f"x{number}", on="a1", cpu=1, priority=number) for number in range(4)]
     blocked = [pod(f"full{name}", on=name, cpu=4, priority=9) for name in ("a2", "b2")]

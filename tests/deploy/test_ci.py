@@ -40,7 +40,7 @@ def test_it_may_comment_and_nothing_else_and_takes_nothing_of_the_request_into_i
     assert "pull_request" in {key for value in loaded.values() if isinstance(value, dict) for key in value}
 
 
-def test_what_it_runs_is_a_plan_with_codes_that_there_are() -> None:
+def test_the_ci_workflow_runs_a_plan_with_existing_options_and_finding_codes() -> None:
     job = workflow()["jobs"]["plan"]
     (script,) = [step["run"] for step in job["steps"] if step.get("id") == "plan"]
     line = next(line for line in script.splitlines() if line.startswith("podium plan"))

@@ -52,7 +52,7 @@ def test_the_same_sources_give_the_same_wheel(tmp_path: Path, monkeypatch: pytes
     assert wheels[0] == wheels[1]
 
 
-def test_what_the_image_is_given_is_enough_to_build_the_wheel(tmp_path: Path) -> None:
+def test_the_image_context_suffices_to_build_the_wheel(tmp_path: Path) -> None:
     lines = (ROOT / "deploy" / "Containerfile").read_text().splitlines()
     given = [line.split()[1:] for line in lines if line.startswith("COPY ") and "--from" not in line]
     context = tmp_path / "source"

@@ -42,7 +42,7 @@ def test_the_files_are_what_the_tool_makes() -> None:
 
 
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
-def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
+def test_roles_grant_exactly_the_watches_and_requests_in_use(objects: list[Raw]) -> None:
     assert granted(objects, "-scheduler") == rbac.scheduler_rights()
     preempting = {Right("", "pods", verb) for verb in ("delete", "patch")}
     # Disruptions are counted in annotations of budgets, and in the policy's status.

@@ -67,7 +67,7 @@ def test_a_vulnerability_is_accepted_with_a_reason_or_not_at_all(
         dev.accepted_vulnerabilities()
 
 
-def test_what_is_accepted_today_has_its_reasons() -> None:
+def test_accepted_vulnerabilities_state_their_reasons() -> None:
     assert all(dev.accepted_vulnerabilities().values())
 
 

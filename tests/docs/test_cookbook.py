@@ -43,7 +43,7 @@ def test_a_recipe_is_titled_by_its_question(recipe: Path) -> None:
 
 
 @each_recipe
-def test_a_recipe_has_a_cluster_of_its_own_its_whole_answer_and_the_way_to_ones_own(recipe: Path) -> None:
+def test_a_recipe_has_its_cluster_its_answer_and_a_path_to_your_own(recipe: Path) -> None:
     (command, shown), *_ = (each for block in blocks_of(recipe, "console") for each in entered(block.text))
     own = [line for block in blocks_of(recipe, "sh") for line in block.text.splitlines() if "--context" in line]
 
@@ -96,7 +96,7 @@ def test_an_example_says_what_it_is_and_has_the_shape_of_a_dump(file: Path) -> N
         assert {"Deployment", "ReplicaSet", "Pod", "PriorityClass"} <= {item["kind"] for item in loaded["items"]}
 
 
-def test_a_zone_whose_nodes_are_tainted_does_not_count_where_the_constraint_says_so(tmp_path: Path) -> None:
+def test_a_constraint_can_ignore_tainted_zones(tmp_path: Path) -> None:
     """As the recipe has it: `web` gets its pods back then, by preempting others."""
     loaded = yaml.safe_load((EXAMPLES / "fail.yaml").read_text())
     for item in loaded["items"]:

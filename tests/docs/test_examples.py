@@ -75,7 +75,7 @@ def test_python_answers_what_is_shown(document: Path, monkeypatch: pytest.Monkey
 
 
 @each_document
-def test_what_is_quoted_stands_in_its_file(document: Path) -> None:
+def test_quoted_examples_match_their_files(document: Path) -> None:
     for block in blocks_of(document):
         if block.source:
             assert block.text in (ROOT / block.source).read_text(), f"{block.place}: not so in {block.source}"

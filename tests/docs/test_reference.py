@@ -128,7 +128,7 @@ def test_every_question_and_every_code_of_a_finding_is_told() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
+def test_every_field_of_a_simulation_result_is_documented(example: Path) -> None:
     told = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
     reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "Machine-readable output")])
     result = podium.simulate(example).to_dict()
@@ -138,7 +138,7 @@ def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_whatever_an_explanation_answers_is_explained(example: Path) -> None:
+def test_every_field_of_an_explanation_is_documented(example: Path) -> None:
     keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "Machine-readable output")])
     explainer = Explainer(one.object for one in load_files([str(example)]) if one.object is not None)
 

@@ -54,7 +54,7 @@ def test_a_notebook_is_a_page_with_what_its_cells_print(site: Path) -> None:
     assert "&lt;Cluster:" in page
 
 
-def test_what_is_wrong_with_links_is_found(tmp_path: Path) -> None:
+def test_broken_links_are_found(tmp_path: Path) -> None:
     links = '<a href="a.html#b"></a><a href="c.html"></a><a href="../x"></a>'
     (tmp_path / "index.html").write_text(f'{links}<script src="https://d"></script><img src="//e">')
     (tmp_path / "a.html").write_text('<a href="#here"></a>')
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_links_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_searched_are_the_sections_of_all_pages(site: Path) -> None:
+def test_search_covers_the_sections_of_all_pages(site: Path) -> None:
     text = (site / "assets/index.js").read_text()
     index = json.loads(text.removeprefix("window.podiumIndex = ").removesuffix(";\n"))
 
@@ -125,7 +125,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 
 
-def test_what_is_published_is_the_site_and_nothing_else(site: Path, tmp_path: Path) -> None:
+def test_the_published_site_contains_only_the_site(site: Path, tmp_path: Path) -> None:
     def git(*arguments: str, folder: Path) -> str:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         done = subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True)

@@ -169,7 +169,7 @@ def test_a_shielded_pod_gives_way_to_the_priority_that_it_names(priority: int, e
     assert victims(explain(objects, settings=SHIELDED)) == expected
 
 
-def test_a_shield_that_is_no_number_protects_nobody() -> None:
+def test_a_non_numeric_shield_protects_no_pod() -> None:
     objects = [node("n1", cpu=4), shielded("training", on="n1", shield="always"), pod("p", cpu=4, priority=1)]
 
     assert victims(explain(objects, settings=SHIELDED)) == {"n1": ["default/training"]}

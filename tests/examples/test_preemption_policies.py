@@ -28,7 +28,7 @@ def without_policy(example: str, policy: str, tmp_path: Path) -> Result:
     return podium.simulate(file, latency=0)
 
 
-def test_a_pod_that_never_preempts_goes_ahead_of_the_queue_and_interrupts_nobody() -> None:
+def test_a_never_preempting_pod_goes_first_in_the_queue_and_disrupts_no_pod() -> None:
     result = podium.simulate(EXAMPLES / "batch-waits.yaml", latency=0)
 
     assert story(result) == [

@@ -229,7 +229,7 @@ def test_the_devices_of_a_node_are_given_to_one_pod() -> None:
     assert played.after == {"gpu-1": {"training": 1}, "gpu-2": {"small": 2}}
 
 
-def test_a_pod_leaves_the_node_on_which_it_alone_of_its_like_fails_and_who_fails_everywhere_stays() -> None:
+def test_a_pod_that_fails_on_one_node_leaves_and_one_that_fails_everywhere_stays() -> None:
     played = rescheduled("poor-service")
 
     assert played.at(2039) == {
@@ -335,7 +335,7 @@ def test_a_hint_names_the_place_on_the_avoid_list_and_a_binding_is_ours() -> Non
     assert by == {"rescheduler"}, by
 
 
-def test_a_replacement_may_go_to_the_front_of_the_queue_whatever_its_priority() -> None:
+def test_a_replacement_may_go_to_the_front_at_any_priority() -> None:
     played = rescheduled("zone-back", {"goesFirst": True})
 
     left = [line for line in avoided(played) if "left behind: the front of the queue" in line]

@@ -31,7 +31,7 @@ def refusal(args: dict[str, Any]) -> str:
     return str(refused.value)
 
 
-def test_what_is_left_out_has_its_default() -> None:
+def test_omitted_arguments_have_their_defaults() -> None:
     assert read_arguments({"limit": 3}, Own, "OwnPlugin") == Own(limit=3)
 
 

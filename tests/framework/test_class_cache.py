@@ -132,7 +132,7 @@ def test_only_so_many_keys_of_a_class_are_kept() -> None:
     assert kept_values.get(one, "a", list) is not first
 
 
-def test_what_is_kept_of_a_class_goes_with_it() -> None:
+def test_class_caches_are_dropped_with_their_class() -> None:
     cache, (one, two) = KeptByClass[KeptRows](2), classes(2)
     rows = [ref(cache.get(each, "key", KeptRows)) for each in (one, two)]
 

@@ -148,7 +148,7 @@ def test_fields_of_a_running_process_are_for_whoever_runs_it_and_change_no_decis
         (profile(pluginConfig=[{"name": "A"}, {"name": "A"}]), ".profiles[0].pluginConfig[1].name"),
     ],
 )
-def test_what_is_wrong_is_refused_at_its_path(fields: dict[str, Any], path: str) -> None:
+def test_invalid_configuration_is_rejected_at_its_path(fields: dict[str, Any], path: str) -> None:
     assert refusal(**fields).startswith(f"scheduler.yaml, {path}: ")
 
 
@@ -280,7 +280,7 @@ near_misses = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), near_misses, max_size=4))
-def test_whatever_a_document_says_it_is_read_or_refused(fields: dict[str, Any]) -> None:
+def test_every_configuration_document_is_read_or_rejected(fields: dict[str, Any]) -> None:
     try:
         outcome = str(read_configuration({**fields, **TYPE}, "scheduler.yaml").profiles[0].scheduler_name)
     except InputError as error:

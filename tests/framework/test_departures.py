@@ -29,7 +29,7 @@ def test_each_setting_that_differs_is_named_once() -> None:
     )
 
 
-def test_what_kube_scheduler_would_do_anyway_and_what_it_can_be_told_is_no_departure() -> None:
+def test_features_of_kube_scheduler_are_no_departure() -> None:
     args: dict[str, dict[str, Any]] = {
         "DefaultPreemption": {"equalPriorityPreemption": False, "minCandidateNodesAbsolute": 7},
         "InterPodAffinity": {"nominatedPodsRepel": False, "hardPodAffinityWeight": 9},

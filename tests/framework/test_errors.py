@@ -7,7 +7,7 @@ from tests.plugin_errors import without_place
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), SystemExit("no"), GeneratorExit("no")])
-def test_whatever_a_plugin_raises_is_told_as_its_failure(error: BaseException) -> None:
+def test_plugin_errors_are_reported_as_failures(error: BaseException) -> None:
     record = Cluster().read(pod("web"))
 
     with pytest.raises(PluginError) as caught, Calling("Own", "Filter", record):

@@ -137,7 +137,7 @@ class Nothing:
         (["module:Class"], r'plugins\[0\]: "module:Class" is no class'),
     ],
 )
-def test_what_is_handed_over_wrongly_is_told(plugins: Any, says: str) -> None:
+def test_invalid_plugins_are_reported(plugins: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         podium.load(OBJECTS, plugins=plugins)
 

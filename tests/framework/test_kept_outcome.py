@@ -50,7 +50,7 @@ def plain(entries: Int64s) -> tuple[object, ...]:
 
 @settings(max_examples=60)
 @given(st.lists(ENTRIES, min_size=ROWS, max_size=ROWS), st.lists(CHANGES, max_size=5))
-def test_what_is_kept_comes_to_counting_anew(entries: list[int], steps: list[list[tuple[int, int]]]) -> None:
+def test_cached_outcomes_equal_a_recount(entries: list[int], steps: list[list[tuple[int, int]]]) -> None:
     there = Kept(entries)
     for changes in steps:
         there.change(changes)
@@ -86,7 +86,7 @@ def reasons(outcome: Outcome) -> list[tuple[str, int]]:
     return [(status.message, number) for status, number in outcome.refusals()]
 
 
-def test_what_refusals_mean_is_asked_once_until_an_entry_changes() -> None:
+def test_the_meaning_of_rejections_is_cached_until_an_entry_changes() -> None:
     there, asked = Kept([(1 << 32) + 7] * ROWS), list[int]()
     there.kept.decoders[1] = ("Plugin", refusing("lacks", asked))
     assert reasons(there.refresh()) == [("lacks 7", ROWS)]

@@ -61,7 +61,7 @@ def test_a_rule_holds_room_for_a_less_important_pod_and_lets_it_go_for_an_equal_
     assert fits(cluster(), ruled(rule), priority=1, labels={"first": "yes"})
 
 
-def test_what_is_known_of_one_pod_is_not_taken_for_another_of_its_class() -> None:
+def test_a_nomination_of_one_pod_does_not_affect_others_of_its_class() -> None:
     """A rule may look at what pods of one class and priority do not share, such as their names."""
     cluster = cluster_of(node("n", cpu=4), pod("w", cpu=3, nominated="n"))
     runner = runner_on(cluster, ruled(lambda nominated, pod: pod.name == "kept-off"))

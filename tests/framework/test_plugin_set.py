@@ -23,7 +23,7 @@ def weights(plugins: PluginSet) -> list[tuple[str, int | None]]:
     return [(entry.name, entry.weight) for entry in plugins.enabled]
 
 
-def test_what_is_enabled_comes_behind_the_defaults() -> None:
+def test_enabled_plugins_follow_the_defaults() -> None:
     assert some("A", "B").merged_with(some("C")).names() == ["A", "B", "C"]
 
 
@@ -91,7 +91,7 @@ def test_a_weight_at_score_counts_before_that_of_multipoint() -> None:
     assert [plugins.score_weight("A"), plugins.score_weight("B")] == [9, 2]
 
 
-def test_a_plugin_enabled_at_score_without_weight_weighs_one_whatever_multipoint_says() -> None:
+def test_a_plugin_enabled_at_score_without_weight_weighs_one() -> None:
     assert Plugins(multi_point=some("A:2"), score=some("A")).score_weight("A") == 1
 
 

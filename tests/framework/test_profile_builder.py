@@ -111,7 +111,7 @@ def test_a_plugin_enabled_at_one_point_stands_there_alone() -> None:
     assert [names(made, point) for point in ("preFilter", "filter", "score")] == [[], ["NodeAffinity"], []]
 
 
-def test_what_a_point_enables_of_multipoint_comes_first() -> None:
+def test_multipoint_plugins_enabled_at_a_point_come_first() -> None:
     multi_point = [{"name": "NodeAffinity"}, {"name": "Everything"}]
     made = profile({"multiPoint": multi_point, "score": [{"name": "Scorer"}, {"name": "Everything", "weight": 7}]})
     assert names(made, "score") == ["Everything", "NodeAffinity", "Scorer"]

@@ -259,7 +259,7 @@ def test_anti_affinity_of_a_nominated_pod_keeps_others_off_its_node() -> None:
     assert refused(minding, other, repel=False) == ["n1", "n2"]
 
 
-def test_what_is_refused_beside_a_nominated_pod_may_fit_after_a_change_elsewhere() -> None:
+def test_a_pod_rejected_beside_a_nominated_pod_may_fit_after_a_remote_change() -> None:
     """Spreading looks at all nodes: the answer for a node cannot be kept though the node stays as it is."""
     web = {"app": "web"}
     waiting = pod("w", priority=9, labels=web, nominated="a")
@@ -371,7 +371,7 @@ def failure(point: str) -> str:
 
 
 @pytest.mark.parametrize("point", ["PreFilter", "Filter", "PreScore", "Score", "NormalizeScore"])
-def test_whatever_a_plugin_raises_names_plugin_point_and_pod(point: str) -> None:
+def test_plugin_errors_name_plugin_point_and_pod(point: str) -> None:
     cluster = cluster_of(node("n1"), node("n2"))
     runner = plain_runner(cluster, extra=[Failing(point)])
 
@@ -380,7 +380,7 @@ def test_whatever_a_plugin_raises_names_plugin_point_and_pod(point: str) -> None
 
 
 @pytest.mark.parametrize("point", ["RemovePod", "AddPod"])
-def test_whatever_a_plugin_raises_in_a_trial_names_plugin_point_and_pod(point: str) -> None:
+def test_plugin_errors_in_a_trial_name_plugin_point_and_pod(point: str) -> None:
     cluster = cluster_of(node("n1", cpu=2), pod("q", on="n1", cpu=1), pod("r", on="n1", cpu=1))
     runner = plain_runner(cluster, extra=[Failing(point), Recorder("Simple")])
 

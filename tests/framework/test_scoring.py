@@ -99,7 +99,7 @@ def test_scores_are_normalized_before_they_are_weighted() -> None:
 
 
 @pytest.mark.parametrize("scope", [Scope.NODE, Scope.ROW])
-def test_what_depends_on_the_row_alone_is_asked_once_until_the_row_changes(scope: Scope) -> None:
+def test_row_local_scores_are_computed_once_until_the_row_changes(scope: Scope) -> None:
     cluster, by_cpu = nodes(a=1, b=2), ByCpu(scope)
     runner = runner_with(cluster, by_cpu)
     state, record, view = CycleState(), cluster.read(pod("p")), View(cluster)

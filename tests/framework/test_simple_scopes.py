@@ -153,7 +153,7 @@ def test_in_scope_node_pods_do_not_matter() -> None:
     assert plugin.asked() == NONE
 
 
-def test_a_pod_of_another_class_is_asked_about_anew() -> None:
+def test_a_pod_of_another_class_is_evaluated_again() -> None:
     plugin = Asked("row")
     runner = plain_runner(many_nodes(), extra=[plugin])
     decide(runner)
@@ -238,7 +238,7 @@ class Answering:
         (Answering(score=101), "plugin Answering scored 101 for pod default/p; an integer within 0 and 100 is needed"),
     ],
 )
-def test_what_is_answered_about_a_single_row_is_checked(plugin: Answering, problem: str) -> None:
+def test_single_row_answers_are_validated(plugin: Answering, problem: str) -> None:
     cluster = many_nodes()
     record = cluster.read(pod("p"))
     by_filter, by_score = FilterByRow(plugin, cluster), ScoreByRow(plugin, cluster)  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ class Rival:
 
 
 @pytest.mark.failure(12)
-def test_a_fail_over_in_the_middle_of_a_loop_of_preemptions_does_not_start_it_anew() -> None:
+def test_a_failover_does_not_restart_a_preemption_loop() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.add(priority_class("high", 1_000), priority_class("low", 10), node("n1", cpu=4))
         rival = Rival(cluster)

@@ -26,7 +26,7 @@ def play(story: Callable[[Cluster], Awaitable[None]], seed: int = 0) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_whatever_goes_wrong_on_the_wire_every_pod_gets_its_node_once_and_none_too_many(seed: int) -> None:
+def test_every_pod_gets_one_node_and_nodes_are_not_overfull_under_network_faults(seed: int) -> None:
     """Connections are cut in the middle of watches and answers; writes are refused, or done without an answer."""
 
     async def story(cluster: Cluster) -> None:
@@ -73,7 +73,7 @@ def is_full(cluster: Cluster) -> bool:
     )
 
 
-def test_a_preemption_is_carried_through_whatever_goes_wrong_on_the_wire() -> None:
+def test_a_preemption_completes_under_network_faults() -> None:
     async def story(cluster: Cluster) -> None:
         instance = Instance(cluster)
         cluster.add(*(pod(f"low{number}", cpu=4, spec={**QUICK, "priorityClassName": "low"}) for number in range(4)))

@@ -222,7 +222,7 @@ def test_the_configuration_is_read_of_a_config_map_while_it_runs_and_one_that_is
     play(story)
 
 
-def test_what_a_descheduler_policy_in_a_config_map_asks_for_in_vain_is_told() -> None:
+def test_unsupported_descheduler_policies_in_a_config_map_are_reported() -> None:
     async def story(cluster: Scheduled) -> None:
         profile = {"plugins": {"deschedule": {"enabled": ["RemoveFailedPods"]}}}
         policy = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
@@ -273,7 +273,7 @@ def test_a_server_whose_certificate_is_not_checked_is_asked_for_no_evictions() -
     check_settings(access, msgspec.structs.replace(settings, dry_run=True))
 
 
-def test_what_pods_use_is_asked_for_where_a_policy_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_is_requested_when_a_policy_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # What pods say themselves is not heeded, so that only the metrics tell it.
     monkeypatch.setattr(said_use, "says_use", lambda pod: False)
 

@@ -83,7 +83,7 @@ class SparesDatabases(DefaultPreemption):
 
 
 @pytest.mark.parametrize("with_budget", [False, True])
-def test_a_subclass_can_say_who_may_be_disrupted(with_budget: bool) -> None:
+def test_a_subclass_can_decide_which_pods_may_be_disrupted(with_budget: bool) -> None:
     running = [
         pod("db", on="n", cpu=1, labels={"app": "db"}, started=9),
         pod("web", on="n", priority=3, cpu=1, labels={"app": "web"}, started=0),

@@ -75,7 +75,7 @@ def test_a_controller_without_a_uid_is_known_by_its_kind_and_name() -> None:
     assert scores(replace(written, metadata=metadata), AVOIDED, node("b"))["a"] == 0
 
 
-def test_a_list_that_cannot_be_read_avoids_nobody() -> None:
+def test_an_unreadable_avoid_list_blocks_no_pod() -> None:
     broken = node("a")
     metadata = replace(broken.metadata, annotations={PREFER_AVOID_PODS: "{"})
 

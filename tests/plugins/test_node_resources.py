@@ -22,7 +22,7 @@ def status(*objects: Kubernetes) -> tuple[str, str]:
     return found.code.value, found.message
 
 
-def test_what_pods_request_is_taken_whatever_they_use() -> None:
+def test_filters_use_requests_not_usage() -> None:
     there = [pod("q", on="n", cpu=3), pod("idle", on="n")]
 
     assert status(node("n", cpu=4), *there, pod("p", cpu=1)) == ("Success", "")
@@ -39,7 +39,7 @@ def test_everything_that_is_lacking_is_named_the_well_known_resources_first() ->
     assert status(node("of-gpus", example_com__gpu=1), small, there, greedy) == ("Unschedulable", reasons)
 
 
-def test_what_a_node_does_not_have_at_all_no_preemption_can_give() -> None:
+def test_preemption_cannot_provide_a_resource_that_the_node_lacks() -> None:
     assert status(node("n", cpu=4), pod("p", cpu=5)) == ("UnschedulableAndUnresolvable", "Insufficient cpu")
     assert status(node("n"), pod("p", example_com__gpu=1)) == (
         "UnschedulableAndUnresolvable",

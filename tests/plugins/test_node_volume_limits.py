@@ -219,7 +219,7 @@ def test_a_claim_that_is_missing_keeps_the_pod_off_every_node() -> None:
     assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("none"))) == {"n1": status, "n2": status}
 
 
-def test_what_is_known_of_volumes_and_limits_follows_the_storage_objects() -> None:
+def test_volume_limits_follow_the_storage_objects() -> None:
     cluster = cluster_of(node("n1"), csi_node("n1", {DRIVER: 1}), LATE, *claims("a", "b"))
     cluster.add_pod(cluster.read(pod("running", mounts("a"), node_name="n1")))
     plugin, incoming = plugin_for(cluster), pod("incoming", mounts("b"))

@@ -122,7 +122,7 @@ def test_nodes_without_some_resource_and_nodes_that_are_overcommitted_get_the_sa
 
 
 @efforts(40)
-def test_what_is_said_of_a_class_is_what_every_attempt_is_told(effort: Effort) -> None:
+def test_a_class_level_answer_equals_that_of_every_attempt(effort: Effort) -> None:
     @effort
     @given(clusters())
     def check(objects: Objects) -> None:

@@ -247,7 +247,7 @@ def test_a_topology_without_conditions_allows_no_node() -> None:
     assert answers(pod("incoming", mounts("c")), claim("c"), nowhere) == {"east": (NO_VOLUME,), "west": (NO_VOLUME,)}
 
 
-def test_what_exists_is_bound_and_the_rest_is_made() -> None:
+def test_existing_volumes_are_bound_and_missing_ones_are_provisioned() -> None:
     storage = [claim("c"), claim("d"), allowing("a"), volume("v", zones=("b",)), volume("w", zones=("b",))]
     assert answers(pod("incoming", mounts("c", "d")), *storage) == {}
 

@@ -290,7 +290,7 @@ def test_one_fault_wherever_it_strikes_breaks_nothing(story: str, what: str) -> 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("what", DELIVERIES)
 @pytest.mark.parametrize("story", STORIES)
-def test_whatever_is_seen_late_or_not_at_all_breaks_nothing(story: str, what: str) -> None:
+def test_late_or_missed_observations_break_nothing(story: str, what: str) -> None:
     for name in components_of(STORIES[story]):
         assert list(struck(STORIES[story], name, what))
 

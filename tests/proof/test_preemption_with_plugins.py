@@ -76,7 +76,7 @@ FULL = [node("n1"), pod("important", on="n1", priority=9), pod("victim", on="n1"
 
 @pytest.mark.upstream(2)
 @pytest.mark.parametrize("late", [True, False])
-def test_a_filter_of_ones_own_is_told_who_leaves_while_preemption_is_tried(late: bool) -> None:
+def test_preemption_reports_removed_pods_to_a_custom_filter(late: bool) -> None:
     by = Tokens(2, unschedulable("no token left"), late=late)
 
     found = explained(*FULL, by=by, target=pod("p", priority=100))
@@ -125,7 +125,7 @@ def test_a_node_is_a_candidate_where_all_filters_accept_the_pod_once_its_victims
 
 
 @pytest.mark.upstream(27)
-def test_a_pod_that_fits_preempts_nobody() -> None:
+def test_a_pod_that_fits_preempts_no_pod() -> None:
     found = explained(*TWO_NODES, by=Accepts("n2"), target=pod("p", priority=5, cpu=1))
 
     assert (found.outcome, found.node, found.plan) == ("schedulable", "n2", None)
@@ -145,7 +145,7 @@ def mounting(name: str, *claims: str, on: str = "", priority: int = 1) -> Pod:
         ({"one": ["c1"], "two": ["c2"]}, ["c2"], ["two"]),
     ],
 )
-def test_a_claim_that_is_for_one_pod_at_a_time_is_taken_from_those_who_have_it(
+def test_preemption_frees_a_single_pod_claim_from_its_user(
     holders: dict[str, list[str]], wanted: list[str], victims: list[str]
 ) -> None:
     storage: list[Kubernetes] = []

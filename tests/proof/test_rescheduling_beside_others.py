@@ -104,7 +104,7 @@ def test_a_node_that_is_drained_is_left_to_the_drain_and_is_no_place_to_go() -> 
     assert BAD not in found.after
 
 
-def test_a_cordoned_node_takes_nobody_and_is_not_rebalanced() -> None:
+def test_a_cordoned_node_receives_no_pods_and_is_not_rebalanced() -> None:
     """Controlled Rescheduling: nodes that are "intentionally under-utilized ... are marked unschedulable, thus the
     first objective will not cause the rescheduler to fight a system that is draining nodes"."""
     steps = [apply("10m", node("new")), {"at": "10m", "cordon": {"name": "new"}}]
@@ -215,7 +215,7 @@ def test_pods_without_a_budget_take_turns_and_are_moved_one_of_an_owner_at_a_tim
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_fails_no_room_is_kept_for_ever_and_nobody_waits(seed: int) -> None:
+def test_no_room_is_reserved_for_ever_and_no_pod_waits_under_any_failure(seed: int) -> None:
     """Two pods change places while requests are refused, lost and late, and components crash."""
     found = [document.raw for document in load_files([str(EXAMPLES / "rescheduler" / "makes-way.yaml")])]
     faults = DrawnFaults({fault: RATES[fault][-1] / 2 for fault in Fault}, seed)

@@ -69,7 +69,7 @@ def test_one_is_not_deleted_but_goes_back_to_the_queue_and_lands_on_a_smaller_no
 
 @pytest.mark.upstream(23)
 @pytest.mark.parametrize("problem", [None, REFUSED])
-def test_what_becomes_of_the_claim_of_one_that_was_called_back_is_no_matter(problem: Problem | None) -> None:
+def test_the_claim_of_a_cancelled_victim_has_no_effect(problem: Problem | None) -> None:
     driver, before = advance_binding("PreBind")
     driver.see(HIGH)
     driver.tick()

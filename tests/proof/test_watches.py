@@ -58,7 +58,7 @@ def there(machine: Controller) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: str) -> None:
+def test_a_kind_that_a_controller_does_not_watch_changes_nothing(name: str) -> None:
     machine = MAKERS[name]()
     watched = [one for one in OBJECTS if watches_kind(machine, one[0].kind)]
     others = [one for one in OBJECTS if not watches_kind(machine, one[0].kind)]
@@ -76,7 +76,7 @@ def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: st
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is_owned_alone(name: str) -> None:
+def test_a_pod_without_owner_changes_nothing_for_a_controller_that_watches_owned_pods(name: str) -> None:
     machine = shown_all(name)
     before = there(machine)
 
@@ -90,7 +90,7 @@ def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_what_is_placed_alone(name: str) -> None:
+def test_a_pending_pod_changes_nothing_for_a_controller_of_placed_pods(name: str) -> None:
     machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
@@ -104,13 +104,13 @@ def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_wh
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_a_machine_watches_are_kinds_that_there_are(name: str) -> None:
+def test_controllers_watch_only_existing_kinds(name: str) -> None:
     known = {kind.name for kind in KIND_OF.values()}
 
     assert MAKERS[name]().watches <= known | {CUSTOM_KINDS}
 
 
-def test_a_custom_kind_is_watched_by_those_who_watch_what_others_have_added() -> None:
+def test_custom_kinds_reach_watchers_of_added_objects() -> None:
     watching = [name for name, make in MAKERS.items() if watches_kind(make(), "Rollout")]
 
     assert watching == ["disruption-controller"]

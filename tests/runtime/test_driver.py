@@ -96,7 +96,7 @@ class Rig:
         return lambda: Noting(name, self.notes, watches=watches, idle_deferral=self.idle_deferral)
 
 
-def test_what_happens_is_shown_to_those_who_watch_its_kind_in_the_order_in_which_they_joined() -> None:
+def test_observers_of_a_kind_see_events_in_join_order() -> None:
     rig = Rig("Pod", "Node", "Node Pod")
 
     rig.driver.show("Pod", Changed(THING))
@@ -106,7 +106,7 @@ def test_what_happens_is_shown_to_those_who_watch_its_kind_in_the_order_in_which
     assert rig.told() == ["a Changed 7", "c Changed 7", "b Gone 7", "c Gone 7"]
 
 
-def test_what_nobody_watches_is_told_to_nobody() -> None:
+def test_unwatched_kinds_are_delivered_to_no_component() -> None:
     rig = Rig("Pod")
 
     rig.driver.show("Node", Changed(THING))
@@ -114,7 +114,7 @@ def test_what_nobody_watches_is_told_to_nobody() -> None:
     assert not rig.driver.has_mail
 
 
-def test_a_pod_is_shown_to_those_alone_who_heed_what_the_change_is_about() -> None:
+def test_a_pod_reaches_only_components_subscribed_to_the_change() -> None:
     rig = Rig("Pod", "Pod Node", "Pod")
     rig.machine(0).pod_aspects = OWNED
     rig.machine(2).pod_aspects = PLACED
@@ -208,7 +208,7 @@ def test_an_answer_comes_after_what_happened_before_it() -> None:
     assert rig.told() == ["a Changed 0", "a Answered p 0"]
 
 
-def test_what_becomes_of_an_event_that_is_recorded_nobody_is_told() -> None:
+def test_answers_to_recorded_events_reach_no_component() -> None:
     rig = Rig("Pod")
     record = Record("default/web", "u", "Normal", "Scheduled", "on node a")
 
@@ -217,7 +217,7 @@ def test_what_becomes_of_an_event_that_is_recorded_nobody_is_told() -> None:
     assert not rig.driver.has_mail
 
 
-def test_actions_are_sent_in_their_order_in_the_name_of_who_asked() -> None:
+def test_actions_are_sent_in_order_under_the_name_of_their_component() -> None:
     rig = Rig("Pod")
     rig.machine(0).plan = [deletion("p"), deletion("q")]
 

@@ -83,7 +83,7 @@ def test_a_turn_says_when_something_is_due_and_does_it_when_the_time_has_come() 
     assert rig.sent() == ["30 ReportStatus"]
 
 
-def test_what_follows_from_an_answer_happens_in_the_turn_after_it() -> None:
+def test_effects_of_an_answer_follow_in_the_next_turn() -> None:
     rig = Rig()
     rig.show(BROKEN_NODE)
     rig.clock.time_ns = rig.live.turn() or 0
@@ -110,7 +110,7 @@ def test_nothing_is_done_after_a_stop_until_the_queue_is_settled() -> None:
     assert rig.asked_for != []
 
 
-def test_what_failed_is_asked_for_again_after_a_while() -> None:
+def test_a_failed_request_is_retried_after_a_delay() -> None:
     rig = Rig()
     rig.show(BROKEN_NODE)
     rig.live.turn()
@@ -127,7 +127,7 @@ def test_what_failed_is_asked_for_again_after_a_while() -> None:
     assert len(rig.transport.asked) == 2
 
 
-def test_what_was_meant_for_an_earlier_life_is_not_for_the_next() -> None:
+def test_answers_for_an_earlier_process_do_not_reach_the_next() -> None:
     rig = Rig()
     rig.show(BROKEN_NODE)
     rig.live.turn()
@@ -201,7 +201,7 @@ class FragileRig:
 
 
 @pytest.mark.parametrize("where", ["handle", "tick", "deadline"])
-def test_a_component_that_fails_begins_anew_with_what_there_is_and_others_go_on(where: str) -> None:
+def test_a_failed_component_restarts_from_current_state_while_others_continue(where: str) -> None:
     rig = FragileRig(where)
 
     assert rig.live.turn() is None

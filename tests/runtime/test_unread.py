@@ -76,7 +76,7 @@ def test_a_component_that_becomes_idle_later_misses_less() -> None:
     assert rig.missed(0) == ["x.2", "y.1", "z.1"]
 
 
-def test_what_it_does_not_watch_nobody_misses() -> None:
+def test_a_component_misses_nothing_of_kinds_that_it_does_not_watch() -> None:
     rig = Rig()
     rig.rest(0)
 
@@ -86,7 +86,7 @@ def test_what_it_does_not_watch_nobody_misses() -> None:
     assert rig.missed(0) == ["n.1"]
 
 
-def test_what_came_and_went_meanwhile_leaves_nothing_behind() -> None:
+def test_objects_that_came_and_went_leave_no_unread_observations() -> None:
     rig = Rig()
     rig.rest(0)
 
@@ -111,7 +111,7 @@ def test_deletions_are_kept_while_an_idle_component_knew_the_object() -> None:
     assert len(rig.unread) == 0
 
 
-def test_what_all_know_who_rest_is_kept_no_more() -> None:
+def test_observations_known_to_all_idle_components_are_dropped() -> None:
     rig = Rig()
     rig.rest(0)
     rig.changed("x.1", "y.1")

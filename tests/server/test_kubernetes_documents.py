@@ -138,7 +138,7 @@ def test_version_2_of_the_schemas_says_nothing() -> None:
     assert found.body == b"\n\x032.0\x12\x11\n\nKubernetes\x12\x032.0"
 
 
-def test_what_is_read_cannot_be_written() -> None:
+def test_unsupported_methods_of_documents_are_rejected() -> None:
     documents = Documents().documents
     for method, path in (("DELETE", "/apis"), ("POST", f"{METRICS}/nodes"), ("GET", REVIEW), ("PUT", REVIEW)):
         with pytest.raises(StoreError) as refused:

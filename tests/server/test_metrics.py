@@ -49,7 +49,7 @@ def test_a_pod_that_says_what_it_uses_uses_that() -> None:
     assert usages == ["5120Ki", "0Ki"]
 
 
-def test_what_does_not_run_uses_nothing() -> None:
+def test_pods_that_do_not_run_have_no_metrics() -> None:
     pods = [running("a", phase="Pending"), running("b", on=""), running("c", phase="Succeeded")]
     assert listed(pods)["items"] == []
 
@@ -81,6 +81,6 @@ def test_all_pods_of_a_node_use_no_more_cpu_than_it_offers() -> None:
     assert node_metrics_list(nodes, Uses(nodes, pods), NOW)["items"][0]["usage"]["cpu"] == "4000m"
 
 
-def test_what_a_pod_says_and_nobody_can_read_is_not_heeded() -> None:
+def test_unreadable_usage_annotations_are_ignored() -> None:
     said = running("a", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "lots", "podium.dev/memory-usage": "-1"})
     assert listed([said])["items"][0]["containers"][0]["usage"] == {"cpu": "1000m", "memory": "1024Ki"}

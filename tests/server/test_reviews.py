@@ -61,7 +61,7 @@ def test_other_kinds_are_no_reviews() -> None:
         {"spec": {"resourceAttributes": {"verb": "get"}, "nonResourceAttributes": {"verb": "get"}}},
     ],
 )
-def test_what_is_no_review_is_refused(body: Any) -> None:
+def test_an_invalid_review_is_rejected(body: Any) -> None:
     with pytest.raises(StoreError) as refused:
         reviewed("SelfSubjectAccessReview", body)
     assert refused.value.code == 400

@@ -29,7 +29,7 @@ def ask(server: APIServer, request: Request) -> None:
     assert server.ask(request, "scenario", 0).error is None
 
 
-def test_what_is_owned_goes_with_its_owner_however_much_was_written_before() -> None:
+def test_dependents_are_deleted_with_their_owner_after_many_writes() -> None:
     store = Store()
     server = server_of(store)
     owned = {**pod("owned"), "metadata": {"name": "owned", "ownerReferences": [OWNER]}}

@@ -150,7 +150,7 @@ def test_an_accepted_disruption_is_done_with_when_its_pod_is_deleted() -> None:
     assert "disruptedPods" not in status(simulation)
 
 
-def test_a_replica_set_whose_deployment_nobody_knows_has_no_scale() -> None:
+def test_a_replica_set_of_an_unknown_deployment_has_no_scale() -> None:
     deployment = workload("Deployment", "web", 2, uid="unknown")
     replica_set = owned(workload("ReplicaSet", "web-1", 2, uid="rs"), deployment)
 

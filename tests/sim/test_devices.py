@@ -132,7 +132,7 @@ def test_extended_resources_get_devices_where_the_node_has_none_of_them_itself()
     assert claims(simulation.store) == {}
 
 
-def test_a_claim_that_nobody_uses_is_freed_for_a_pod_that_can_run_elsewhere_alone() -> None:
+def test_an_unused_claim_is_freed_only_for_a_pod_that_needs_it() -> None:
     full = pod("full", node="n1", cpu=4, priority=1_000)
     simulation = played(
         node("n1", cpu=4),
@@ -192,7 +192,7 @@ def test_a_pod_is_woken_by_devices_classes_and_claims_that_come() -> None:
     assert told(simulation, "Scheduled") == ["60 Scheduled default/a on n1 by default-scheduler"]
 
 
-def test_a_taint_that_goes_wakes_who_waits_for_the_device() -> None:
+def test_a_removed_device_taint_wakes_the_waiting_pods() -> None:
     rule = {
         "apiVersion": "resource.k8s.io/v1beta2",
         "kind": "DeviceTaintRule",
@@ -269,14 +269,14 @@ def story_with_deletions(seed: int) -> None:
 
 # Besides the first ones, those that have found something.
 @pytest.mark.parametrize("seed", [*range(6), 37, 55, 80, 157, 167, 220, 279])
-def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: int) -> None:
+def test_devices_are_never_shared_and_all_pods_get_theirs_under_any_failure(seed: int) -> None:
     simulation = random_story(seed, RATES)
 
     assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}
 
 
 @pytest.mark.parametrize("seed", [*range(4), 90, 125, 218, 7769])
-def test_whatever_fails_and_whoever_goes_no_device_is_given_twice_and_all_come_back(seed: int) -> None:
+def test_devices_are_never_shared_and_all_return_under_failures_and_deletions(seed: int) -> None:
     story_with_deletions(seed)
 
 

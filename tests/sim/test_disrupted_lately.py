@@ -54,7 +54,7 @@ def test_workloads_without_a_budget_take_turns() -> None:
     assert max(always.values()) > 2
 
 
-def test_a_scheduler_that_starts_anew_knows_of_disruptions_from_the_pods_that_take_the_victims_places() -> None:
+def test_a_restarted_scheduler_infers_disruptions_from_replacement_pods() -> None:
     """The first scheduler writes the time into the first pending pod of the workload; another one reads it there."""
     settings = configuration({"DefaultPreemption": {"victimCost": SPARING}})
     victim = typed_pod("a-0", cpu=1, on="n1", owner="ReplicaSet/a", terminating=True, preempted=True)

@@ -33,7 +33,7 @@ def test_nothing_is_told_where_nothing_limits_disruptions() -> None:
     assert state(node("n"), web()) == {}
 
 
-def test_a_budget_tells_its_numbers_and_the_disruptions_of_its_pods_by_who_wanted_them() -> None:
+def test_a_budget_reports_its_numbers_and_disruptions_by_cause() -> None:
     """Two evictions are voluntary; a machine that stops takes two pods down that nobody wanted to go."""
     nodes = [node("n1", cpu=2), node("n2", cpu=2), node("spare", cpu=1)]
     steps = [
@@ -148,7 +148,7 @@ def test_avoid_lists_tell_who_is_on_them_and_until_when() -> None:
     }
 
 
-def test_what_evictions_left_for_replacements_is_told_until_they_have_a_node() -> None:
+def test_replacement_hints_are_reported_until_the_pods_have_a_node() -> None:
     evict = {"at": "1s", "evict": {"name": "web-0", "replacement": {"first": True, "nodeName": "n2"}}}
     there = owned(running("web-0", node="n1"), web(1))
     cordon, later = {"at": "0s", "cordon": {"name": "n1"}}, {"at": "10s", "apply": [node("n2")]}

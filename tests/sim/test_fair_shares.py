@@ -59,7 +59,7 @@ def test_two_owners_on_a_full_cluster_come_to_halves_and_stop(count: int, cpu: i
     assert last_deletion(result) == 10
 
 
-def test_what_cannot_be_halved_stays_with_those_who_have_it() -> None:
+def test_indivisible_shares_stay_with_their_holders() -> None:
     arrival = scenario({"at": "10s", "apply": [replica_set("b", 5)]}, until="2h")
 
     result = played(*nodes(1, 5), replica_set("a", 5), arrival)

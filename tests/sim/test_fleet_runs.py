@@ -72,7 +72,7 @@ def test_a_seed_gives_the_same_fleet_again() -> None:
     assert played(FAULTY_SEEDS[0], is_faulty=True).digest == played(FAULTY_SEEDS[0], is_faulty=True).digest
 
 
-def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shrinker_drops_objects_that_the_failure_does_not_need(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails_where_something_is_applied(run: FleetRun) -> None:
         assert not [step for step in run.story.steps if "apply" in step]
 

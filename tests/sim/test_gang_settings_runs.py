@@ -56,7 +56,7 @@ def test_plans_for_gangs_hold_and_fleets_come_to_rest(
     assert plans.with_victims
 
 
-def test_a_pod_may_come_where_one_waits_whose_group_is_as_important_and_who_gives_way_to_a_lesser_one() -> None:
+def test_a_pod_may_take_the_room_of_a_waiting_group_of_equal_priority() -> None:
     """By its own priority the one of the group leaves room for one for whom the pod that comes does not."""
     settings = {
         "keepAffinityPartners": True,

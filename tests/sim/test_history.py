@@ -194,7 +194,7 @@ def test_attempts_are_bindings_and_failures() -> None:
     assert result_of(simulation).summary["attempts"] == 1 + failures
 
 
-def test_what_fails_as_before_is_counted_until_something_else_happens_to_its_pod() -> None:
+def test_repeated_failures_are_counted_until_another_event_of_the_pod() -> None:
     history = EventHistory(0, Backlog(), SimulationLimits().events)
     for second, reason, message in (
         (0, "FailedScheduling", "full"),

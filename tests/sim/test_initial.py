@@ -39,7 +39,7 @@ def test_the_start_is_when_the_last_thing_happened(newest: Raw) -> None:
 
 
 @pytest.mark.parametrize("time", ["lately", "1600-01-01T00:00:00Z", 7])
-def test_a_time_that_is_none_is_refused_whoever_reads_it(time: str | int) -> None:
+def test_an_invalid_time_is_rejected_for_every_reader(time: str | int) -> None:
     broken = {"type": "Ready", "status": "True", "lastHeartbeatTime": time}
 
     with pytest.raises(InputError, match=r"lastHeartbeatTime: .* is "):
@@ -80,7 +80,7 @@ def test_a_node_whose_state_is_unknown_is_down_from_the_start() -> None:
     assert simulation.settings.start_ns == DEFAULT_START_NS
 
 
-def test_what_the_store_refuses_is_told_with_the_object() -> None:
+def test_an_object_that_the_store_rejects_is_named() -> None:
     twins = [pod(name, metadata={"uid": "same"}) for name in ("a", "b")]
 
     with pytest.raises(InputError, match=r"test\.json, document 1, Pod default/b: .*the uid same was used before"):

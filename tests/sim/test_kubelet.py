@@ -129,7 +129,7 @@ def test_pods_that_ran_before_keep_running_however_full_the_node_is() -> None:
     assert {one.status.phase for one in pods(simulation).values()} == {"Running"}
 
 
-def test_a_pod_waits_for_a_node_that_nobody_knows() -> None:
+def test_a_pod_waits_for_an_unknown_node() -> None:
     steps = scenario({"at": "3s", "apply": [node("n1")]})
 
     simulation = played(pod("a", node="n1", status={"phase": "Pending"}), steps)

@@ -49,7 +49,7 @@ def test_objects_made_in_the_run_are_limited() -> None:
         ("Job", {"parallelism": 2**31 - 1, "completions": 2**31 - 1}),
     ],
 )
-def test_what_no_machine_could_hold_is_refused_before_it_is_made(kind: str, spec: dict[str, Any]) -> None:
+def test_impossible_sizes_are_rejected_before_creation(kind: str, spec: dict[str, Any]) -> None:
     with pytest.raises(LimitError, match=rf"{kind} default/web wants 2,147,483,647 pods.* 500,000 objects"):
         simulate([workload(kind, "web", spec)], until="1m")
 

@@ -35,7 +35,7 @@ def test_a_victim_whose_grace_period_outlasts_all_times_never_ends(seconds: int)
 
 
 @pytest.mark.parametrize("seconds", [LONG, FOR_EVER])
-def test_a_taint_that_is_tolerated_beyond_all_times_evicts_nobody(seconds: int) -> None:
+def test_a_taint_tolerated_beyond_all_times_evicts_no_pod(seconds: int) -> None:
     toleration = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
     tainted = node("n1", cpu="4")
     tainted["spec"] = {"taints": [{"key": "a", "effect": "NoExecute"}]}

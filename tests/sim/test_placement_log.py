@@ -66,7 +66,7 @@ def test_a_placement_on_a_reserved_node_omits_the_number_of_feasible_nodes() -> 
 
 
 @pytest.mark.parametrize(("name", "most"), [("MOST_PLACEMENTS", 3), ("MOST_ROWS", 18)])
-def test_what_is_taken_down_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+def test_the_placement_log_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
     monkeypatch.setattr(placement_log, name, most)
 
     told = played(*dump())

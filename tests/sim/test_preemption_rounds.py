@@ -39,5 +39,5 @@ def test_a_node_that_is_lost_is_one(reason: SimEvent) -> None:
 @pytest.mark.parametrize(
     "elsewhere", [event(5, "NominationCleared", "default/low"), event(5, "Scheduled", "default/top", "n3")]
 )
-def test_what_happens_to_others_is_none(elsewhere: SimEvent) -> None:
+def test_events_of_other_pods_are_not_preemption_rounds(elsewhere: SimEvent) -> None:
     assert unjustified_rounds([FIRST, elsewhere, AGAIN]) == ["default/high at 9 after 1"]

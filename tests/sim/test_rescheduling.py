@@ -54,7 +54,7 @@ def test_each_eviction_is_told_with_its_reason() -> None:
         ({"nothing": 1}, ".spec.rescheduler"),
     ],
 )
-def test_what_is_wrong_in_a_scenario_is_named_by_its_place(settings: Raw, path: str) -> None:
+def test_scenario_errors_name_their_place(settings: Raw, path: str) -> None:
     with pytest.raises(InputError) as caught:
         simulate(leaving(**settings))
 

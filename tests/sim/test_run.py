@@ -62,7 +62,7 @@ def test_the_end_and_the_delays_can_be_set() -> None:
     assert result.summary["end"] == 30
 
 
-def test_what_is_set_goes_before_the_end_of_the_scenario() -> None:
+def test_a_given_until_overrides_that_of_the_scenario() -> None:
     objects = [node("n1"), scenario(until="2m")]
 
     assert simulate(objects).summary["end"] == 120

@@ -76,7 +76,7 @@ def test_steps_are_sorted_by_time_and_stay_in_order_within_one() -> None:
     assert [step.change for step in found.steps] == [Finish("default/b"), Finish("default/c"), Finish("default/a")]
 
 
-def test_what_lies_in_no_namespace_is_named_without_one() -> None:
+def test_cluster_scoped_objects_are_named_without_namespace() -> None:
     (step,) = read(scenario({"at": "0s", "delete": {"kind": "Node", "name": "n1"}})).steps
 
     assert step.change == Remove("Node", "n1")

@@ -115,7 +115,7 @@ def test_a_patch_that_the_api_server_refuses_is_an_error_at_its_step() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_step_is_told_with_its_place(step: dict[str, Any], problem: str) -> None:
+def test_patch_step_errors_name_their_place(step: dict[str, Any], problem: str) -> None:
     if not problem:
         played(step)
         return

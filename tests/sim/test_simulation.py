@@ -79,7 +79,7 @@ def test_it_ends_at_until_whatever_is_left() -> None:
     assert pods(simulation)["a"].status.phase == "Running"
 
 
-def test_what_is_due_at_until_still_happens() -> None:
+def test_actions_due_at_until_still_happen() -> None:
     simulation = played(node("n1"), scenario({"at": "1m", "apply": [pod("b")]}, until="1m"))
 
     assert told(simulation, "Started") == ["60 Started default/b on n1 by kubelet"]
@@ -191,7 +191,7 @@ def test_pods_that_end_as_soon_as_they_start_are_replaced_more_and_more_slowly()
     assert [line.split()[0] for line in told(simulation, "Created")] == ["0", "1", "3", "7", "15"]
 
 
-def test_what_goes_on_for_ever_at_one_instant_is_an_error() -> None:
+def test_endless_work_at_one_instant_is_an_error() -> None:
     class Restless(FirstFit):
         def deadline(self) -> Deadline:
             return AT_ONCE
@@ -212,7 +212,7 @@ def steps_refused(*steps: Raw) -> str:
     return str(caught.value)
 
 
-def test_what_the_api_server_refuses_in_a_step_is_an_error_at_the_step() -> None:
+def test_a_step_that_the_api_server_rejects_is_an_error_at_the_step() -> None:
     unknown = pod("b", spec={"priorityClassName": "high"})
 
     error = steps_refused({"at": "1s", "apply": [unknown]})

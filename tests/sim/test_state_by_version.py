@@ -39,7 +39,9 @@ def low(name: str, **more: Any) -> Raw:
     ("version", "gates", "attempts"),
     [("1.31", "", 3), ("1.31", "SchedulerQueueingHints=true", 2), ("1.32", "", 2)],
 )
-def test_a_pod_is_retried_only_if_a_hint_says_so_since_queueing_hints(version: str, gates: str, attempts: int) -> None:
+def test_a_pod_is_retried_only_on_a_hint_in_versions_with_queueing_hints(
+    version: str, gates: str, attempts: int
+) -> None:
     """1.31 retries a pod held back by its spread constraint whenever a pod of its namespace gets a node."""
     spread = {
         "maxSkew": 1,

@@ -27,7 +27,7 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "-1", "1.5", "x", "1e3", "1_0", "\u0661", "9" * 16])
-def test_what_is_not_a_whole_number_is_an_error_with_line_and_column(tmp_path: Path, value: str) -> None:
+def test_a_non_integer_is_an_error_with_line_and_column(tmp_path: Path, value: str) -> None:
     (row,) = read_table(table(tmp_path, f"name,count\na,{value}\n"), COLUMNS)
 
     with pytest.raises(InputError, match=r"t\.csv: line 2, column count: .* is not a whole number"):

@@ -41,7 +41,7 @@ def test_pods_that_an_owner_has_already_are_counted() -> None:
     assert list(pods(simulation)) == ["web-1", "web-2"]
 
 
-def test_a_pod_of_nobody_is_not_counted_even_if_selected() -> None:
+def test_a_pod_without_controller_is_not_counted_even_if_selected() -> None:
     simulation = played(node("n1"), SET, pod("web-1", labels={"app": "web"}))
 
     assert len(alive(simulation)) == 3
@@ -122,7 +122,7 @@ def test_the_scale_of_a_deployment_reaches_its_pods() -> None:
     assert len(alive(played(node("n1"), workload("Deployment", "web", 2), scenario(more)))) == 5
 
 
-def test_what_a_deleted_owner_owns_is_deleted_too() -> None:
+def test_dependents_are_deleted_with_their_owner() -> None:
     steps = scenario(delete("5s", "Deployment", "web"))
 
     simulation = played(node("n1"), workload("Deployment", "web", 2), steps)

@@ -24,7 +24,7 @@ STEPS: list[dict[str, Any]] = [
 ]
 
 
-def test_whatever_a_simulation_writes_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulations_write_only_through_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     written: dict[str, int] = {}
     answer = Router.answer
 

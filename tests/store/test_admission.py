@@ -110,7 +110,7 @@ def test_a_level_of_a_policy_is_not_suggested_for_a_class_since_either_may_be_mi
 
 
 @pytest.mark.parametrize(("field", "value"), [("priority", 7), ("preemptionPolicy", "Never")])
-def test_what_differs_from_the_class_is_forbidden(field: str, value: object) -> None:
+def test_priorities_that_differ_from_the_class_are_forbidden(field: str, value: object) -> None:
     with pytest.raises(StoreError, match=f"{field} {value} is not that of PriorityClass high") as caught:
         admitted(of_class("high", **{field: value}), priority_class("high", 1000))
 

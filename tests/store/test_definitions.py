@@ -124,7 +124,7 @@ class TestServing:
 
         assert answer(refusal(store, lambda: store.objects("Widget.example.com"))) == (404, "NotFound")
 
-    def test_a_webhook_that_has_nothing_to_convert_hinders_nobody(self) -> None:
+    def test_a_webhook_with_nothing_to_convert_blocks_no_request(self) -> None:
         store = defining(
             definition(conversion={"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}})
         )
@@ -195,7 +195,7 @@ class TestObjects:
             ({"tags": ["x", "x"]}, "spec.tags[1]", 'Duplicate value: "x"'),
         ],
     )
-    def test_what_the_schema_forbids_is_refused(self, spec: Raw, field: str, words: str) -> None:
+    def test_definitions_reject_objects_that_the_schema_forbids(self, spec: Raw, field: str, words: str) -> None:
         store = defining()
 
         error = refusal(store, lambda: store.create(widget(**spec), now=0, is_new=True))
@@ -205,14 +205,14 @@ class TestObjects:
         assert words in causes[0]["message"]
 
     @pytest.mark.parametrize("spec", [{"note": None}, {"port": "http"}, {"port": 80}, {"anything": {}}, {"parts": []}])
-    def test_what_the_schema_allows_is_let_in(self, spec: Raw) -> None:
+    def test_definitions_accept_objects_that_the_schema_allows(self, spec: Raw) -> None:
         store = defining()
 
         raw = store.create(widget(**spec), now=0, is_new=True).raw
 
         assert raw["spec"] == {"size": 1, "color": "blue", **spec}
 
-    def test_what_was_wrong_before_may_stay_so(self) -> None:
+    def test_existing_violations_may_remain(self) -> None:
         store = defining(definition(version(spec={"properties": {**SPEC["properties"], "size": {"type": "integer"}}})))
         store.create(widget(size=100), now=0, is_new=True)
         raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
@@ -427,7 +427,7 @@ class TestDefinitionsThatAreRefused:
         assert error.code in (400, 422)
 
     @pytest.mark.parametrize("change", [{"scope": "Cluster"}, {"names": {"kind": "Other", "plural": "widgets"}}])
-    def test_what_stays_as_it_is(self, change: Raw) -> None:
+    def test_unchanged_fields_of_a_definition_are_kept(self, change: Raw) -> None:
         store = defining()
         raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
 
@@ -551,7 +551,7 @@ class TestWatching:
         assert not watch.is_ended
         assert [notice.type for notice in watch.pull()] == ["ADDED"]
 
-    def test_what_was_told_of_a_kind_that_went_is_forgotten_where_one_like_it_comes(self) -> None:
+    def test_observations_of_a_removed_kind_are_forgotten_when_one_of_its_name_returns(self) -> None:
         store = defining()
         store.create(widget(), now=0, is_new=True)
         before = store.version

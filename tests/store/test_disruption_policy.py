@@ -36,7 +36,7 @@ def test_there_is_no_second_one() -> None:
         ({"spec": {"priorities": "a > a"}}, "spec.priorities"),
     ],
 )
-def test_what_it_cannot_say_is_refused_in_updates_too(patch: Raw, field: str) -> None:
+def test_invalid_policy_updates_are_rejected(patch: Raw, field: str) -> None:
     store = Store()
     store.create(disruption_policy(), now=0)
 

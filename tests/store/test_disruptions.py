@@ -90,7 +90,7 @@ def test_an_exhausted_budget_refuses_before_its_rate() -> None:
     assert waits(refusal(store, lambda: store.evict("default/web-1", now=0))) == ("DisruptionBudget", 0)
 
 
-def test_what_is_not_debited_takes_no_token() -> None:
+def test_operations_that_debit_no_budget_take_no_token() -> None:
     store = cluster(budget(allowed=9, rate="1/1h", spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"}), ready=False)
     before = store.get("PodDisruptionBudget", BUDGET)
 
@@ -157,7 +157,7 @@ def test_the_deletion_of_a_covered_pod_leaves_a_budget_without_a_rate_alone() ->
     assert store.objects("PodDisruptionBudget") == before
 
 
-def test_a_budget_that_nobody_looked_at_counts_deletions_too() -> None:
+def test_an_unobserved_budget_counts_deletions_too() -> None:
     unseen = budget(rate="2/1h")
     del unseen["status"]
     store = cluster(unseen)
@@ -239,7 +239,7 @@ def test_one_eviction_takes_one_token_however_many_budgets_there_are() -> None:
     assert caps_of(store) == {"drain": "1970-01-01T00:30:00Z"}
 
 
-def test_what_debits_no_budget_is_not_capped() -> None:
+def test_disruptions_that_debit_no_budget_are_not_capped() -> None:
     store = cluster(capped(drain="1/1h"))
 
     for number in range(4):

@@ -316,7 +316,7 @@ def test_a15_with_a_torn_file_the_store_is_a_beginning_or_says_what_is_wrong(lif
     compactions=st.dictionaries(st.integers(0, 19), st.integers(0, 5), max_size=2),
 )
 @settings(max_examples=25)
-def test_a15_whatever_is_written_synced_and_compacted(
+def test_a15_every_write_survives_sync_and_compaction(
     numbers: list[int], syncs: set[int], compactions: dict[int, int]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -402,7 +402,7 @@ def test_a_journal_is_used_by_one_process(life: Life) -> None:
     assert str(life.path) in str(caught.value)
 
 
-def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_journal_is_rejected(tmp_path: Path) -> None:
     text, other, future, empty = (tmp_path / name for name in ("text", "other", "future", "empty"))
     empty.touch()
     text.write_text("not a database, but long enough to be taken for one" * 20)
@@ -427,7 +427,7 @@ def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", ":memory:"])
-def test_what_is_no_file_is_no_journal(path: str) -> None:
+def test_a_directory_is_not_a_journal(path: str) -> None:
     with pytest.raises(JournalError, match="no path of a file"):
         DurableJournal(path)
 
@@ -449,7 +449,7 @@ def test_after_a_full_disk_nothing_more_is_taken(life: Life, tmp_path: Path) -> 
     assert life.check(life.crashed(tmp_path / "crash"), life.acknowledged) == 1
 
 
-def test_what_cannot_be_written_as_json_is_not_kept_in_part(life: Life) -> None:
+def test_a_value_without_json_form_is_not_stored_partially(life: Life) -> None:
     broken: Any = {**pod("b"), "spec": {**pod("b")["spec"], "extra": {1, 2}}}
 
     def create_two() -> None:

@@ -25,7 +25,7 @@ def test_a_refusal_is_a_status() -> None:
     }
 
 
-def test_what_is_invalid_has_its_causes_by_field() -> None:
+def test_validation_errors_list_their_causes_by_field() -> None:
     store = Store()
 
     error = refusal(store, lambda: store.create(pod("web", labels={"app": "a b"}), now=0, is_new=True))

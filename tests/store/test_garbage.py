@@ -216,7 +216,7 @@ def test_a_uid_alone_makes_no_owner(wrong: Raw, *, absent_is_gone: bool) -> None
     assert [one.key for one in store.objects("ConfigMap")] == ["default/owner"]
 
 
-def test_what_is_made_in_the_name_of_an_owner_that_has_just_gone_goes_too() -> None:
+def test_an_object_created_for_a_just_deleted_owner_is_collected() -> None:
     store = Store()
     owned = config_map("owned", store.create(config_map("owner"), now=0))
     collector = GarbageCollector(store, steps_at(store), absent_is_gone=False)
@@ -244,7 +244,7 @@ def test_a_collector_forgets_what_went_long_ago() -> None:
     assert not collector._objects
 
 
-def test_a_collector_that_fell_behind_looks_at_everything_anew() -> None:
+def test_a_collector_that_fell_behind_rescans_all_objects() -> None:
     store = Store(log_capacity=2)
     owner = store.create(config_map("owner"), now=0)
     store.create(config_map("owned", owner), now=0)
@@ -276,7 +276,7 @@ def test_each_step_is_reported_once_and_is_conditional() -> None:
     deleted=st.lists(st.integers(0, 5), min_size=1, max_size=3),
     propagation=st.sampled_from(["Background", "Foreground"]),
 )
-def test_what_is_left_in_the_end_has_an_owner_left_or_never_had_one(
+def test_every_object_left_has_a_living_owner_or_none(
     owners: list[set[int]], deleted: list[int], propagation: Propagation
 ) -> None:
     store = Store()

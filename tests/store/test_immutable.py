@@ -181,7 +181,7 @@ CLAIMS: list[Raw] = [
         ("Service", "v1", {"spec": {"clusterIP": "10.96.0.9"}}, {"spec": {"clusterIP": "None"}}, "spec.clusterIPs[0]"),
     ],
 )
-def test_what_is_fixed_in_kinds_that_are_only_kept(
+def test_immutable_fields_of_kept_only_kinds_cannot_change(
     kind: str, api_version: str, before: Raw, change: Raw, field: str
 ) -> None:
     store = kept(kind, api_version, **before)
@@ -294,7 +294,7 @@ INDEXED: Raw = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
         (node(), node(podCIDR="10.0.0.0/24", providerID="a", unschedulable=True)),
     ],
 )
-def test_what_may_change_does(before: Raw, after: Raw) -> None:
+def test_mutable_fields_can_change(before: Raw, after: Raw) -> None:
     store = Store()
     stored = store.create(before, now=0)
 
@@ -322,7 +322,7 @@ def test_what_may_change_does(before: Raw, after: Raw) -> None:
         (node(podCIDR="10.0.0.0/24"), node(), "spec.podCIDR"),
     ],
 )
-def test_what_was_decided_once_stays(before: Raw, after: Raw, field: str) -> None:
+def test_immutable_fields_keep_their_first_value(before: Raw, after: Raw, field: str) -> None:
     store = Store()
     stored = store.create(before, now=0)
 

@@ -36,7 +36,7 @@ def test_every_namespace_is_active_and_has_an_account_and_its_name_as_a_label() 
     assert accounts == sorted(f"{name}/default" for name in (*NAMESPACES, "shop"))
 
 
-def test_what_is_there_already_stays() -> None:
+def test_existing_initial_objects_are_kept() -> None:
     store = cluster()
     version = store.version
 

@@ -91,7 +91,7 @@ def test_b05_a_patch_that_cannot_be_done_is_invalid(operation: Any) -> None:
         [{"op": "move", "path": "/a"}],
     ],
 )
-def test_what_is_no_patch_is_a_bad_request(patch: Any) -> None:
+def test_an_invalid_json_patch_is_a_bad_request(patch: Any) -> None:
     assert code({"a": 1}, patch) == 400
 
 

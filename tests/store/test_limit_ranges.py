@@ -73,7 +73,7 @@ def test_a_pod_says_what_was_filled_in() -> None:
     )
 
 
-def test_what_is_there_already_is_left_alone() -> None:
+def test_existing_requests_and_limits_are_kept() -> None:
     dumped = pod_of({}, nodeName="n1")
     assert created(dumped, limit_range(CPU))["spec"]["containers"] == dumped["spec"]["containers"]
     dumped = pod_of({})

@@ -25,7 +25,7 @@ def names(store: Store, namespace: str = "", **options: str) -> list[str]:
     return [stored.object.metadata.name for stored in page.items]
 
 
-def test_a_list_is_of_the_newest_version_and_says_so() -> None:
+def test_a_list_states_its_latest_version() -> None:
     store = store_of(2)
     store.create(node("n1"), now=0)
 

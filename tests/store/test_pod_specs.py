@@ -41,7 +41,7 @@ def test_numbers_truth_and_text_are_told_apart() -> None:
 @pytest.mark.parametrize(
     "spec", [None, [], "x", {"containers": 1}, {"containers": [{"name": 1}]}, {"restartPolicy": "No"}]
 )
-def test_what_is_wrong_is_not_shared(spec: object) -> None:
+def test_invalid_specs_are_not_shared(spec: object) -> None:
     assert shared_spec(spec) is None
     store = Store()
 
@@ -56,14 +56,14 @@ def test_a_number_that_cannot_be_packed_is_read_by_itself(number: int) -> None:
 
 
 @given(spec=OBJECTS)
-def test_what_is_shared_is_equal_to_what_was_given(spec: Raw) -> None:
+def test_shared_specs_equal_the_given_ones(spec: Raw) -> None:
     found = shared_spec(spec)
     if found is not None:
         assert found.raw == spec
         assert found.spec == convert(spec, PodSpec)
 
 
-def test_what_is_no_json_stays_as_it_is() -> None:
+def test_specs_that_are_not_json_are_kept_unchanged() -> None:
     spec = {"x": {1, 2}}
 
     assert shared_spec({"x": [1, 2]}) is not None
@@ -125,7 +125,7 @@ def played(steps: list[tuple[int, str] | int], *, forgets: bool) -> list[Raw | s
 
 
 @given(steps=STEPS)
-def test_what_is_remembered_of_a_sort_of_pods_is_what_admission_would_make_of_each(
+def test_cached_admission_equals_admission_of_each_pod(
     steps: list[tuple[int, str] | int],
 ) -> None:
     assert played(steps, forgets=False) == played(steps, forgets=True)

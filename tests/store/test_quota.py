@@ -75,7 +75,7 @@ def test_a_pod_that_does_not_fit_is_forbidden_with_what_is_used_and_what_is_allo
     )
 
 
-def test_what_is_used_is_right_at_every_version() -> None:
+def test_quota_usage_is_correct_at_every_version() -> None:
     store = store_with(quota("all", {"pods": 2}))
 
     store.create(pod("a"), now=0)
@@ -264,7 +264,7 @@ def test_any_kind_is_counted() -> None:
         assert "exceeded quota: all" in refusal(store, lambda raw=raw: store.create(raw, now=0)).message  # type: ignore[misc]
 
 
-def test_a_quota_that_was_lowered_evicts_nobody_and_lets_nobody_in() -> None:
+def test_a_lowered_quota_evicts_no_pod_and_admits_none() -> None:
     store = store_with(quota("all", {"pods": 3, "count/pods": 3}), pod("a"), pod("b"), pod("c", node="n1"))
 
     store.update(quota("all", {"pods": 1, "count/pods": 1}))

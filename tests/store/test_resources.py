@@ -10,7 +10,7 @@ from tests.store.objects import pod, priority_class
 from tests.store.refusals import answer, refusal
 
 
-def test_a_kind_that_nobody_knows_is_not_found() -> None:
+def test_an_unknown_kind_is_not_found() -> None:
     store = Store()
 
     assert (

@@ -27,7 +27,7 @@ def test_the_objects_of_a_namespace_are_found_by_key_whatever_became_of_others()
     assert keys(store, "nowhere") == []
 
 
-def test_what_a_transaction_takes_back_was_never_there() -> None:
+def test_a_rolled_back_transaction_leaves_no_trace() -> None:
     store = Store()
     store.create(budget("a"), now=0)
     assert keys(store, "default") == ["default/a"]

@@ -206,7 +206,7 @@ STARTED: Raw = {
         ("1.36", {**STARTED, "active": 1}, False, False),
     ],
 )
-def test_what_may_change_in_the_template_of_a_suspended_job(
+def test_a_suspended_job_allows_template_changes_by_version(
     version: str, status: Raw, directives: bool, resources: bool
 ) -> None:
     def may(change: Raw) -> bool:

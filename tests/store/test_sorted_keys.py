@@ -21,7 +21,7 @@ def inside(key: str, namespace: str, after: str) -> bool:
     namespace=st.sampled_from(["", "a", "a-b", "c"]),
     after=st.sampled_from(["", "a/x", "a0/y", "zz"]),
 )
-def test_what_came_and_did_not_go_is_in_order(steps: list[str | None], few: int, namespace: str, after: str) -> None:
+def test_added_and_not_removed_keys_are_in_order(steps: list[str | None], few: int, namespace: str, after: str) -> None:
     kept, plain = SortedKeys(), set[str]()
     before, sorted_keys._FEW = sorted_keys._FEW, few
     try:
@@ -40,7 +40,7 @@ def test_what_came_and_did_not_go_is_in_order(steps: list[str | None], few: int,
         sorted_keys._FEW = before
 
 
-def test_what_comes_and_goes_while_nobody_asks_leaves_nothing_behind() -> None:
+def test_keys_added_and_removed_between_reads_leave_no_trace() -> None:
     keys = SortedKeys()
     for number in range(1_000):
         keys.add(f"a/{number}")

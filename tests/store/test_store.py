@@ -22,7 +22,7 @@ def test_fields_that_podium_does_not_read_are_kept() -> None:
     assert store.get("Pod", "default/web").raw["spec"]["securityContext"] == {"runAsUser": 1000}
 
 
-def test_what_is_handed_in_is_never_changed() -> None:
+def test_stored_objects_do_not_change_with_the_callers_object() -> None:
     store = Store()
     raw = pod("web", labels={"app": "web"})
     as_written = pod("web", labels={"app": "web"})
@@ -149,7 +149,7 @@ def test_the_generation_counts_changes_of_the_spec_alone() -> None:
     assert generations == [1, 1, 2, 2]
 
 
-def test_what_is_asked_of_a_node_is_not_counted() -> None:
+def test_updates_of_a_node_do_not_set_its_generation() -> None:
     store = Store()
     stored = store.create(node("n1"), now=0)
 

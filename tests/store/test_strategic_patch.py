@@ -164,7 +164,7 @@ def test_null_removes_a_field_and_adds_none() -> None:
         {"metadata": {"$deleteFromPrimitiveList/finalizers": {"a": 1}}},
     ],
 )
-def test_what_is_no_strategic_merge_patch_is_a_bad_request(patch: Any) -> None:
+def test_an_invalid_strategic_merge_patch_is_a_bad_request(patch: Any) -> None:
     before = {"metadata": {"finalizers": ["a"]}, "spec": {"containers": [{"name": "a"}], "tolerations": []}}
 
     with pytest.raises(StoreError) as caught:

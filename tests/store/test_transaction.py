@@ -130,7 +130,7 @@ class FailingJournal:
         raise OSError("no space left")
 
 
-def test_what_the_journal_does_not_take_has_not_happened() -> None:
+def test_a_transaction_that_the_journal_rejects_has_no_effect() -> None:
     store = Store(journal=FailingJournal())
 
     def create_two() -> None:

@@ -255,7 +255,7 @@ def test_a_transaction_wakes_once_when_it_is_committed_and_a_dry_run_never() -> 
     assert len(watcher.pull()) == 2
 
 
-def test_a_watch_that_is_closed_wakes_nobody() -> None:
+def test_a_closed_watch_wakes_no_component() -> None:
     store = Store()
     loop, watcher, other = Loop(store), watch(store, 0), watch(store, 0)
     for one in (watcher, other):

@@ -85,7 +85,7 @@ def test_the_last_events_of_a_kind_outlast_those_of_others() -> None:
     assert len(watch_from(store, "Node", 20).pull()) == 101
 
 
-def test_what_is_compacted_is_forgotten_of_every_kind() -> None:
+def test_compaction_forgets_old_revisions_of_every_kind() -> None:
     store = Store()
     store.create(node("n1"), now=0)
     store.create(pod("a"), now=0)

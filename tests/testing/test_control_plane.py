@@ -40,7 +40,7 @@ def test_objects_come_as_dictionaries_as_text_and_in_files(tmp_path: Path) -> No
         assert [raw["metadata"]["name"] for raw in cluster.pods()] == ["a", "b", "c", "d"]
 
 
-def test_what_is_there_is_changed() -> None:
+def test_existing_objects_are_updated() -> None:
     with ControlPlane() as cluster:
         cluster.apply(pod("a"))
         [changed] = cluster.apply(pod("a", labels={"app": "web"}))
@@ -97,7 +97,7 @@ def test_time_stands_still_until_it_is_told_to_pass() -> None:
         assert cluster.now_ns == 1_767_225_605 * 10**9
 
 
-def test_what_does_not_come_about_is_told() -> None:
+def test_a_condition_that_never_holds_is_reported() -> None:
     with ControlPlane() as cluster, pytest.raises(TimeoutError, match="within 1m30s"):
         cluster.run_until(lambda: False, within="90s")
 
@@ -132,7 +132,7 @@ def test_a_refusal_says_what_the_api_server_says() -> None:
     assert "not found" in str(refused.value)
 
 
-def test_what_is_wrong_with_the_beginning_is_told() -> None:
+def test_invalid_initial_state_is_reported() -> None:
     with pytest.raises(PodiumError, match="there is no component schedular"):
         ControlPlane(without=["schedular"])
     with pytest.raises(InputError, match="cpus"):

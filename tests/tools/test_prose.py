@@ -74,7 +74,7 @@ def test_documents_avoid_the_forbidden_words(document: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(LEFT_OUT))
-def test_what_is_left_out_exists(name: str) -> None:
+def test_exceptions_of_the_prose_rules_exist(name: str) -> None:
     assert (ROOT / name).exists()
 
 

@@ -76,7 +76,7 @@ def cost_of(text: str, x: Any = None) -> int:
         "type(1) == 'int' && dyn(1) == 1",
     ],
 )
-def test_what_is_true_is_true(text: str) -> None:
+def test_boolean_expressions_evaluate_to_true(text: str) -> None:
     assert value_of(text)
 
 
@@ -110,7 +110,7 @@ def test_a_part_that_decides_makes_up_for_errors_in_others() -> None:
         ("{x: 1, 0: 2} == {}", "repeated key"),
     ],
 )
-def test_what_has_no_value_is_an_error_and_not_false(text: str, error: str) -> None:
+def test_an_expression_without_value_is_an_error_not_false(text: str, error: str) -> None:
     with pytest.raises(EvaluationError, match=error):
         value_of(text, 0)
 
@@ -132,7 +132,7 @@ def test_what_has_no_value_is_an_error_and_not_false(text: str, error: str) -> N
         ("now() == x", "undeclared reference to 'now'"),
     ],
 )
-def test_what_can_never_have_a_value_is_refused_beforehand(text: str, error: str) -> None:
+def test_an_expression_that_can_never_have_a_value_is_rejected_at_compilation(text: str, error: str) -> None:
     with pytest.raises(CompileError, match=error):
         value_of(text)
 

@@ -120,7 +120,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize("text", [*TIMES, *ADDRESSES, *URLS, *FORMATS, *OPTIONALS, *LOOPS])
-def test_what_is_true_is_true(text: str) -> None:
+def test_boolean_expressions_evaluate_to_true(text: str) -> None:
     assert is_true(text)
 
 
@@ -148,7 +148,7 @@ def test_what_is_true_is_true(text: str) -> None:
         ("x.all(k, v, v)", "no such overload"),
     ],
 )
-def test_what_has_no_value_is_an_error_and_not_false(text: str, error: str) -> None:
+def test_an_expression_without_value_is_an_error_not_false(text: str, error: str) -> None:
     with pytest.raises(EvaluationError) as caught:
         is_true(text)
     assert error in str(caught.value)
@@ -169,7 +169,7 @@ def test_what_has_no_value_is_an_error_and_not_false(text: str, error: str) -> N
         ("format.telephone() == 1", "undeclared reference to 'telephone'"),
     ],
 )
-def test_what_can_never_have_a_value_is_refused_beforehand(text: str, error: str) -> None:
+def test_an_expression_that_can_never_have_a_value_is_rejected_at_compilation(text: str, error: str) -> None:
     with pytest.raises(CompileError) as caught:
         is_true(text)
     assert error in str(caught.value)

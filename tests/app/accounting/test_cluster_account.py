@@ -124,7 +124,7 @@ def test_a_preemption_of_which_only_events_are_left_is_told_with_what_became_of_
     assert [caveat.about for caveat in found.caveats] == ["events"]
 
 
-def test_a_preemptor_that_is_gone_ran_where_an_event_says_so_and_else_never() -> None:
+def test_a_deleted_preemptor_ran_only_if_an_event_says_where() -> None:
     story = (placed(10, "low", "n"), preempted(60, "low", "high"))
 
     (ran,) = told([], *story, placed(61, "high", "n")).records
@@ -170,7 +170,7 @@ def test_each_component_tells_why_in_its_own_way(told_by: Raw, cause: str, by: s
     assert (record.cause, record.by, record.node) == (cause, by, "n")
 
 
-def test_a_taint_that_went_in_time_disrupts_nobody() -> None:
+def test_a_taint_removed_in_time_disrupts_no_pod() -> None:
     marked = event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a")
     cancelled = event(61, "TaintManagerEviction", "Cancelling deletion of Pod shop/a", "a")
 
@@ -209,7 +209,7 @@ def test_pods_that_end_now_say_themselves_why() -> None:
     ]
 
 
-def test_what_its_workload_lets_go_is_no_deletion() -> None:
+def test_pods_removed_by_their_workload_do_not_count_as_deleted() -> None:
     owner = {
         "metadata": {"name": "web-5d", "namespace": "shop", "uid": "uid-web-5d"},
         "spec": {"replicas": 1},
@@ -228,7 +228,7 @@ def test_what_its_workload_lets_go_is_no_deletion() -> None:
     assert found.records == ()
 
 
-def test_a_pod_that_was_stopped_and_came_again_was_deleted_or_evicted_and_nobody_says_which() -> None:
+def test_a_stopped_and_recreated_pod_was_deleted_or_evicted_by_an_unknown_user() -> None:
     stopped = event(60, "Killing", "Stopping container main", "web-a", by="kubelet")
     story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped)
 
@@ -271,7 +271,7 @@ def test_a_pod_that_was_stopped_on_a_cordoned_node_is_told_with_that(said: list[
     assert ("its node was cordoned then, as it is for a drain" in record.rule) is is_as_a_drain
 
 
-def test_a_container_that_is_started_anew_ends_no_pod() -> None:
+def test_a_restarted_container_ends_no_pod() -> None:
     stopped = event(60, "Killing", "Stopping container main", "a", by="kubelet")
 
     assert told([pod("a", 0, "n")], placed(1, "a", "n"), stopped).records == ()

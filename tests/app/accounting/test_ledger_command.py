@@ -52,7 +52,7 @@ def drained() -> str:
 
 
 @pytest.mark.parametrize(("option", "values"), [("causes", get_args(Cause)), ("grouping", get_args(Grouping))])
-def test_whatever_may_be_asked_for_is_offered(option: str, values: tuple[str, ...]) -> None:
+def test_every_accepted_ledger_option_is_offered(option: str, values: tuple[str, ...]) -> None:
     (found,) = (each for each in ledger.params if each.name == option)
 
     assert isinstance(found.type, click.Choice)
@@ -169,7 +169,7 @@ def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
         ('{"events": [], "summary": {"end": 1}, "ledger": [{}]}', "ledger[0]: is no record of a disruption"),
     ],
 )
-def test_what_is_no_result_is_refused_with_its_place(given: str, problem: str) -> None:
+def test_an_invalid_result_is_rejected_with_its_place(given: str, problem: str) -> None:
     found = ask("-f", "-", given=given)
 
     assert found.exit_code == 1
@@ -177,7 +177,7 @@ def test_what_is_no_result_is_refused_with_its_place(given: str, problem: str) -
     assert found.output.startswith("podium: error: standard input")
 
 
-def test_a_run_without_disruptions_says_so() -> None:
+def test_a_run_without_disruptions_is_reported() -> None:
     assert ask("-f", "-", given='{"events": [], "summary": {"end": 1}}').output == "no disruptions\n"
 
 
@@ -259,7 +259,7 @@ def test_usage_goes_without_questions_about_disruptions(charged: str) -> None:
     assert "--usage goes without --owner, --cause, --in-vain and -o html" in found.output
 
 
-def test_a_run_of_which_no_usage_was_kept_says_so(drained: str) -> None:
+def test_a_run_without_recorded_usage_is_reported(drained: str) -> None:
     raw = json.loads(drained)
     del raw["usage"]
 

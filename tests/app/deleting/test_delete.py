@@ -108,7 +108,7 @@ def test_a_pod_is_evicted_and_its_end_waited_for(delete: Delete) -> None:
     assert backend.is_going("a")
 
 
-def test_a_pod_that_its_budget_keeps_stays_and_it_is_said_why(delete: Delete) -> None:
+def test_a_pod_protected_by_a_budget_stays_with_a_reason(delete: Delete) -> None:
     status = {"currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2}
     kept = budget(allowed=0, status=status, spec={"minAvailable": 2})
     backend = Backend(
@@ -213,7 +213,7 @@ def test_a_namesake_that_came_since_is_another_pod(delete: Delete) -> None:
         (["pod/a", "node/n"], '"node, pod" is not evicted'),
     ],
 )
-def test_what_is_no_pod_is_wrong_usage(arguments: list[str], said: str) -> None:
+def test_an_invalid_pod_name_is_a_usage_error(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(podium, ["delete", *arguments])
 
     assert result.exit_code == 1

@@ -120,7 +120,7 @@ def test_the_node_that_an_extender_scores_highest_is_taken(best: str) -> None:
         (lambda args: web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}), "code 302"),
     ],
 )
-def test_what_is_no_answer_is_said_of_the_pod(answer: Any, problem: str) -> None:
+def test_an_invalid_extender_answer_is_reported_on_the_pod(answer: Any, problem: str) -> None:
     async def story(server: APIServer, extender: ExtenderServer) -> None:
         server.add(pod("a"))
         async with Running(server, configured(extender)):
@@ -317,7 +317,7 @@ def test_certificates_are_checked_where_an_authority_is_named(tmp_path: Path) ->
         ({"urlPrefix": "https://a", "tlsConfig": {"caFile": "/none"}}, "holds no certificates of an authority"),
     ],
 )
-def test_what_cannot_be_called_is_refused_at_once(extender: dict[str, Any], problem: str) -> None:
+def test_an_extender_that_cannot_be_called_is_rejected_at_startup(extender: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem) as raised:
         check_settings(ACCESS, settings_with(extender))
 

@@ -37,7 +37,7 @@ async def asked(client: aiohttp.ClientSession, url: str, **how: Any) -> tuple[in
         return response.status, await response.text()
 
 
-def test_what_is_not_well_is_told_by_its_name() -> None:
+def test_unhealthy_checks_are_named() -> None:
     async def story(client: aiohttp.ClientSession, url: str, problems: dict[str, str]) -> None:
         assert await asked(client, f"{url}/readyz") == (200, "ok")
         assert (await asked(client, f"{url}/readyz?verbose")) == (200, "readyz check passed\n")
@@ -96,7 +96,7 @@ def test_metrics_want_the_token_and_health_does_not(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_begun_is_told(tmp_path: Path) -> None:
+def test_a_health_server_that_cannot_start_is_reported(tmp_path: Path) -> None:
     short = tmp_path / "token"
     short.write_text("short")
     for settings, problem in (

@@ -49,6 +49,6 @@ def test_leader_election_can_be_disabled(option: bool | None, said: bool, elects
         ({"resourceLock": "endpoints"}, "write leases"),
     ],
 )
-def test_what_does_not_go_together_is_told_with_its_field(election: Any, problem: str) -> None:
+def test_conflicting_leasing_settings_are_reported_with_their_field(election: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         lease_of("me", LeaseOptions(), configured(**election))

@@ -146,7 +146,7 @@ def test_on_another_api_server_disruptions_are_counted_in_annotations() -> None:
     play(story)
 
 
-def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_path: Path) -> None:
+def test_the_ledger_names_preemptors_and_metrics_count_disruptions(tmp_path: Path) -> None:
     async def story(server: APIServer) -> None:
         add_preemption(server)
         settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
@@ -166,7 +166,7 @@ def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_p
 
 
 @pytest.mark.parametrize("grace_seconds", [None, 0])
-def test_a_ledger_tells_of_pods_that_somebody_deletes_by_force_too(tmp_path: Path, grace_seconds: int | None) -> None:
+def test_the_ledger_records_forced_deletions(tmp_path: Path, grace_seconds: int | None) -> None:
     path = str(tmp_path / "ledger")
 
     async def story(server: APIServer) -> None:

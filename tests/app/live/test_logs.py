@@ -35,7 +35,7 @@ def test_json_is_one_object_a_line() -> None:
 
 
 @pytest.mark.parametrize(("verbosity", "lines"), [(0, 1), (2, 2)])
-def test_what_is_asked_for_is_told(verbosity: int, lines: int) -> None:
+def test_the_requested_log_level_is_written(verbosity: int, lines: int) -> None:
     stream = io.StringIO()
     log = Log(lambda: 0, verbosity=verbosity, stream=stream)
 

@@ -100,7 +100,7 @@ def test_nodes_and_pods_are_told_as_they_are_and_as_they_become_without_what_may
     show(story)
 
 
-def test_what_happened_since_a_version_is_not_known_and_another_kind_neither() -> None:
+def test_the_page_watch_rejects_resource_versions_and_unknown_kinds() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         assert (await asker.ask("/ui/watch/pods?resourceVersion=1", **OURS))[0] == 410
         assert (await asker.ask("/ui/watch/secrets", **OURS))[0] == 404

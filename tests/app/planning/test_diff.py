@@ -162,7 +162,7 @@ def test_a_pod_that_is_yet_to_be_made_is_of_the_class_as_the_setting_has_it(
     assert len(found(answer)) == 2
 
 
-def test_a_class_whose_pods_state_their_priority_in_no_cluster_is_made_anew(tmp_path: Path) -> None:
+def test_a_class_that_no_cluster_defines_is_created_for_its_pods(tmp_path: Path) -> None:
     stated = pod("web", "3", priority=10, priorityClassName="service")
     del stated["metadata"]["uid"]
     cluster = written(tmp_path, priority_class("service", 10), node("a"), stated)
@@ -210,7 +210,7 @@ def test_equal_settings_make_no_difference(tmp_path: Path) -> None:
     assert "every workload fares as it would with after.json\n" in shown
 
 
-def test_what_is_saved_is_the_second_side(tmp_path: Path) -> None:
+def test_the_saved_file_is_the_second_side(tmp_path: Path) -> None:
     cluster = written(
         tmp_path, node("a", "1"), replica_set("web", 2), *[pod(f"web-{n}", owner="web") for n in range(2)]
     )
@@ -222,7 +222,7 @@ def test_what_is_saved_is_the_second_side(tmp_path: Path) -> None:
     assert podium.simulate(saved).to_dict()["pods"] == answer["result"]["pods"]
 
 
-def test_what_is_no_setting_is_named(tmp_path: Path) -> None:
+def test_unknown_settings_are_named(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"))
     policy = written(
         tmp_path,

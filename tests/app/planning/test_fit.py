@@ -191,7 +191,7 @@ def test_pods_that_keep_apart_are_placed_one_after_another(tmp_path: Path) -> No
     assert answer["limits"] == [{"why": "node(s) didn't match pod anti-affinity rules", "nodes": ["a", "b"]}]
 
 
-def test_what_keeps_a_pod_off_every_node_is_told(tmp_path: Path) -> None:
+def test_fit_reports_why_no_node_takes_a_pod(tmp_path: Path) -> None:
     claim: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
     cluster = written(tmp_path, node("a"))
 
@@ -218,7 +218,7 @@ def test_nothing_fits_without_nodes(tmp_path: Path) -> None:
     )
 
 
-def test_what_else_the_file_holds_is_there_too(tmp_path: Path) -> None:
+def test_other_objects_of_the_file_are_included(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("old", "4", on="a"))
     new = asked(tmp_path, priority_class("high", 50), replica_set("web", 2, "2", priorityClassName="high"))
 

@@ -34,7 +34,7 @@ def test_a_gang_of_which_too_few_fit_waits_as_a_whole_for_what_the_others_lack(t
     assert answer["placed"] == []
 
 
-def test_a_gang_preempts_by_one_plan_or_takes_nobody(tmp_path: Path) -> None:
+def test_a_gang_preempts_by_one_plan_or_not_at_all(tmp_path: Path) -> None:
     running = [pod(f"batch-{name}", "4", on=name, priority=-10) for name in "ab"]
     small = [member(f"w{number}", "small", "3") for number in range(2)]
     large = [member(f"x{number}", "large", "3") for number in range(3)]

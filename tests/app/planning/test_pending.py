@@ -82,7 +82,7 @@ def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_keeps_pods_off_is_told_with_the_change_that_takes_it_away(
+def test_pending_reports_each_blocker_with_the_change_that_removes_it(
     tmp_path: Path, sort: str, change: str, spec: Raw
 ) -> None:
     cluster = written(tmp_path, node("a"), *[pod(f"web-{number}", owner="web", **spec) for number in range(4)])
@@ -115,7 +115,7 @@ def test_a_request_is_lowered_to_what_fits_for_all_or_for_one(tmp_path: Path) ->
     assert answer["causes"][0]["cause"] == "2 nodes: asks for more cpu than the node has"
 
 
-def test_what_preempts_others_is_told_and_comes_behind_what_does_not(tmp_path: Path) -> None:
+def test_changes_that_preempt_are_marked_and_listed_last(tmp_path: Path) -> None:
     high, low = priority_class("high", 1000), priority_class("low", 10)
     running = pod("old", "3", on="a", owner="old", priority=10, priorityClassName="low")
     cluster = written(tmp_path, high, low, node("a"), running, pod("web", "3"))
@@ -254,7 +254,7 @@ def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp
     assert [finding["code"] for finding in answer["findings"]] == ["refused"]
 
 
-def test_what_is_used_of_a_quota_is_counted_once_however_many_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quota_usage_is_counted_once_for_all_rejected_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [replica_set(f"web-{number}", 2) for number in range(9)]
     running = [pod(f"web-{number}-0", on="a", owner=f"web-{number}") for number in range(9)]
     quota = {

@@ -100,7 +100,7 @@ def test_nodes_are_drained_one_after_another_and_no_pod_comes_to_one_that_is_yet
     assert together["result"]["summary"]["end"] <= answer["result"]["summary"]["end"]
 
 
-def test_a_drain_that_a_budget_holds_says_which_and_whom_and_how_to_unblock_it(cluster: Path, tmp_path: Path) -> None:
+def test_a_blocked_drain_names_the_budget_the_pods_and_the_remedy(cluster: Path, tmp_path: Path) -> None:
     strict = {"kind": "PodDisruptionBudget", "metadata": {"name": "app-0001", "namespace": "team-1"}}
     objects = json.loads(cluster.read_text())
     for item in objects["items"]:
@@ -139,7 +139,7 @@ def test_a_drain_that_a_rate_holds_says_which_pods_used_it_up(tmp_path: Path) ->
     )
 
 
-def test_what_is_found_and_named_ends_with_two(cluster: Path) -> None:
+def test_a_found_problem_is_named_with_exit_code_two(cluster: Path) -> None:
     drain = ("drain", cloud_name(1), "-f", str(cluster))
 
     ask(*drain, "--fail-on", "evict,preempt", code=2)
@@ -161,7 +161,7 @@ def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path:
     assert saved.read_text().startswith("# podium simulate -f saved.yaml\n")
 
 
-def test_a_deployment_tells_whom_it_preempts_round_by_round(cluster: Path, tmp_path: Path) -> None:
+def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("shop", 5, "7", "high"))
     answer = told("-f", str(cluster), "deploy", "-f", new)
 
@@ -176,7 +176,7 @@ def test_a_deployment_tells_whom_it_preempts_round_by_round(cluster: Path, tmp_p
     assert impact_on(answer, "Deployment default/shop")["isNew"]
 
 
-def test_what_stays_pending_is_told_with_its_reason(cluster: Path, tmp_path: Path) -> None:
+def test_plan_reports_pending_pods_with_their_reason(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("big", 2, "9"))
     answer = told("deploy", "-f", new, "--cluster", str(cluster))
 
@@ -198,7 +198,7 @@ def test_a_rollout_that_cannot_go_on_is_told_though_no_pod_is_missing() -> None:
     assert "Insufficient cpu" in search["why"]
 
 
-def test_what_would_have_happened_anyway_is_taken_out(cluster: Path, tmp_path: Path) -> None:
+def test_changes_of_the_baseline_are_subtracted(cluster: Path, tmp_path: Path) -> None:
     objects = json.loads(cluster.read_text())
     objects["items"].append(deployment("waits", 3, "9"))
     cluster.write_text(json.dumps(objects))
@@ -219,7 +219,7 @@ def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: 
     assert {node["change"] for node in answer["nodes"]} == {"down"}
 
 
-def test_what_is_missing_is_told_by_the_pods_that_wait_and_else_by_those_that_cannot_end() -> None:
+def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
     file = ROOT / "examples/cookbook/fail.yaml"
     answer = told("fail", "-l", "topology.kubernetes.io/zone=europe-west1-c", "-f", str(file))
 
@@ -266,7 +266,7 @@ def test_fields_are_set_by_short_names(cluster: Path) -> None:
         ("web", "replicas=1", "write KIND/NAME"),
     ],
 )
-def test_what_cannot_be_set_is_told(cluster: Path, target: str, assignment: str, problem: str) -> None:
+def test_an_unsupported_plan_setting_is_reported(cluster: Path, target: str, assignment: str, problem: str) -> None:
     assert problem in ask("set", target, assignment, "-f", str(cluster), code=1).output
 
 

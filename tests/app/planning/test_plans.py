@@ -89,7 +89,7 @@ def test_a_field_is_taken_away_by_none() -> None:
         (lambda plans: plans.deploy(), "nothing in the files makes a pod"),
     ],
 )
-def test_what_cannot_be_asked_is_told(ask: Any, says: str) -> None:
+def test_an_unanswerable_plan_question_is_reported(ask: Any, says: str) -> None:
     with pytest.raises(podium.PodiumError, match=says):
         ask(podium.plan(CLUSTER))
 

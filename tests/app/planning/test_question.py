@@ -67,7 +67,7 @@ def all_of(result: SimulationResult) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3)])
-def test_what_happens_anyway_is_what_a_run_without_the_steps_comes_to(
+def test_baseline_changes_are_those_of_a_run_without_the_steps(
     question: PlanQuestion, more: tuple[Raw, ...], options: RunOptions
 ) -> None:
     given = cluster(*more)

@@ -135,7 +135,7 @@ def test_a_change_keeps_what_was_written_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("question", [("pending",), ("survive", "old")])
-def test_what_is_kept_says_how_it_is_played_and_shows_the_answer(tmp_path: Path, question: tuple[str, ...]) -> None:
+def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, question: tuple[str, ...]) -> None:
     cluster = written(tmp_path, node("a"), pod("old", "3", on="a"), pod("web", "3", priority=5), pod("ssd", "2"))
     saved = tmp_path / "asked.yaml"
 
@@ -187,7 +187,9 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
         (("fit", "--pods"), "--nodes shows them"),
     ],
 )
-def test_what_a_question_has_no_more_of_is_refused_with_what_to_use(asked: tuple[str, ...], told_instead: str) -> None:
+def test_an_unsupported_option_of_a_question_is_rejected_with_alternatives(
+    asked: tuple[str, ...], told_instead: str
+) -> None:
     output = " ".join(ask(*asked, code=1).output.split())
 
     assert told_instead in output

@@ -77,7 +77,7 @@ async def recorded(
         return await task
 
 
-def test_what_happens_is_in_the_file_when_it_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_recording_keeps_its_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written(monkeypatch)
 
     async def story() -> Recorded:
@@ -181,7 +181,7 @@ def test_it_ends_by_itself_after_the_time_and_before_it_is_too_large(
     assert len(items_of(tmp_path / "a.podium")) == 4
 
 
-def test_a_kind_that_nobody_may_see_is_named_and_without_pods_nothing_is_recorded(tmp_path: Path) -> None:
+def test_record_names_unlistable_kinds_and_requires_pods(tmp_path: Path) -> None:
     async def story(hidden: str) -> None:
         async def refuse(request: Request) -> Any:
             if request.kind != hidden:

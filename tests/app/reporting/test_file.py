@@ -37,7 +37,7 @@ def test_a_hostile_name_is_data_and_never_markup() -> None:
     assert data_of(page)["facts"] == [HOSTILE]
 
 
-def test_what_a_terminal_or_a_reader_would_be_misled_by_is_written_out() -> None:
+def test_misleading_characters_in_files_are_escaped() -> None:
     assert caveat_texts((Caveat("x", "a\u202eb\x1b[31m", 1),)) == ["a\\u202eb\\x1b[31m"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from podium.app.reporting.file import bundle, page_script
 
 
-def test_what_a_module_needs_comes_before_it_and_once() -> None:
+def test_page_modules_follow_their_dependencies_and_appear_once() -> None:
     texts = {
         "main": 'import { b } from "./left.js";\nimport { c } from "./right.js";\nb(c);\n',
         "left": 'import { c } from "./right.js";\nexport function b() { return c; }\n',
@@ -24,7 +24,7 @@ def test_what_a_module_needs_comes_before_it_and_once() -> None:
     assert "return { b };" in script
 
 
-def test_what_a_module_keeps_to_itself_may_be_called_as_another_calls_its_own() -> None:
+def test_page_modules_may_reuse_private_names() -> None:
     texts = {
         "main": 'import { b } from "./left.js";\nconst MOST = b;\n',
         "left": "const MOST = 1;\nexport const b = MOST;\n",

@@ -292,7 +292,7 @@ def test_a_row_of_the_events_leads_to_its_moment_and_pod(story: Opened) -> None:
     assert selection(story) == {"kind": "pod", "name": "default/b"}
 
 
-def test_a_page_is_light_or_dark_as_the_system_is_until_somebody_turns_it(browser: Any, file: Path) -> None:
+def test_a_page_follows_the_system_theme_until_the_user_changes_it(browser: Any, file: Path) -> None:
     opened = Opened(browser, file, color_scheme="dark")
     theme = "document.documentElement.dataset.theme"
 

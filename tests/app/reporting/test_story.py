@@ -146,7 +146,7 @@ def test_a_pod_that_a_budget_held_is_told_with_the_times() -> None:
     assert told.words[told.holds.why[0]] == "budget default/web"
 
 
-def test_what_a_reader_would_be_misled_by_is_written_out() -> None:
+def test_misleading_characters_in_the_story_are_escaped() -> None:
     hostile = pod("web", schedulerName="nobody") | {"metadata": {"name": "web", "namespace": "default", "labels": {}}}
 
     told = story(node("n", **{"topology.kubernetes.io/zone": "a\u202eb"}), hostile)

@@ -18,7 +18,7 @@ def configured(*profiles: dict[str, Any]) -> Configuration:
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": list(profiles)}, "")
 
 
-def test_a_scheduler_of_which_nothing_is_known_heeds_none() -> None:
+def test_an_unknown_scheduler_honours_no_avoid_list() -> None:
     assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=False)) == ("default-scheduler",)
 
 
@@ -37,7 +37,7 @@ def test_one_that_disables_the_plugin_heeds_none_whatever_is_said() -> None:
     assert heedless(as_they_are(configured({"plugins": disabled}), heeds_avoid_lists=True)) == ("default-scheduler",)
 
 
-def test_what_else_a_profile_says_stays() -> None:
+def test_other_profile_fields_are_kept() -> None:
     given = configured({"schedulerName": "a", "plugins": {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}})
     (profile,) = as_they_are(given, heeds_avoid_lists=False).profiles
     assert [entry.name for entry in profile.plugins.multi_point.disabled] == ["ImageLocality", "NodePreferAvoidPods"]

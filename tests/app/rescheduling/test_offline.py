@@ -148,7 +148,7 @@ def test_a_configuration_with_extenders_is_refused_unless_they_are_to_be_ignored
     assert "extenders-ignored" in [each.about for each in plan_once(read(tmp_path, *scaled_up()), question).caveats]
 
 
-def test_a_plan_that_may_move_nobody_says_how_many_are_kept_and_why(tmp_path: Path) -> None:
+def test_a_plan_without_movable_pods_counts_those_kept_with_reasons(tmp_path: Path) -> None:
     objects = [
         node("old-1", cpu=8),
         node("old-2", cpu=8),

@@ -82,7 +82,7 @@ def test_a_policy_that_failed_is_told_and_what_a_terminal_would_act_on_is_writte
     assert "policy Spread failed: \\x1b[31mno" in text(plan)
 
 
-def test_a_move_without_a_target_says_that_nobody_asks_where_to() -> None:
+def test_a_move_without_target_states_that_landing_is_unchecked() -> None:
     plan = ReschedulingPlan(
         (PlannedMoves("Spread", "why", (PlannedMove(record("a"), "n1", None),), 1.0),), (), {}, {}, 1, is_cut=False
     )

@@ -31,7 +31,7 @@ def told(name: str, value: Any, *, is_strict: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_whatever_is_explained_has_the_keys_of_the_schema_and_no_others(example: Path) -> None:
+def test_explanations_have_exactly_the_keys_of_the_schema(example: Path) -> None:
     cluster = podium.load(example)
     nodes = sorted(
         found.object.metadata.name for found in load_files([example]) if found.object and found.object.kind == "Node"
@@ -62,7 +62,7 @@ def test_the_answer_about_a_workload_matches_its_schema() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_whatever_is_simulated_has_the_keys_of_the_schema_and_no_others(example: Path) -> None:
+def test_simulation_results_have_exactly_the_keys_of_the_schema(example: Path) -> None:
     assert told("simulate", podium.simulate(example, until="10m").to_dict(), is_strict=True) == []
 
 
@@ -88,7 +88,7 @@ SCENARIO = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"s
         {"at": [], "cordon": {"name": "a"}},
     ],
 )
-def test_what_is_refused_is_refused_by_the_schema_too(step: dict[str, Any]) -> None:
+def test_inputs_that_are_rejected_fail_the_schema_too(step: dict[str, Any]) -> None:
     scenario: dict[str, Any] = deepcopy(SCENARIO)
     scenario["spec"]["steps"].append(step)
 
@@ -114,7 +114,7 @@ def test_a_schema_is_printed_as_json() -> None:
 
 
 @pytest.mark.parametrize("asked", [["drain", "node-1"], ["fail", "node-1"]], ids=lambda asked: asked[0])
-def test_whatever_is_planned_fits_the_schema(asked: list[str]) -> None:
+def test_plans_fit_the_schema(asked: list[str]) -> None:
     file = str(ROOT / "examples/budget.yaml")
 
     result = CliRunner().invoke(command, ["plan", *asked, "-f", file, "-o", "json"], catch_exceptions=False)
@@ -136,7 +136,7 @@ PLAN = ROOT / "examples" / "plan"
     ],
     ids=lambda asked: asked[0],
 )
-def test_whatever_is_decided_has_the_keys_of_the_schema_and_no_others(asked: list[str]) -> None:
+def test_decisions_have_exactly_the_keys_of_the_schema(asked: list[str]) -> None:
     plan = ["plan", "-f", f"{PLAN}/cluster.yaml", *asked, "-o", "json"]
 
     answer = json.loads(CliRunner().invoke(command, plan, catch_exceptions=False).stdout)

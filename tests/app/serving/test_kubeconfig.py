@@ -19,7 +19,7 @@ def rewritten(path: Path, **changes: Any) -> None:
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "preferences": {}, **changes}))
 
 
-def test_a_kubeconfig_of_ours_is_written_anew_though_kubectl_has_changed_its_namespace(tmp_path: Path) -> None:
+def test_an_own_kubeconfig_is_rewritten_though_kubectl_changed_its_namespace(tmp_path: Path) -> None:
     path = tmp_path / "k"
     write_kubeconfig(path, ACCESS)
     first = path.read_text()
@@ -56,7 +56,7 @@ def test_one_with_anything_else_in_it_is_not_touched(tmp_path: Path, changes: An
 
 
 @pytest.mark.parametrize("text", ["a: [", "[]", "kind: Config\n", "\x00", "[" * 30_000], ids=range(5))
-def test_what_is_no_kubeconfig_is_not_touched(tmp_path: Path, text: str) -> None:
+def test_an_invalid_kubeconfig_is_not_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "k"
     path.write_text(text)
 

@@ -155,7 +155,7 @@ def test_a_rescheduler_works_as_its_file_says(tmp_path: Path) -> None:
     assert "rescheduler" not in plane_of(Wanted()).checks()
 
 
-def test_a_policy_that_nobody_knows_is_named_with_its_file(tmp_path: Path) -> None:
+def test_an_unknown_policy_is_named_with_its_file(tmp_path: Path) -> None:
     file = tmp_path / "rescheduler.yaml"
     file.write_text(yaml.safe_dump({**RESCHEDULER, "policies": [{"name": "NoSuch"}]}))
 
@@ -190,7 +190,7 @@ def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) ->
     assert late <= later
 
 
-def test_a_data_directory_is_used_by_one_at_a_time_and_whoever_comes_second_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_data_directory_has_one_user_and_the_second_gets_advice(tmp_path: Path) -> None:
     wanted = Wanted(data_dir=str(tmp_path / "data"))
     first = plane_of(wanted)
 

@@ -52,14 +52,14 @@ def test_browsers_are_shown_a_page_unless_nobody_wants_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_though_somebody_watches(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_despite_open_watches(tmp_path: Path, number: signal.Signals) -> None:
     with up(tmp_path, "--port", "0") as life:
         life.wait_for("/api/v1/namespaces", lambda raw: True)
 
         assert life.end(number) == 0
 
 
-def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_written_state_survives_a_restart(tmp_path: Path) -> None:
     with up(tmp_path, "--port", "0", "--data-dir", "data", "--nodes", "1") as life:
         life.ask("POST", PODS, pod("a"))
         before = life.wait_for(PODS, lambda raw: raw["status"].get("phase") == "Running")
@@ -72,7 +72,7 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
         assert life.ask("POST", PODS, pod("b"))[0] == 201
 
 
-def test_what_was_acknowledged_outlasts_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     with up(tmp_path, "--port", "0", "--data-dir", "data", "--nodes", "1") as life:
         names = [f"a{number}" for number in range(20)]
         written = [life.ask("POST", PODS, pod(name, cpu="10m"))[1]["metadata"]["uid"] for name in names]
@@ -126,7 +126,7 @@ def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:
         assert "a-token" not in "".join(life.told)
 
 
-def test_what_changes_something_is_noted_for_the_owner_alone_after_what_was_noted_before(tmp_path: Path) -> None:
+def test_the_audit_log_appends_only_mutations_and_is_private(tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
     for name in ("a", "b"):
         with up(tmp_path, "--port", "0", "--audit-log", "audit.jsonl") as life:
@@ -162,7 +162,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("args", "problem"), WRONG, ids=[" ".join(args) for args, _ in WRONG])
-def test_what_is_wrong_is_told_and_nothing_is_started(
+def test_invalid_settings_prevent_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -89,7 +89,7 @@ def test_secrets_are_asked_for_on_demand_alone(tmp_path: Path) -> None:
     assert SECRET in items
 
 
-def test_what_pages_hold_is_one_list(tmp_path: Path) -> None:
+def test_all_pages_form_one_list(tmp_path: Path) -> None:
     pods = [pod(f"p{number:03}") for number in range(25)]
 
     items, result = snapshot_of(FakeAPIServer([NODE, *pods], page=10), tmp_path)
@@ -120,7 +120,7 @@ def test_without_nodes_or_pods_there_is_no_snapshot(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_at_once")
-def test_a_list_whose_version_is_forgotten_is_read_anew_and_what_passes_is_tried_again(tmp_path: Path) -> None:
+def test_a_list_of_a_compacted_version_restarts_and_transient_errors_are_retried(tmp_path: Path) -> None:
     pods = [pod(f"p{number}") for number in range(5)]
     server = FakeAPIServer([NODE, *pods], failures={"Pod": [410], "Service": [503, 0, 429]})
 
@@ -133,7 +133,7 @@ def test_a_list_whose_version_is_forgotten_is_read_anew_and_what_passes_is_tried
 @pytest.mark.parametrize(
     ("failures", "said"), [([400], "not now"), ([0] * 30, "http://127.0.0.1:"), ([500] * 9, "not now")]
 )
-def test_what_does_not_pass_ends_it(failures: list[int], said: str, tmp_path: Path) -> None:
+def test_permanent_list_errors_end_the_snapshot(failures: list[int], said: str, tmp_path: Path) -> None:
     with serving(FakeAPIServer([NODE], failures={"Pod": failures}), tmp_path) as file:
         result = run("snapshot", "--kubeconfig", file, "-o", str(tmp_path / "a.podium"))
 

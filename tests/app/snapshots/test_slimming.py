@@ -97,7 +97,7 @@ def test_nothing_that_may_be_secret_is_left_wherever_pods_are_written(raw: Raw) 
     assert text_of(raw) == before
 
 
-def test_what_is_asked_for_is_kept() -> None:
+def test_requested_fields_survive_slimming() -> None:
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": POD_SPEC}
 
     assert Slimmer(("annotations", "env", "managed-fields")).slim(raw) == raw
@@ -129,7 +129,7 @@ def test_a_restart_by_an_annotation_of_the_template_stays_one() -> None:
 
 
 @pytest.mark.parametrize("raw", manifests(), ids=lambda raw: raw["kind"])
-def test_what_an_object_has_but_for_that_stays_as_it_is(raw: Raw) -> None:
+def test_slimming_keeps_all_other_fields(raw: Raw) -> None:
     slim = Slimmer().slim(raw)
 
     assert set(slim) == set(raw)

@@ -63,7 +63,7 @@ def test_runs_without_a_result_are_told_and_the_others_are_there() -> None:
     assert "podium: error: 1 of 2 runs have no result; the answer says why" in result.stderr
 
 
-def test_what_no_run_can_begin_with_is_told_before_any_begins() -> None:
+def test_invalid_sweep_settings_are_reported_before_any_run() -> None:
     result = sweep("-f", LOOP, "--vary", "DefaultPreemption.evictionOrder=Nobody")
 
     assert result.exit_code == 1

@@ -54,7 +54,7 @@ def test_a_run_is_that_of_simulate_with_the_same_settings() -> None:
         ({"until": [object()]}, {}, "no plain JSON"),
     ],
 )
-def test_what_cannot_be_varied_is_told(vary: Any, others: Any, says: str) -> None:
+def test_an_unsupported_sweep_variation_is_reported(vary: Any, others: Any, says: str) -> None:
     with pytest.raises(podium.PodiumError, match=says):
         podium.sweep(STARVING, vary, **others)
 

@@ -39,7 +39,7 @@ def test_values_of_one_name_come_together() -> None:
         ("until=1m,1m", "1m is there twice"),
     ],
 )
-def test_what_cannot_be_varied_is_told(text: str, problem: str) -> None:
+def test_an_unsupported_sweep_variation_is_reported(text: str, problem: str) -> None:
     with pytest.raises(PodiumError, match=problem):
         read_variations([text])
 

@@ -24,7 +24,7 @@ def planned(*groups: tuple[str, PartOf | None]) -> ReschedulingPlan:
 PART = PartOf(3, 2.0)
 
 
-def test_what_was_begun_is_gone_on_with_until_the_rest_goes_at_once() -> None:
+def test_a_started_emptying_continues_until_the_rest_can_leave_at_once() -> None:
     emptying = Emptying()
 
     emptying.planned(planned(("a", PART)), 0)

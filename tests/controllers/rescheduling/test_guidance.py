@@ -60,7 +60,7 @@ def test_eviction_alone_leaves_the_place_to_the_scheduler() -> None:
     assert told(simulation, "Nominated") == []
 
 
-def test_a_hint_stands_on_the_avoid_list_for_schedulers_that_heed_it() -> None:
+def test_hints_use_the_avoid_list_for_schedulers_that_honour_it() -> None:
     simulation = moved(guidance="Hint", nodes=4)
 
     assert told(simulation, "Nominated") == []

@@ -13,7 +13,7 @@ MEASURED = Measured(
 )
 
 
-def test_what_was_measured_is_told_of_those_that_are_there() -> None:
+def test_measurements_of_existing_pods_are_reported() -> None:
     cluster, use = cluster_of(node("a"), pod("p", on="a"), pod("q", on="a")), MeasuredUse()
     assert use.told(KNOWN, cluster, 0) is KNOWN
     use.take(MEASURED, 10 * SECOND)
@@ -23,7 +23,7 @@ def test_what_was_measured_is_told_of_those_that_are_there() -> None:
     assert found.nodes == {"a": NodeSignals(maintenance_ns=7, cpu_used_milli=1800, memory_used_bytes=4096)}
 
 
-def test_what_is_old_is_not_how_things_are() -> None:
+def test_stale_measurements_are_ignored() -> None:
     cluster, use = cluster_of(node("a"), pod("p", on="a")), MeasuredUse()
     use.take(MEASURED, 10 * SECOND)
     assert use.told(KNOWN, cluster, 310 * SECOND) is not KNOWN

@@ -54,7 +54,7 @@ def test_scarce_cpu_is_shared_and_every_pod_is_under_pressure() -> None:
     assert found.of_node("a").cpu_used_milli == 4000
 
 
-def test_what_is_known_otherwise_stays_known() -> None:
+def test_unmeasured_pods_keep_their_known_usage() -> None:
     known = Signals({"default/p": PodSignals(restarts=3)}, {"a": NodeSignals(maintenance_ns=7)})
     found = told(saying("p", "a", use={"cpu": "1"}), signals=known)
     assert (found.of_pod("default/p").restarts, found.of_node("a").maintenance_ns) == (3, 7)
@@ -67,7 +67,7 @@ def test_pods_that_do_not_run_use_nothing(silent: Pod) -> None:
     assert told(silent) == Signals()
 
 
-def test_what_cannot_be_read_is_what_is_requested() -> None:
+def test_unreadable_usage_falls_back_to_requests() -> None:
     assert told(saying("p", "a", use={"cpu": "lots"}, cpu="1")).of_pod("default/p").cpu_used_milli == 1000
 
 

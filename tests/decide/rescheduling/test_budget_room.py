@@ -75,7 +75,7 @@ def test_a_budget_reserve_is_the_larger_of_number_and_share() -> None:
     assert most(room(budget_of(8, 4), budget_reserve=3, budget_reserve_share=0.5)) == 1
 
 
-def test_what_is_planned_counts() -> None:
+def test_planned_moves_count_against_the_budget() -> None:
     one = room(budget_of(8, 4))
     one.take(pods(3))
 
@@ -109,7 +109,7 @@ def test_the_cap_of_the_component_counts_pods_that_have_a_budget() -> None:
     assert one.why(pods(1)) == words
 
 
-def test_a_budget_that_its_controller_has_not_seen_lets_nobody_go() -> None:
+def test_a_budget_not_yet_seen_by_its_controller_allows_no_disruption() -> None:
     changed = budget_of(8, 4)
     changed = replace(changed, metadata=replace(changed.metadata, generation=2))
 

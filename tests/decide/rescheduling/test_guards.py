@@ -176,13 +176,13 @@ def test_no_priority_class_is_needed() -> None:
         ("karpenter.sh/do-not-evict", "true"),
     ],
 )
-def test_a_pod_that_says_so_to_others_stays(name: str, value: str) -> None:
+def test_a_pod_that_declares_itself_busy_stays(name: str, value: str) -> None:
     assert guard(with_annotations(web("w", "a"), {name: value})) == f"it is annotated {name}: {value}"
     assert guard(with_annotations(web("w", "a"), {name: {"true": "false", "false": "true"}[value]})) == ""
 
 
 @pytest.mark.parametrize("value", ["", "true", "false"])
-def test_a_pod_that_the_descheduler_leaves_alone_stays_whatever_the_value(value: str) -> None:
+def test_a_pod_excluded_from_the_descheduler_stays_for_every_value(value: str) -> None:
     name = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
     assert guard(with_annotations(web("w", "a"), {name: value})) == f"it is annotated {name}"
@@ -227,7 +227,7 @@ def test_pods_on_nodes_that_are_cordoned_not_ready_or_deleted_stay() -> None:
     assert guard(web("w", "a"), deleted) == "its node is left to others: it is being deleted"
 
 
-def test_a_taint_that_says_for_whom_a_node_is_keeps_no_pod_there() -> None:
+def test_a_taint_that_reserves_a_node_protects_no_pod_there() -> None:
     assert guard(web("w", "a"), node("a", taints=["team=ml:NoSchedule"])) == ""
 
 
@@ -256,7 +256,7 @@ def test_a_jobs_pod_stays_unless_it_says_what_a_move_costs() -> None:
     assert guard(job(work_in_progress="false")) == ""
 
 
-def test_a_pod_that_says_that_it_is_at_work_stays_whoever_it_belongs_to() -> None:
+def test_a_busy_pod_stays_whatever_its_owner() -> None:
     at_work = with_annotations(web("w", "a"), {"podium.dev/work-in-progress": "true"})
 
     assert guard(at_work) == "its work is in progress, and it does not say what a move would cost"

@@ -65,7 +65,7 @@ def test_nodes_of_which_different_things_are_known_are_unlike() -> None:
     assert kinds(picture_of(node("a"), node("b"), signals=signals)) == 2
 
 
-def test_what_is_kept_follows_pods_and_nodes() -> None:
+def test_likeness_caches_follow_pods_and_nodes() -> None:
     here = given(node("a"), node("b"), web("x", "a", cpu=1), web("y", "b", cpu=1))
     planner = Planner([], free_settings())
     picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())

@@ -306,7 +306,7 @@ def test_a_smooth_curve_with_few_knots_ends_with_the_curve_itself() -> None:
     assert rough.cost == pytest.approx(best(picture, Crowding()).cost)
 
 
-def test_what_no_curve_says_is_a_table_of_what_can_be_on_a_node() -> None:
+def test_objectives_without_curves_use_a_table_of_node_contents() -> None:
     picture = picture_of(
         [*[node(f"node-{at}") for at in range(3)], *[pod(f"p-{at}", on=f"node-{at}") for at in range(3)]]
     )
@@ -327,7 +327,7 @@ def test_pods_that_are_alike_are_counted_and_not_told_apart() -> None:
     assert plan.after == {"Crowding": pytest.approx(90.0)}
 
 
-def test_what_cannot_be_counted_is_said() -> None:
+def test_the_optimal_plan_reports_uncountable_rules() -> None:
     picture = picture_of([node("node-0"), pod("p", on="node-0")])
 
     plan = best(picture, Blind(), Crowding(left_out=("the weather",)))

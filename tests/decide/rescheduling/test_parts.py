@@ -45,14 +45,14 @@ def test_the_whole_is_tried_and_as_many_go_as_may_whoever_finds_its_place_last_f
     assert made.before == made.after == {"Proposes": 2.0}
 
 
-def test_what_is_no_proposal_for_parts_is_made_at_once_or_not_at_all() -> None:
+def test_an_indivisible_proposal_is_made_at_once_or_not_at_all() -> None:
     made = emptying(here(), in_parts=False)
 
     assert moves(made) == {}
     assert why(made) == {"p1": "0 moves of node a are under way, 3 more would be too many: the limit is 1"}
 
 
-def test_what_may_go_at_once_is_no_part() -> None:
+def test_pods_that_may_leave_at_once_are_not_split_into_parts() -> None:
     made = emptying(here(), settings={"in_flight": MoveLimitSettings(None, 3, None, None)})
 
     assert [(group.part_of, group.gain) for group in made.planned] == [(None, 2.0)]

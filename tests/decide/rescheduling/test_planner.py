@@ -56,7 +56,7 @@ def test_a_pod_that_would_be_better_elsewhere_is_moved() -> None:
     assert made.planned[0].moves[0].is_sure
 
 
-def test_what_is_planned_is_taken_back_when_the_scratch_ends() -> None:
+def test_planned_moves_are_undone_when_the_transaction_ends() -> None:
     here = given(node("a"), node("b"), web("w", "a", cpu=1))
 
     with planned(here, KeepOff(("a",))):
@@ -82,7 +82,7 @@ def test_a_move_that_gains_less_than_the_threshold_is_none() -> None:
     assert moves(made) == {"w": "b"}
 
 
-def test_a_pod_that_may_not_be_touched_stays_and_it_is_said_why() -> None:
+def test_a_protected_pod_stays_with_a_reason() -> None:
     here = given(node("a"), node("b"), web("w", "a", owner="DaemonSet/d"))
 
     assert why(plan(here, KeepOff(("a",)))) == {"w": "it belongs to a DaemonSet, and comes and goes with its node"}
@@ -201,7 +201,7 @@ def test_moves_that_are_under_way_already_count() -> None:
     assert len(moves(made)) == 1
 
 
-def test_what_a_limit_stops_is_told() -> None:
+def test_the_plan_reports_moves_that_a_limit_stops() -> None:
     made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(node=1)))
 
     assert moves(made).keys() == {"w0"}
@@ -219,7 +219,7 @@ def test_no_more_are_moved_than_their_budget_leaves_with_its_reserve() -> None:
     assert "the disruption budget default/pdb allows 3, of which 1 are left to others" in why(made)["w2"]
 
 
-def test_what_was_tried_in_vain_uses_up_nothing() -> None:
+def test_failed_trials_use_up_nothing() -> None:
     """The first pod fits nowhere; the second has the budget and the limits to itself."""
     labels = {"app": "web"}
     here = given(
@@ -438,7 +438,7 @@ def relocation(picture: Picture, **fields: Any) -> Relocation:
         ),
     ],
 )
-def test_what_is_no_proposal_ends_its_policys_turn(proposes: Any, problem: str) -> None:
+def test_an_invalid_proposal_ends_the_turn_of_its_policy(proposes: Any, problem: str) -> None:
     made = plan(crowded(1), odd(proposes=proposes), KeepOff(("a",)), settings=free_settings(guidance=Guidance.BIND))
 
     (error,) = made.errors
@@ -447,7 +447,7 @@ def test_what_is_no_proposal_ends_its_policys_turn(proposes: Any, problem: str) 
     assert moves(made) == {"w0": "b"}
 
 
-def test_a_pod_that_is_not_on_a_node_or_was_read_anew_is_not_moved() -> None:
+def test_a_pod_without_node_or_read_again_is_not_moved() -> None:
     here = crowded(2)
     read_anew = msgspec.structs.replace(next(iter(here.cluster.placed.values())))
     stranger = here.cluster.read(pod("x", owner="ReplicaSet/web"))

@@ -215,7 +215,7 @@ def test_a_file_a_text_and_a_scenarios_part_say_the_same(tmp_path: Path) -> None
         ("paused: 'yes'\n", '.paused: "yes" is not true or false'),
     ],
 )
-def test_what_is_wrong_is_told_with_the_file_and_the_field(text: str, says: str) -> None:
+def test_rescheduler_configuration_errors_name_the_file_and_the_field(text: str, says: str) -> None:
     message = refusal(text)
     assert message.startswith("rescheduler.yaml")
     assert says in message

@@ -158,7 +158,7 @@ def test_the_policies_that_come_of_it_can_be_made() -> None:
         (("DefaultEvictor", {"somethingNewer": 1}), "DefaultEvictor, somethingNewer: has no counterpart"),
     ],
 )
-def test_what_has_no_counterpart_is_named(configured: tuple[str, dict[str, Any]], says: str) -> None:
+def test_unsupported_descheduler_plugins_are_named(configured: tuple[str, dict[str, Any]], says: str) -> None:
     assert noted(read(configured), says)
 
 
@@ -235,7 +235,7 @@ def test_several_profiles_allow_what_all_of_them_allow() -> None:
     assert noted(found, "its profiles are one here")
 
 
-def test_what_it_does_not_say_is_cautious() -> None:
+def test_unspecified_descheduler_settings_are_cautious() -> None:
     cautious = read_rescheduler({"apiVersion": "podium.dev/v1alpha1", "kind": "ReschedulerConfiguration"}, "").settings
     found = read(("PodLifeTime", {"maxPodLifeTimeSeconds": 5})).settings
     assert (found.threshold, found.in_flight, found.hourly) == (cautious.threshold, cautious.in_flight, cautious.hourly)
@@ -271,7 +271,7 @@ def test_limits_that_are_said_hold() -> None:
         (("DefaultEvictor", {"minPodAge": "soon"}), '"soon" is no duration'),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(configured: tuple[str, dict[str, Any]], says: str) -> None:
+def test_descheduler_policy_errors_name_their_place(configured: tuple[str, dict[str, Any]], says: str) -> None:
     assert says in refusal(configured)
 
 

@@ -69,7 +69,7 @@ def test_an_unknown_policy_is_refused_with_the_near_ones() -> None:
     )
 
 
-def test_what_is_wrong_in_arguments_is_told_with_its_place() -> None:
+def test_argument_errors_name_their_place() -> None:
     assert refusal(PolicySettings("Limited", args={"limit": "x"})) == (
         'policy Limited, .args.limit: "x" is not a whole number'
     )

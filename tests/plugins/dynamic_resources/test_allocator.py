@@ -119,7 +119,7 @@ def test_slices_of_an_older_generation_count_for_nothing() -> None:
     )
 
 
-def test_a_pool_with_a_name_twice_is_invalid_and_says_so_where_nothing_else_will_do() -> None:
+def test_a_pool_with_duplicate_devices_is_invalid_and_reported_as_last_resort() -> None:
     twice = devices_of("n1", device("a"), device("a"))
     good = devices_of("n1", device("b"), name="good", pool="good")
 
@@ -193,7 +193,7 @@ def test_each_request_for_a_distinct_attribute_keeps_only_the_last_value() -> No
     assert found(offered, claim("x", request("r"), request("s"), request("t"), **unlike)) is None
 
 
-def test_a_taint_keeps_a_device_from_those_who_do_not_tolerate_it() -> None:
+def test_a_device_taint_excludes_requests_that_do_not_tolerate_it() -> None:
     broken: Raw = {"taints": [{"key": "broken", "value": "yes", "effect": "NoSchedule"}]}
     offered = devices_of("n1", device("a", **broken), device("b"))
     tolerating = request(tolerations=[{"key": "broken", "operator": "Exists"}])

@@ -234,14 +234,14 @@ def test_pods_that_have_room_want_none() -> None:
     assert list(room(picture).proposals(picture)) == []
 
 
-def test_what_one_waiting_pod_takes_the_next_does_not_find() -> None:
+def test_room_assigned_to_one_pending_pod_is_not_offered_to_the_next() -> None:
     picture = picture_of(gpu_node("a"), trainer("large", "", 8, priority=1), trainer("small", "", 4))
     assert room(picture).objective(picture) == 4
     both = picture_of(gpu_node("a"), trainer("large", "", 4, priority=1), trainer("small", "", 3))
     assert room(both).objective(both) == 0
 
 
-def test_a_pod_that_no_node_could_ever_hold_moves_nobody() -> None:
+def test_a_pod_too_large_for_every_node_moves_no_pod() -> None:
     picture = picture_of(gpu_node("a"), trainer("a1", "a", 1), trainer("huge", "", 16))
     assert list(room(picture).proposals(picture)) == []
 
@@ -314,7 +314,7 @@ def test_as_many_places_are_wanted_as_are_asked_for() -> None:
     assert policy.objective(picture) == 2 * 4
 
 
-def test_what_no_node_has_moves_nobody() -> None:
+def test_requests_for_resources_that_no_node_has_move_no_pods() -> None:
     picture = picture_of(gpu_node("a"), trainer("a1", "a", 1))
     policy = room(picture, **{"for": {"requests": {"example.com/fpga": 1}, "devices": {"none": 1}}})
     assert policy.objective(picture) == 4

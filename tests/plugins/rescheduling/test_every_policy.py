@@ -36,7 +36,7 @@ OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/age
 @pytest.mark.parametrize("name", sorted(IN_TREE))
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
-def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> None:
+def test_cached_policy_state_equals_a_recomputation(name: str, seed: int) -> None:
     draw = Random(seed)
     cluster, waiting = Cluster(), list[Pod]()
     _change(draw, cluster, 8)

@@ -87,7 +87,7 @@ def test_the_node_is_avoided_for_a_day_unless_it_is_said_otherwise() -> None:
     assert first(policy_of("LeavePoorService", avoidFor="2h"), picture).avoid_for_ns == 120 * MINUTE
 
 
-def test_a_pod_of_which_nobody_knows_how_it_would_fare_elsewhere_stays() -> None:
+def test_a_pod_without_record_on_other_nodes_stays() -> None:
     picture = faring(of("web", "w1", "a"), w1=LOOPING)
     assert policy_of("LeavePoorService").objective(picture) == 0
 
@@ -201,7 +201,7 @@ def test_owners_who_are_turned_away_again_and_again_and_lately_had_better_keep_o
     assert avoided(turned_away(*often, *(("db", "b", 1) for _ in range(4)))) == [("db-3", "b"), ("web-1", "a")]
 
 
-def test_what_is_told_of_it_names_the_node_and_whose_pods_they_were() -> None:
+def test_the_reason_names_the_node_and_the_owners() -> None:
     policy = policy_of("LeavePoorService", avoidFor="2h")
     assert isinstance(policy, AvoidingPolicy)
 

@@ -86,7 +86,7 @@ def test_each_of_several_alike_pods_finds_room(name: str, wants: dict[str, Any])
     assert carry_out(policy_of(name), seen) == []
 
 
-def test_what_was_moved_meanwhile_is_proposed_no_more() -> None:
+def test_a_pod_that_was_moved_meanwhile_is_not_proposed() -> None:
     seen = picture_of(
         node("plain", cpu="2"), node("fast", cpu="4", labels=FAST), taking(**LIKES), giving(), giving("c")
     )

@@ -92,7 +92,7 @@ def test_duplicates_are_spread_once_and_then_stay() -> None:
     assert nodes_of(here) == ["a", "a", "b", "b", "c", "c"]
 
 
-def test_a_node_that_got_a_taint_is_left_by_whom_it_keeps_off() -> None:
+def test_pods_that_do_not_tolerate_a_new_taint_leave_the_node() -> None:
     own = node("own", taints=["team=db:NoSchedule"])
     here = given(own, *zoned("a", "b"), *(web(f"w{i}", "own") for i in range(4)))
     assert {source for _, source, _ in settle(here, policy_of("RepairViolations"))} == {"own"}

@@ -33,7 +33,7 @@ def test_it_tells_who_left_and_who_came_and_then_nothing() -> None:
     assert steps(places, seen) == []
 
 
-def test_what_is_taken_back_is_a_move_back() -> None:
+def test_an_undone_change_is_an_inverse_move() -> None:
     seen, places = picture_of(node("a"), node("b"), pod("w", on="a"), pod("x", on="a")), PodPlaces()
     places.follow(seen)
     with scratch_of(seen) as changes:

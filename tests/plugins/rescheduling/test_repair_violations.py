@@ -187,7 +187,7 @@ def test_two_spreads_that_cannot_both_be_had_do_not_chase_pods_around() -> None:
     assert carry_out(repair(), seen) == []
 
 
-def test_what_a_scheduler_does_not_filter_by_is_no_violation() -> None:
+def test_predicates_that_the_scheduler_does_not_filter_by_are_not_violations() -> None:
     objects = node("own", taints=["team=db:NoSchedule"]), node("shared"), web("w", "own")
     cluster = cluster_of(*objects)
     lenient = runner_on(cluster, configuration(only=["NodeAffinity", "NodeResourcesFit"]))

@@ -42,7 +42,7 @@ def test_a_pod_goes_to_the_nodes_that_it_prefers() -> None:
     assert preferences().objective(seen) == 0
 
 
-def test_what_is_missed_is_the_share_of_the_weights() -> None:
+def test_the_missed_preference_is_its_share_of_the_weights() -> None:
     wanted = [(60, SSD), (40, node_term("arch=arm"))]
     nodes = node("a"), node("b", labels={"arch": "arm"}), node("c", labels={"arch": "arm", "disk": "ssd"})
     seen = picture_of(*nodes, web("w", "a", likes_nodes=wanted))
@@ -62,7 +62,9 @@ def test_what_is_missed_is_the_share_of_the_weights() -> None:
         ((node("plain"), node("fast", labels={"disk": "ssd"}, taints=["own:NoSchedule"])), (), "it is kept off"),
     ],
 )
-def test_what_no_node_can_give_is_not_missed(nodes: tuple[Any, ...], closed: tuple[str, ...], why: str) -> None:
+def test_preferences_that_no_node_can_satisfy_are_not_missed(
+    nodes: tuple[Any, ...], closed: tuple[str, ...], why: str
+) -> None:
     seen = picture_of(*nodes, web("w", "plain", likes_nodes=[(5, SSD)]), closed=closed)
     assert preferences().objective(seen) == 0, why
     assert told(preferences().proposals(seen)) == [], why
@@ -221,7 +223,7 @@ def test_arguments_that_make_no_sense_are_refused_in_words(args: dict[str, Any],
 
 
 @efforts(40)
-def test_what_is_missed_of_terms_and_nodes_is_what_each_pod_misses(effort: Effort) -> None:
+def test_missed_terms_and_nodes_sum_over_pods(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:

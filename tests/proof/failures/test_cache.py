@@ -56,7 +56,7 @@ def test_a_node_that_comes_back_under_its_name_seems_to_be_empty() -> None:
 
 
 @pytest.mark.failure(49)
-def test_a_pod_that_was_created_anew_counts_beside_its_predecessor() -> None:
+def test_a_recreated_pod_counts_beside_its_predecessor() -> None:
     """Symptom: one pod takes two places. Rule: an assumed pod that is deleted leaves its node in the same step."""
 
     def still_there(right: Right, cluster: Cluster, uid: str) -> Any:

@@ -39,7 +39,7 @@ from tests.proof.failures.bugs import Right, caught, holds, instead, nominated_c
 
 
 @pytest.mark.failure(3)
-def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
+def test_the_replacement_of_a_victim_is_attempted_before_the_preemptor() -> None:
     """Symptom: the victim's replacement, which need not back off, gets the room again and again.
 
     Rule: the room is the preemptor's, whoever is tried first, and the preemptor is tried though it may back off.
@@ -127,7 +127,7 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
 
 @pytest.mark.failure(25)
-def test_a_scheduler_that_is_started_anew_chooses_other_victims_for_the_same_preemptor() -> None:
+def test_a_restarted_scheduler_chooses_other_victims_for_the_same_preemptor() -> None:
     """Symptom: pods of two nodes die for one. Rule: the choice is in the API before the first victim is deleted, so
     that whoever begins with what the API shows waits for the same victims.
     """
@@ -163,7 +163,7 @@ def held_at_permit() -> tuple[Driver, list[Action]]:
 
 
 @pytest.mark.failure(27)
-def test_a_preemption_that_has_nobody_to_delete_crashes() -> None:
+def test_a_preemption_without_victims_crashes() -> None:
     """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have nobody to delete."""
 
     def looking_for_the_last(

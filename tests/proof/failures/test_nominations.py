@@ -79,7 +79,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
 
 @pytest.mark.failure(5)
-def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempting() -> None:
+def test_a_nomination_survives_when_another_pod_takes_its_room_without_preempting() -> None:
     """Symptom: it stays for ever. Rule: whoever takes the room, the nominations that no longer fit end."""
 
     def only_when_preempting(right: Right, attempts: SchedulingAttempts, queued: QueuedPod, now: int) -> list[Action]:
@@ -197,7 +197,7 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
 
 
 @pytest.mark.failure(22)
-def test_what_one_victim_frees_is_given_away_while_the_others_terminate() -> None:
+def test_room_freed_by_one_victim_is_given_away_while_others_terminate() -> None:
     """Symptom (of a queueing system): victims come back into the room in turn, for ever.
 
     Rule: the room is the preemptor's until the last victim has ended, whoever asks for it meanwhile.

@@ -253,7 +253,7 @@ def test_a_pod_that_is_too_large_for_any_node_stays_where_it_is() -> None:
 
 
 @pytest.mark.failure(79)
-def test_a_preference_that_its_scheduler_does_not_weigh_as_much_moves_nobody() -> None:
+def test_a_preference_that_the_scheduler_weighs_less_moves_no_pod() -> None:
     """descheduler#1707. Symptom: a node that the pod prefers has room, and its scheduler places it elsewhere all the
     same. Rule: what else the pod would rather have counts in the same sum, and its scheduler is asked."""
     liked = {

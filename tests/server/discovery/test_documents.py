@@ -73,7 +73,7 @@ def test_a_group_names_its_versions_the_best_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "nothing.io"])
-def test_what_is_not_served_has_no_documents(name: str) -> None:
+def test_unserved_groups_have_no_discovery_documents(name: str) -> None:
     assert group(SERVED_KINDS, name) is None
     assert resource_list(SERVED_KINDS, f"{name}/v1") is None
 
@@ -125,7 +125,7 @@ def test_custom_kinds_are_told_with_what_they_have() -> None:
     assert set(widgets) == {"widgets", "widgets/status", "widgets/scale"}
 
 
-def test_what_is_only_answered_can_only_be_created_or_read() -> None:
+def test_answered_only_kinds_support_create_get_and_list() -> None:
     assert {verb for kind in ANSWERED for verb in kind.verbs} == {"create", "get", "list"}
 
 

@@ -130,7 +130,7 @@ def test_long_selectors_are_read() -> None:
 @pytest.mark.parametrize(
     "bytes_", [b"\x16\x03\x01\x02\x00\x01\x00", b"\x00" * 100, b"HELO there\r\n\r\n", b"GET\r\n\r\n"]
 )
-def test_what_is_no_http_is_told_so(bytes_: bytes) -> None:
+def test_a_request_that_is_not_http_is_reported(bytes_: bytes) -> None:
     async def check(client: Client) -> None:
         raw = await connected(client)
         raw.writer.write(bytes_)
@@ -222,7 +222,7 @@ def test_requests_that_come_without_waiting_for_answers_are_answered_in_order() 
     with_server(check, pod("a"), pod("b"))
 
 
-def test_a_long_list_that_nobody_reads_holds_nobody_up() -> None:
+def test_an_unread_long_list_blocks_no_other_client() -> None:
     async def check(client: Client) -> None:
         raw = Raw(*await asyncio.open_connection("127.0.0.1", client.server.port, limit=1024))
         raw.send(f"GET {PODS} HTTP/1.1\r\nHost: localhost\r\n\r\n")

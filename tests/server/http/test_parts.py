@@ -76,7 +76,7 @@ def test_json_is_read_as_it_was_written(value: Any) -> None:
         (b' {"a" : "\\u00e9\\/"} ', {"a": "\u00e9/"}, ()),
     ],
 )
-def test_what_is_written_in_another_way_is_read_closely(text: bytes, value: Any, repeated: tuple[str, ...]) -> None:
+def test_unusually_formatted_json_takes_the_full_parser(text: bytes, value: Any, repeated: tuple[str, ...]) -> None:
     assert read_json(text) == (value, repeated)
 
 

@@ -49,7 +49,7 @@ def parsed(data: bytes) -> Any:
     return value
 
 
-def test_a_table_is_given_to_who_asks_for_one() -> None:
+def test_a_table_is_returned_to_clients_that_request_one() -> None:
     async def check(client: Client) -> None:
         response, data = await client.reply("GET", f"{PODS}?limit=1&includeObject=Object", headers=TABLE)
         table = json.loads(data)
@@ -305,7 +305,7 @@ def test_requests_are_counted_under_upstreams_names() -> None:
     with_server(check)
 
 
-def test_what_goes_wrong_here_is_told_without_its_reasons(caplog: pytest.LogCaptureFixture) -> None:
+def test_internal_errors_are_reported_without_details(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(LocalBackend):
         def answer(self, request: object) -> object:  # type: ignore[override]
             raise RuntimeError("a secret")

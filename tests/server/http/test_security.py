@@ -79,7 +79,7 @@ def test_a_token_is_long_and_plain(text: str) -> None:
         Server(LocalBackend(), settings=ServerSettings(tokens=(Token(text=text),)))
 
 
-def test_a_token_is_shown_to_nobody() -> None:
+def test_a_token_is_never_shown() -> None:
     assert TOKEN not in repr(ServerSettings(tokens=(Token(text=TOKEN),)))
 
 
@@ -137,7 +137,7 @@ def test_a_name_that_was_made_to_stand_for_this_machine_is_not_answered(host: st
     with_server(check)
 
 
-def test_a_page_of_somebody_elses_asks_in_vain() -> None:
+def test_a_page_of_another_origin_is_rejected() -> None:
     async def check(client: Client) -> None:
         for origin in ("http://evil.example.com", "null", "http://127.0.0.1:1"):
             headers = {"Origin": origin, "Content-Type": "application/json"}
@@ -164,7 +164,7 @@ def test_tls_with_a_token(authority: Authority) -> None:
     with_server(check, pod("a"), settings=ServerSettings(tls=authority.tls, tokens=(Token(text=TOKEN),)))
 
 
-def test_a_certificate_says_who_asks(authority: Authority) -> None:
+def test_a_client_certificate_identifies_the_user(authority: Authority) -> None:
     tls = TLS(
         certificate_file=authority.tls.certificate_file,
         key_file=authority.tls.key_file,
@@ -221,7 +221,7 @@ def test_a_port_that_is_taken_is_told() -> None:
     with_server(check)
 
 
-def test_what_may_change_something_leaves_a_line() -> None:
+def test_mutating_requests_are_logged() -> None:
     lines: list[bytes] = []
 
     async def check(client: Client) -> None:
@@ -239,7 +239,7 @@ def test_what_may_change_something_leaves_a_line() -> None:
     with_server(check, settings=ServerSettings(audit=lines.append))
 
 
-def test_a_token_is_known_by_who_reviews_it() -> None:
+def test_a_token_is_identified_by_token_review() -> None:
     server = Server(LocalBackend(), settings=ServerSettings(tokens=(Token(text=TOKEN),)))
     assert server.takes_token(TOKEN)
     assert not server.takes_token(TOKEN + "x")

@@ -34,7 +34,7 @@ def test_a_token_is_read_from_a_file_of_its_owners_alone_unless_it_is_shared(tmp
         (None, "cannot be read: No such file"),
     ],
 )
-def test_what_is_no_token_is_told_without_it(content: bytes | None, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_token_is_reported_without_its_text(content: bytes | None, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)

@@ -77,7 +77,7 @@ def test_a_custom_kind_is_one_like_others(kubectl: Kubectl, group: str) -> None:
     assert f"widget.{group}/w" in kubectl("get", "all", "-o", "name").split()
 
 
-def test_what_its_schema_does_not_allow_is_refused(kubectl: Kubectl, group: str) -> None:
+def test_objects_that_violate_their_schema_are_rejected(kubectl: Kubectl, group: str) -> None:
     def refused(**spec: object) -> str:
         return kubectl.fails("create", "-f", "-", stdin=json.dumps(widget(group, **spec)))
 
@@ -105,14 +105,14 @@ def test_server_side_apply_knows_who_owns_what(kubectl: Kubectl, needs_version: 
     assert "managedFields" not in kubectl("get", "configmap", "c", "-o", "yaml")
 
 
-def test_what_an_applier_names_no_longer_goes(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+def test_fields_that_an_applier_omits_are_removed(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
     needs_version(27)
     kubectl.apply(config_map("c", a="1", b="1"), arguments=APPLY)
     kubectl.apply(config_map("c", a="1"), arguments=APPLY)
     assert kubectl.read("configmap", "c")["data"] == {"a": "1"}
 
 
-def test_a_number_of_pods_that_nobody_applies_is_whoever_scales(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+def test_an_unapplied_replica_count_belongs_to_the_scaler(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
     needs_version(27)
     raw = deployment(replicas=0)
     del raw["spec"]["replicas"]

@@ -84,7 +84,7 @@ def test_a_watch_shows_what_changes(kubectl: Kubectl) -> None:
         assert watch.stdout.readline().split()[:3] == ["DELETED", "c", "2"]
 
 
-def test_what_is_not_there_is_told(kubectl: Kubectl) -> None:
+def test_missing_objects_are_reported(kubectl: Kubectl) -> None:
     assert 'pods "nobody" not found' in kubectl.fails("get", "pod", "nobody")
     assert "doesn't have a resource type" in kubectl.fails("get", "nothings")
     assert "No resources found" in kubectl.run(["get", "pods"])[2]
@@ -150,7 +150,7 @@ def test_every_kind_that_is_served_can_be_shown_and_described(kubectl: Kubectl) 
     kubectl("get", ",".join(kinds), "-A", "-o", "wide")
 
 
-def test_what_says_no_more_than_it_must_is_described(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+def test_describe_accepts_minimal_objects(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
     needs_version(27)
     objects = [least(kind, kubectl.namespace) for kind in LEAST]
     kubectl.apply(*objects, arguments=("create", "-o", "name"))
@@ -162,7 +162,7 @@ def test_what_says_no_more_than_it_must_is_described(kubectl: Kubectl, needs_ver
 
 
 @pytest.mark.parametrize("command", ["logs a", "exec a -- ls", "attach a", "port-forward a 8080:80"])
-def test_what_needs_containers_that_run_is_refused_and_told_why(kubectl: Kubectl, command: str) -> None:
+def test_commands_that_need_running_containers_are_rejected_with_a_reason(kubectl: Kubectl, command: str) -> None:
     kubectl.apply(pod("a"))
     kubectl.wait("pod/a", "condition=Ready")
     assert "nodes are simulated: containers do not run" in kubectl.fails(*command.split())

@@ -119,7 +119,7 @@ def test_stateful_and_daemon_sets_are_rolled_out(kubectl: Kubectl) -> None:
         kubectl("delete", kind.lower(), "s")
 
 
-def test_what_never_comes_about_times_out(kubectl: Kubectl) -> None:
+def test_waiting_for_an_impossible_condition_times_out(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "c")
     refused = kubectl.fails("wait", "configmap/c", "--for=condition=Ready", "--timeout=1s")
     assert "timed out" in refused

@@ -61,7 +61,7 @@ def test_a_name_can_be_given_once(kubectl: Kubectl) -> None:
     assert 'configmaps "c" already exists' in kubectl.fails("create", "configmap", "c")
 
 
-def test_what_is_generated_is_what_was_asked_for(kubectl: Kubectl) -> None:
+def test_generated_objects_match_the_request(kubectl: Kubectl) -> None:
     kubectl("create", "secret", "generic", "s", "--from-literal=a=b")
     assert kubectl.read("secret", "s")["data"] == {"a": "Yg=="}
     kubectl("create", "quota", "q", "--hard=pods=3,requests.cpu=2", "--scopes=NotTerminating")
@@ -136,7 +136,7 @@ def test_unknown_fields_are_refused_warned_of_or_taken(kubectl: Kubectl, needs_v
     kubectl("create", "--validate=ignore", "-f", "-", stdin=json.dumps(wrong))
 
 
-def test_what_is_not_right_is_refused_with_the_field(kubectl: Kubectl) -> None:
+def test_invalid_fields_are_rejected_by_name(kubectl: Kubectl) -> None:
     refused = kubectl.fails("create", "deployment", "Web", "--image=web:1")
     assert "is invalid: metadata.name" in refused
     wrong = pod("p")
@@ -192,7 +192,7 @@ def test_edit_opens_what_is_there_and_takes_what_is_saved(kubectl: Kubectl) -> N
 
 
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
-def test_what_is_deleted_takes_along_what_belongs_to_it(kubectl: Kubectl, cascade: str) -> None:
+def test_delete_removes_dependents(kubectl: Kubectl, cascade: str) -> None:
     kubectl.apply(deployment())
     kubectl("rollout", "status", "deployment/web")
     kubectl("delete", "deployment", "web", f"--cascade={cascade}")

@@ -60,7 +60,7 @@ def references(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("api_version", VERSIONS)
-def test_whatever_is_referred_to_is_there(api_version: str) -> None:
+def test_every_openapi_reference_resolves(api_version: str) -> None:
     found = written(api_version)
     schemas = found["components"]["schemas"]
     assert {name.removeprefix(REFERENCE) for name in references(found)} <= set(schemas)
@@ -143,7 +143,7 @@ def test_a_type_is_called_the_same_in_every_document() -> None:
         ("v1", "io.k8s.api.core.v1.Binding", "target"),
     ],
 )
-def test_what_the_schemas_do_not_know_is_known_from_protobuf(api_version: str, name: str, field: str) -> None:
+def test_fields_missing_from_schemas_are_taken_from_protobuf(api_version: str, name: str, field: str) -> None:
     assert field in schema(api_version, name)["properties"]
 
 
@@ -175,7 +175,7 @@ def test_disruption_policies_have_the_fields_that_podium_reads() -> None:
     assert minimum == {"x-kubernetes-int-or-string": True}
 
 
-def test_whatever_is_described_is_there() -> None:
+def test_every_description_belongs_to_an_existing_field() -> None:
     for of in DESCRIPTIONS:
         type_, _, field = of.partition(".")
         assert type_ == "*" or not field or field in fields_of(type_), of

@@ -95,11 +95,11 @@ def test_objects_survive_encoding_and_decoding(raw: Raw) -> None:
     assert decode(encoded(raw)) == raw
 
 
-def test_what_go_writes_though_it_says_nothing_is_left_out() -> None:
+def test_empty_fields_that_go_encodes_are_omitted() -> None:
     assert decode(NAMESPACE) == {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
 
 
-def test_a_zero_that_somebody_meant_is_kept() -> None:
+def test_an_explicit_zero_is_kept() -> None:
     spec = field(1, 0, 0)
     found = decode(envelope("Deployment", field(2, 2, spec), "apps/v1"))
     assert found["spec"] == {"replicas": 0}
@@ -142,7 +142,7 @@ def test_fields_of_later_versions_are_passed_over() -> None:
         (MAGIC + bytes(MAX_BYTES), "at most"),
     ],
 )
-def test_what_cannot_be_read_is_told(body: bytes, problem: str) -> None:
+def test_undecodable_protobuf_is_reported(body: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         decode(body)
 

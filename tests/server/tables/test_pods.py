@@ -113,7 +113,7 @@ def test_most_columns_are_for_everybody() -> None:
     assert columns("Pod", wide=False) == ["Name", "Ready", "Status", "Restarts", "Age"]
 
 
-def test_what_is_completed_can_be_left_out() -> None:
+def test_completed_pods_can_be_omitted() -> None:
     (found,) = table_of(POD, [pod(DONE, phase="Succeeded")], NOW)["rows"]
     assert found["conditions"][0]["type"] == "Completed"
     (other,) = table_of(POD, [pod(RUNNING)], NOW)["rows"]

@@ -75,7 +75,7 @@ def test_columns_are_those_of_kubernetes(of: tuple[str, str]) -> None:
         },
     ),
 )
-def test_whatever_is_stored_is_shown(of: tuple[str, str], raw: Raw) -> None:
+def test_every_stored_object_is_shown_in_the_table(of: tuple[str, str], raw: Raw) -> None:
     group, kind = of
     resource = APIResource(group=group, kind=kind, plural="things", namespaced=True)
     table = table_of(resource, [raw], NOW)

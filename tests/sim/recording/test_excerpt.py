@@ -94,7 +94,7 @@ def test_a_scenario_by_hand_can_be_cut_and_hastened_but_not_begun_later() -> Non
         excerpt(found, Excerpt(from_ns=1))
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_excerpts_are_rejected() -> None:
     with pytest.raises(InputError, match="there is none in the input"):
         excerpt(Input([]), Excerpt(speed=2))
     with pytest.raises(InputError, match="--to is not after --from"):

@@ -26,7 +26,7 @@ STORIES = sorted(file for file in EXAMPLES.glob("*.yaml") if file.stem not in ON
 
 
 @pytest.mark.parametrize("example", STORIES, ids=lambda path: path.stem)
-def test_what_is_recorded_happens_again_when_it_is_played(example: Any) -> None:
+def test_a_replayed_recording_repeats_its_events(example: Any) -> None:
     found = recorded(read(example), RunOptions(until_ns=20 * MINUTE, seed=SEED))
 
     comparison = play(found, RunOptions()).recorded
@@ -109,11 +109,11 @@ def told(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:
 DELETED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
 
 
-def test_what_is_there_at_the_start_is_no_step() -> None:
+def test_objects_present_at_the_start_are_not_steps() -> None:
     assert Seen(node(), pod()).began == [node(), pod()]
 
 
-def test_a_pod_that_somebody_makes_is_a_step_and_where_it_is_bound_an_event() -> None:
+def test_a_user_created_pod_is_a_step_and_its_binding_an_event() -> None:
     seen = Seen(node())
 
     (step,), made = seen(pod())
@@ -142,7 +142,7 @@ def test_a_pod_that_comes_with_its_node_keeps_it_unless_a_scheduler_gave_it() ->
     assert "nodeName" not in by_scheduler["apply"][0]["spec"]
 
 
-def test_what_workloads_make_of_themselves_is_no_step() -> None:
+def test_objects_created_by_workloads_are_not_steps() -> None:
     deployment = workload("Deployment")
     set_ = workload("ReplicaSet", "web-1", deployment)
     seen = Seen(node())
@@ -224,7 +224,7 @@ def test_a_deletion_by_hand_is_a_step_once_also_where_only_the_end_is_seen() -> 
     assert seen.gone(pod("b", node="n"))[0] == [{"delete": {**step["delete"], "name": "b"}}]
 
 
-def test_what_a_controller_deletes_and_what_goes_with_its_namespace_is_no_step() -> None:
+def test_deletions_by_controllers_or_of_a_namespace_are_not_recorded_as_steps() -> None:
     set_ = workload("ReplicaSet")
     namespace: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "uid": "d"}}
     seen = Seen(node(), set_, pod("web-a", set_), pod("b"), namespace)
@@ -248,7 +248,7 @@ def test_a_pod_that_finishes_does_so_by_name_or_as_one_of_its_workload() -> None
     assert events == [{"what": "finished", "kind": "Pod", "key": "default/j-there"}]
 
 
-def test_a_namesake_whose_forerunner_s_end_nobody_saw_is_another_object() -> None:
+def test_a_namesake_is_a_new_object_when_the_first_deletion_was_missed() -> None:
     seen = Seen(node(), pod("a", node="n"))
 
     steps, events = seen(pod("a", uid="another"))

@@ -52,7 +52,7 @@ def test_pods_of_which_it_is_known_otherwise_do_not_count(how: dict[str, Any]) -
     assert usual(1, **how) is None
 
 
-def test_what_is_kept_has_a_limit() -> None:
+def test_recorded_terminations_are_bounded() -> None:
     counted = Terminations()
     for number in range(40_000):
         counted.count(ended(grace=10**7), number * SECOND // 5)

@@ -34,7 +34,7 @@ def test_one_that_goes_within_its_budgets_is_evicted() -> None:
     assert told({"at": "1m", "delete": {"kind": "Pod", "name": "a"}}) == [("default/a", "eviction", "scenario")]
 
 
-def test_what_is_scaled_down_or_deleted_with_its_owner_disrupts_nobody() -> None:
+def test_scale_downs_and_owner_deletions_are_not_disruptions() -> None:
     scale = {"at": "1m", "scale": {"kind": "Deployment", "name": "web", "replicas": 1}}
     delete = {"at": "2m", "delete": {"kind": "Deployment", "name": "web"}}
 

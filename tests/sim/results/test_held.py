@@ -47,7 +47,7 @@ def test_a_pod_is_held_for_its_gates_for_its_group_and_for_others_of_it() -> Non
     }
 
 
-def test_a_pod_that_is_attempted_is_held_by_nobody() -> None:
+def test_a_pod_under_attempt_is_not_held() -> None:
     result = instantly([node("a", "1"), pod("web", "2")], configuration=PLACES_GROUPS)
 
     assert "held" not in result.to_dict()

@@ -79,7 +79,7 @@ def test_a_job_that_is_done_wants_no_more() -> None:
     assert (found.wanted, found.ready, found.short_ns) == (0, 0, 0)
 
 
-def test_what_a_budget_holds_is_told_from_the_first_refusal_until_it_lets_go() -> None:
+def test_readiness_reports_a_blocking_budget_from_its_first_refusal_until_it_allows() -> None:
     slow = workload("Deployment", "web", 2, template=template(**{"ready-after": "20s"}))
     cordoned = {**node("n2"), "spec": {"unschedulable": True}}
     steps = scenario({"at": "50s", "uncordon": {"name": "n2"}}, {"at": "1m", "drain": {"name": "n1"}})

@@ -18,7 +18,7 @@ def pod(name: str, cpu: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
 
 
-def test_what_was_ever_there_has_its_size_though_it_is_gone() -> None:
+def test_deleted_objects_keep_their_recorded_size() -> None:
     gone = scenario(
         {"at": "1s", "delete": {"kind": "Pod", "name": "web"}}, {"at": "2s", "delete": {"kind": "Node", "name": "n"}}
     )

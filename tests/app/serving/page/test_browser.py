@@ -97,7 +97,7 @@ def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iter
         visit.context.close()
 
 
-def test_a_pod_that_somebody_creates_is_seen_on_its_node_and_gone_when_it_is_deleted(browser: Any, life: Life) -> None:
+def test_a_created_pod_appears_on_its_node_and_disappears_when_deleted(browser: Any, life: Life) -> None:
     with visiting(browser, life.server) as visit:
         visit.shown().page.wait_for_selector(".view")
         visit.page.wait_for_selector(".masthead .state:has-text('2 nodes')")
@@ -185,7 +185,7 @@ def test_an_address_that_says_nothing_shows_the_page_all_the_same(browser: Any, 
             visit.complaints[:] = [complaint for complaint in visit.complaints if "404" not in complaint]
 
 
-def test_what_the_server_refuses_is_said_in_its_words_and_nothing_is_lost(browser: Any, life: Life) -> None:
+def test_a_rejected_edit_shows_the_servers_message_and_loses_nothing(browser: Any, life: Life) -> None:
     with visiting(browser, life.server, "#objects/pods") as visit:
         visit.shown()
         visit.page.wait_for_selector("select[aria-label=Kind] option", state="attached")
@@ -205,7 +205,7 @@ def test_what_the_server_refuses_is_said_in_its_words_and_nothing_is_lost(browse
         visit.complaints.clear()
 
 
-def test_what_has_changed_meanwhile_is_told_and_not_overwritten(browser: Any, life: Life) -> None:
+def test_a_concurrent_change_is_reported_and_not_overwritten(browser: Any, life: Life) -> None:
     raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}, "data": {"a": "1"}}
     life.ask("POST", CONFIG_MAPS, raw)
     with visiting(browser, life.server, "#objects/configmaps/default/shared") as visit:

@@ -91,7 +91,7 @@ def test_a_browser_without_token_gets_page_files_but_no_cluster_data() -> None:
     with_page(check, settings=TOKENS)
 
 
-def test_a_page_of_somebody_elses_asks_in_vain() -> None:
+def test_a_page_of_another_origin_is_rejected() -> None:
     async def check(client: Client) -> None:
         for headers in (
             {},
@@ -132,7 +132,7 @@ def test_a_question_is_answered_about_the_cluster_as_it_is() -> None:
     with_page(check, node("n1"), pod("a"))
 
 
-def test_what_is_asked_in_a_wrong_way_is_said() -> None:
+def test_a_malformed_page_request_is_reported() -> None:
     async def check(client: Client) -> None:
         for body, problem in (
             (b"[", "no valid JSON"),

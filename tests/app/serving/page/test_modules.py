@@ -132,7 +132,7 @@ def test_for_whom_a_pod_was_preempted_is_seen_by_who_was_nominated_to_its_node(p
     assert told == ["default/low", "default/high"]
 
 
-def test_what_lies_too_far_back_is_let_go(page: Any) -> None:
+def test_old_page_events_are_dropped(page: Any) -> None:
     kept = page.evaluate(
         f"""async () => {{
           {MODULES}

@@ -144,7 +144,7 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("explain", {}, "explain needs to know: Pod or workload"),
     ],
 )
-def test_what_is_wrong_with_a_question_is_said_with_its_field(question: str, values: Raw, problem: str) -> None:
+def test_question_errors_name_the_field(question: str, values: Raw, problem: str) -> None:
     with pytest.raises(PodiumError) as error:
         ask(question, **values)
     assert problem in str(error.value)
