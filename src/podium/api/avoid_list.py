@@ -50,7 +50,7 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AvoidFor:
-    """How long an evictor wants a node to be avoided; None means as long as the DisruptionPolicy says.
+    """The period for which an evictor wants a node to be avoided; None means that of the DisruptionPolicy.
 
     ``until_scheduled`` is the key of a pod ("" for none) that the room is reserved for: the entry is removed when that
     pod has a node or is gone. ``until_replaced`` is a pod that is evicted together with this one, and whose replacement

@@ -226,7 +226,7 @@ def _input_warnings(basis: Basis) -> Iterator[Caveat]:
     for warning in basis.warnings:
         by_reason.setdefault(warning.reason, []).append(str(warning))
     for reason, messages in sorted(by_reason.items()):
-        yield Caveat(reason, f"{_WARNED[reason]}: {_told(messages)}", len(messages), tuple(messages[:MOST_NAMES]))
+        yield Caveat(reason, f"{_WARNED[reason]}: {_summarized(messages)}", len(messages), tuple(messages[:MOST_NAMES]))
 
 
 _WARNED: dict[Reason, str] = {
@@ -262,7 +262,7 @@ def _selects_by_label(side: PodAffinity) -> bool:
     return any(selector is not None and (selector.match_labels or selector.match_expressions) for selector in selectors)
 
 
-def _told(messages: Sequence[str]) -> str:
+def _summarized(messages: Sequence[str]) -> str:
     rest = len(messages) - _SHOWN
     return "; ".join(messages[:_SHOWN]) + (f"; and {rest:,} more" if rest > 0 else "")
 

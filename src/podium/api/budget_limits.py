@@ -79,7 +79,7 @@ def _field(spec: PodDisruptionBudgetSpec) -> tuple[str, int | str]:
     return "minAvailable", spec.min_available or 0
 
 
-MOST_TOLD = 5
+_MOST_RECENT = 5
 """The maximum number of disruptions that the status of a budget lists."""
 
 _SECOND = 10**9
@@ -186,9 +186,9 @@ def _status(rate: Rate, full: int, now: int, least: Rate | None, last: tuple[str
     available = max(0, rate.tokens(full, now))
     status: Raw = {"max": str(rate), "available": available}
     # Each missing token was taken by one disruption.
-    told = last[-min(rate.count - available, MOST_TOLD) :] if available < rate.count else ()
-    if told:
-        status["lastDisruptions"] = list(told)
+    recent = last[-min(rate.count - available, _MOST_RECENT) :] if available < rate.count else ()
+    if recent:
+        status["lastDisruptions"] = list(recent)
     if least is not None:
         status["atLeast"] = str(least)
     return {**status, "fullTime": format_exact_time(full)} if full else status

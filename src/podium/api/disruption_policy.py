@@ -67,7 +67,7 @@ class PriorityRule(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def is_unconditional(self) -> bool:
-        """Whether the rule has no conditions."""
+        """Return whether the rule has no conditions."""
         given = [one for one in (self.pod_selector, self.namespace_selector) if one is not None]
         return not self.qos_classes and not any(one.match_labels or one.match_expressions for one in given)
 

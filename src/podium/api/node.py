@@ -37,13 +37,13 @@ class NodeSpec(Narrow, frozen=True, kw_only=True):
 
 
 class NodeInfo(Narrow, frozen=True, kw_only=True):
-    """What the kubelet says of the node's software."""
+    """The node's software, as the kubelet reports it."""
 
     kubelet_version: str = ""
 
 
 class NodeFeatures(Narrow, frozen=True, kw_only=True):
-    """What the node's container runtime supports."""
+    """The features of the node's container runtime."""
 
     supplemental_groups_policy: bool = False
 

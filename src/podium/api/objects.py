@@ -146,11 +146,11 @@ def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation 
     for finding in found:
         reason: Reason = "unknown-field" if finding.is_unknown else "invalid"
         yield InputWarning(finding.message, reason, object=label_of(raw), path=finding.path)
-    told = {finding.path for finding in found}
+    reported = {finding.path for finding in found}
     is_older = written["apiVersion"] == OLDER_VERSION
     for problem in find_problems(raw):
         path = in_older_words(problem.path) if is_older else problem.path
-        if path not in told:
+        if path not in reported:
             yield InputWarning(problem.message, "invalid", object=label_of(raw), path=path)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 

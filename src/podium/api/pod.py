@@ -308,23 +308,23 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether all containers have terminated permanently."""
+        """Return whether all containers have terminated permanently."""
         return self.status.phase in TERMINAL_PHASES
 
     @property
     def is_terminating(self) -> bool:
-        """Whether the pod was deleted and is within its grace period."""
+        """Return whether the pod was deleted and is within its grace period."""
         return self.metadata.deletion_timestamp is not None
 
     @property
     def is_unschedulable(self) -> bool:
-        """Whether a scheduler has reported that no node fits the pod."""
+        """Return whether a scheduler has reported that no node fits the pod."""
         scheduled = self.status.condition("PodScheduled")
         return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
 
     @property
     def waits_for_node(self) -> bool:
-        """Whether the pod has no node, and is not being deleted."""
+        """Return whether the pod has no node, and is not being deleted."""
         return not self.spec.node_name and self.metadata.deletion_timestamp is None
 
 

@@ -106,7 +106,7 @@ class PodGroup(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_gang(self) -> bool:
-        """Whether its pods are scheduled all or none."""
+        """Return whether its pods are scheduled all or none."""
         return self.spec.scheduling_policy.gang is not None
 
     @property
@@ -126,12 +126,12 @@ class PodGroup(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_one_victim(self) -> bool:
-        """Whether its pods are disrupted together or not at all."""
+        """Return whether its pods are disrupted together or not at all."""
         return self.spec.disruption_mode == "PodGroup"
 
     @property
     def schedule_timeout_ns(self) -> int | None:
-        """How long its pods wait for each other, in nanoseconds; None if unset."""
+        """The timeout for its pods to wait for each other, in nanoseconds; None if unset."""
         text = self.metadata.annotations.get(TIMEOUT_ANNOTATION, "")
         return int(text) * _SECOND_NS if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
 

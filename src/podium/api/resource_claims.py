@@ -175,7 +175,7 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_allocated(self) -> bool:
-        """Whether the claim is allocated."""
+        """Return whether the claim is allocated."""
         return self.status.allocation is not None
 
     @property
@@ -187,7 +187,7 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def for_extended_resources(self) -> bool:
-        """Whether a scheduler created the claim for a pod's extended resources."""
+        """Return whether a scheduler created the claim for a pod's extended resources."""
         return self.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
 
     def is_reserved_for(self, uid: str) -> bool:

@@ -45,7 +45,7 @@ class InputWarning:
 
     @property
     def is_refused_when_strict(self) -> bool:
-        """Whether `strict` makes it an error."""
+        """Return whether `strict` makes it an error."""
         return self.reason in _REFUSED
 
     def located(self, *, source: str, document: int | None, object: str) -> InputWarning:  # noqa: A002

@@ -41,7 +41,7 @@ class Address:
 
     @property
     def is_global(self) -> bool:
-        """Whether it is a global unicast address by Go's definition, which includes private ones."""
+        """Return whether it is a global unicast address by Go's definition, which includes private ones."""
         value = self.value
         if value.version == 4 and value == ipaddress.IPv4Address("255.255.255.255"):
             return False
@@ -49,7 +49,7 @@ class Address:
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether it is in 224.0.0.0/24 or ff02::/16."""
+        """Return whether it is in 224.0.0.0/24 or ff02::/16."""
         packed = self.value.packed
         return packed[:3] == b"\xe0\x00\x00" if self.value.version == 4 else packed[0] == 0xFF and packed[1] & 15 == 2
 

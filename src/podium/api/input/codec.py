@@ -140,11 +140,11 @@ class Reader:
 
     def _read(self, stream: BinaryIO, source: str, progress: Progress | None) -> None:
         """Read the objects of a seekable stream. Raises InputError."""
-        told = progress or (lambda _share: None)
+        report = progress or (lambda _share: None)
         try:
-            documents = self._read_listed(stream, source, told)
+            documents = self._read_listed(stream, source, report)
             if documents is None:
-                roots = documents_in(text_of(_whole(stream)), told)
+                roots = documents_in(text_of(_whole(stream)), report)
                 documents = [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
         except InputError as error:
             if is_template(_whole(stream)):

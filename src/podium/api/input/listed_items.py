@@ -96,7 +96,7 @@ class JSONList:
 
 
 def json_list(stream: BinaryIO) -> JSONList | None:
-    """Return the List that is the whole stream; None for other content, or if only a full parse can tell.
+    """Return the List that is the whole stream; None for other content, or if only a full parse can decide.
 
     The text around the items is checked here, so that the items are exactly what is between the brackets, if that is
     valid: none has been read yet.
@@ -189,7 +189,7 @@ class YAMLList:
 
 
 def yaml_list(content: bytes) -> YAMLList | None:
-    """Return the List that is the whole content; None for other content, or if only a full parse can tell.
+    """Return the List that is the whole content; None for other content, or if only a full parse can decide.
 
     Every item begins with a dash at the start of a line, and all its other lines are indented. Therefore an item means
     the same in isolation as in the List, if it parses at all: a split within quotes or brackets does not. The items

@@ -100,7 +100,7 @@ class PodTableWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the table should be taken before more pods are added."""
+        """Return whether the table should be taken before more pods are added."""
         return len(self._rows) >= _MOST_ROWS
 
     def take(self) -> list[bytes]:

@@ -25,8 +25,8 @@ _LIST_DEPTH = 1
 class TextForm:
     """A text format.
 
-    `read` returns a value without nulls except in lists; it raises one of `UNREADABLE` for a text that is unreadable,
-    or that only the whole text can tell. `decode` is faster, for texts that `read` takes, and may leave nulls.
+    `read` returns a value without nulls except in lists; it raises one of `UNREADABLE` for an unreadable text, or if
+    only a full parse can decide. `decode` is faster, for texts that `read` takes, and may leave nulls.
     `status` returns only the status of an object. `owners` delimit the pod's owner. After `patience` pods of an owner,
     a stencil is made of one. `keeps_values` says that decoding takes so long that a value is kept once it is read.
     """

@@ -187,7 +187,7 @@ class _Composer:
 
     @property
     def has_aliases(self) -> bool:
-        """Whether the text uses aliases."""
+        """Return whether the text uses aliases."""
         return self._unfolded > 0
 
     def documents(self) -> Iterator[tuple[int, Any]]:

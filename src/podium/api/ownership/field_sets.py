@@ -177,11 +177,11 @@ def element_of(item: Any, shape: Shape) -> str:
     if not isinstance(item, dict):
         raise KeyMissingError("associative list with keys may not have non-map elements")
     keys = {key: item.get(key, shape.defaults.get(key)) for key in shape.keys}
-    told = {key: value for key, value in sorted(keys.items()) if value is not None}
-    if not told:
+    key_values = {key: value for key, value in sorted(keys.items()) if value is not None}
+    if not key_values:
         listed = ", ".join(shape.keys)
         raise KeyMissingError(f"associative list with keys has an element that omits key field {listed}")
-    return "k:" + json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+    return "k:" + json.dumps(key_values, separators=(",", ":"), ensure_ascii=False)
 
 
 def elements_of(items: list[Any], shape: Shape) -> list[str]:
@@ -267,8 +267,8 @@ def _of_node(node: Structural) -> Shape:
         if node.list_type == "set":
             return SET
         defaults = {key: node.items.properties[key].said.get("default") for key in node.list_keys}
-        told = {key: value for key, value in defaults.items() if value is not None}
-        return Shape("list", item=_of_node(node.items), keys=node.list_keys, defaults=told)
+        given_defaults = {key: value for key, value in defaults.items() if value is not None}
+        return Shape("list", item=_of_node(node.items), keys=node.list_keys, defaults=given_defaults)
     if node.is_atomic_map:
         return ONE
     if node.type == "object" or node.properties or node.keeps_unknown:

@@ -151,10 +151,10 @@ def _repeated(value: list[Any], node: Structural, path: str) -> Iterator[Finding
         return
     known: set[str] = set()
     for index, item in enumerate(value):
-        told = {key: item.get(key) for key in node.list_keys} if isinstance(item, dict) and node.list_keys else item
-        written = json.dumps(told, sort_keys=True)
+        identity = {key: item.get(key) for key in node.list_keys} if isinstance(item, dict) and node.list_keys else item
+        written = json.dumps(identity, sort_keys=True)
         if written in known:
-            yield duplicate(f"{path}[{index}]", written if isinstance(told, dict) else told)
+            yield duplicate(f"{path}[{index}]", written if isinstance(identity, dict) else identity)
         known.add(written)
 
 
@@ -201,7 +201,7 @@ def _broken(value: Any, node: Structural, old: Any, path: str, spent: Variables)
             if said:
                 place = f"{path}{rule.place}"
                 what = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
-                yield Finding(place, rule.reason, _told(rule.reason, what, said))
+                yield Finding(place, rule.reason, _message(rule.reason, what, said))
     if isinstance(value, dict):
         for key, inner in value.items():
             of = node.properties.get(key, node.values)
@@ -215,7 +215,7 @@ def _broken(value: Any, node: Structural, old: Any, path: str, spent: Variables)
             yield from _broken(item, node.items, was, f"{path}[{index}]", spent)
 
 
-def _told(reason: str, what: str, said: str) -> str:
+def _message(reason: str, what: str, said: str) -> str:
     word = {
         "FieldValueDuplicate": f'Duplicate value: "{what}"',
         "FieldValueForbidden": "Forbidden",

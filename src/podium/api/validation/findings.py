@@ -80,7 +80,7 @@ def _with(message: str, detail: str) -> str:
 
 
 class Findings(list[Finding]):
-    """The findings of an object. `context` is what the rules need to know about the object as a whole."""
+    """The findings of an object. `context` is data about the whole object that rules need."""
 
     context: Any = None
 
@@ -101,7 +101,7 @@ class Place:
 
     @property
     def context(self) -> Any:
-        """What rules need to know about the object as a whole."""
+        """The data about the whole object that rules need."""
         return self._findings.context
 
     @context.setter

@@ -84,7 +84,7 @@ PodTemplateSpec: metadata spec
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """What the validity of a spec depends on: the pod's name and labels, and whether it is a pod or a template.
+    """The context of a spec's validation: the pod's name and labels, and whether it is a pod or a template.
 
     A template has no name, and its labels have no effect. Fields that a pod gets in a cluster, such as a node or
     ephemeral containers, are not allowed for a new one. The `volumes` are at first those that a StatefulSet adds.

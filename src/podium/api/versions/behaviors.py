@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """What a version changed: since when, what it does now and did before, and where that is written upstream.
+    """A change of behavior: its first version, the new and the old behavior, and the upstream source.
 
     ``since`` is "1.34", or "1.34.2" for a patch level; later minors have it from their first release on.
     """
@@ -194,5 +194,5 @@ class Behavior(Enum):
 
     @property
     def change(self) -> Change:
-        """What the behavior is."""
+        """The description of the behavior."""
         return self.value

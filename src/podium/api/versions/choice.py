@@ -1,4 +1,4 @@
-"""The version that decides: the one that is asked for, else that of the cluster, else a guess by its kubelets."""
+"""The choice of the version: the requested one, else that of the cluster, else a guess from its kubelets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ABOUT = "kubernetes-version"
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChoice:
-    """The version and the feature gates that a user asks for; ``version`` "" is that of the input."""
+    """The version and the feature gates that a user requests; ``version`` "" is that of the input."""
 
     version: str = ""
     gates: tuple[tuple[str, bool], ...] = ()
@@ -109,7 +109,7 @@ def read_choice(version: str = "", gates: str = "") -> ReleaseChoice:
 
 
 def release_caveats(release: Release) -> Iterator[Caveat]:
-    """Yield what an answer of this version rests on."""
+    """Yield the caveats of answers for this version."""
     if not release.was_measured:
         message = f"decisions of Kubernetes {release.short} were read from its source, and not measured"
         yield Caveat("version-not-measured", message, 1, (release.short,))

@@ -15,7 +15,7 @@ MINORS = range(31, 38)
 
 
 class Gate(StrEnum):
-    """The gates that Podium asks. Others may be set, and have no effect."""
+    """The gates that Podium evaluates. Others may be set, and have no effect."""
 
     ASYNC_PREEMPTION = "SchedulerAsyncPreemption"
     CLEARED_NOMINATION = "ClearingNominatedNodeNameAfterBinding"

@@ -41,7 +41,7 @@ class Release:
 
     @property
     def was_measured(self) -> bool:
-        """Whether decisions of this minor version were measured, not only read from its source."""
+        """Return whether decisions of this minor version were measured, not only read from its source."""
         return self.minor not in READ_ONLY
 
     def has(self, behavior: Behavior) -> bool:
