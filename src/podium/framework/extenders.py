@@ -72,7 +72,7 @@ class Extender(Protocol):
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether scheduling continues without it if it fails."""
+        """Return whether scheduling continues without it if it fails."""
 
     @property
     def weight(self) -> int:
@@ -80,15 +80,15 @@ class Extender(Protocol):
 
     @property
     def filters(self) -> bool:
-        """Whether it filters nodes."""
+        """Return whether it filters nodes."""
 
     @property
     def prioritizes(self) -> bool:
-        """Whether it scores nodes."""
+        """Return whether it scores nodes."""
 
     @property
     def preempts(self) -> bool:
-        """Whether it processes preemption."""
+        """Return whether it processes preemption."""
 
     def is_interested(self, pod: PodRecord) -> bool:
         """Return whether it is called for the pod at all."""
@@ -173,8 +173,8 @@ class Extenders:
         return [extender for extender in self._extenders if extender.preempts and extender.is_interested(pod)]
 
 
-def _known(extender: Extender, told: Sequence[str], asked: Sequence[str]) -> frozenset[str]:
-    kept = frozenset(told)
+def _known(extender: Extender, returned: Sequence[str], asked: Sequence[str]) -> frozenset[str]:
+    kept = frozenset(returned)
     unknown = sorted(kept.difference(asked))
     if unknown:
         raise ExtenderError(f"extender {extender.name} leaves node {unknown[0]}, which it was not asked about")

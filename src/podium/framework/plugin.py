@@ -86,7 +86,7 @@ ScoreRow = Callable[[PodRecord, int], int]
 
 
 class Scope(Enum):
-    """What a filter's or score's answer for a row depends on, so that the runner knows when it may cache it.
+    """The data that a filter's or score's answer for a row depends on, which decides how the runner caches it.
 
     NODE: the node object and the pod's class. ROW: also the pods on that node. CLUSTER: anything. A plugin in the array
     form has an attribute ``scope``, one of these or its value; a plugin in the simple form may have it, and is CLUSTER
@@ -204,7 +204,7 @@ class OneRowFilterPlugin(ArrayFilterPlugin, Protocol):
 
 @runtime_checkable
 class RowFilterPlugin(ArrayFilterPlugin, Protocol):
-    """An array filter of scope ROW that also tells whether the pod fits one row of the live cluster.
+    """An array filter of scope ROW that can also check a single row of the live cluster.
 
     It agrees with `filter_rows`, without arrays: after one pod is placed, one row has changed. It returns a function
     for a class of pods, which is valid as long as the class exists. This form, and those for classes and cells below,
@@ -229,8 +229,8 @@ class PostFilterResult(msgspec.Struct, frozen=True):
 
     ``nominated_node`` None leaves the pod's nomination unchanged, "" clears it. Victims need SUCCESS and a node, in
     ``nominated_node`` or ``binds_to``; the scheduler refuses others. A plugin returns SUCCESS for a proposal,
-    UNSCHEDULABLE to let the next plugin try, UNSCHEDULABLE_AND_UNRESOLVABLE if none need try, and ERROR if it cannot
-    tell. ``answers`` is filled in by `decide.post_filter` with the answer of each plugin that was called. ``retry_ns``
+    UNSCHEDULABLE to let the next plugin try, UNSCHEDULABLE_AND_UNRESOLVABLE if none need try, and ERROR if it
+    fails. ``answers`` is filled in by `decide.post_filter` with the answer of each plugin that was called. ``retry_ns``
     is when the pod deserves another attempt even if nothing else happens, None if time alone does not help.
     ``releases`` are claims to deallocate. ``evicts``: the victims are evicted, which budgets may refuse; otherwise they
     are deleted. ``binds_to`` is a node to bind the pod to at once although it has no room yet: its kubelet holds the
@@ -477,7 +477,7 @@ class EventResource(Enum):
 
 
 class ActionType(Flag):
-    """What happened to an object."""
+    """The types of changes of an object."""
 
     __hash__ = object.__hash__
 

@@ -60,11 +60,11 @@ class _Filter:
         index: int,
         plugin: ArrayFilterPlugin | FilterPlugin,
         cluster: Cluster,
-        told: Sequence[PodChangePlugin],
+        state_plugins: Sequence[PodChangePlugin],
     ) -> None:
         self.index = index
         self.plugin = plugin
-        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
+        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, state_plugins)
         self.scope = scope_of(self.array)
         self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
@@ -94,7 +94,7 @@ class Runner:
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
-        # Whether all other filters depend on single rows, for the plugins that were skipped at the last call.
+        # True if all other filters depend on single rows, for the plugins that were skipped at the last call.
         self._row_local: tuple[frozenset[str], bool] = (frozenset(), not self._wide_filters)
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
@@ -125,8 +125,8 @@ class Runner:
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                told = error if isinstance(error, PluginError) else failure(error, plugin.name, "PreEnqueue", pod)
-                status = unresolvable(str(told))
+                problem = error if isinstance(error, PluginError) else failure(error, plugin.name, "PreEnqueue", pod)
+                status = unresolvable(str(problem))
             if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS

@@ -65,7 +65,7 @@ class Rater:
         self.anywhere = self.array if isinstance(self.array, ScoreByNodeAlone) else None
         # Podium's own plugins keep to the range; scores of others are checked.
         self.checked = not is_own(plugin)
-        # Whether the final score of a row depends on that row alone.
+        # True if the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
         self.by_row = self.array if isinstance(self.array, RowScorePlugin) and is_own(self.array) else None
         self.ranged = plugin if isinstance(plugin, RangeNormalizePlugin) and not self.checked else None
@@ -88,7 +88,7 @@ class Score:
 
     @property
     def weighted(self) -> int:
-        """What it adds to the node's total."""
+        """Its contribution to the node's total."""
         return self.normalized * self.weight
 
     def to_dict(self) -> dict[str, int | str]:

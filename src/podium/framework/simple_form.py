@@ -146,12 +146,12 @@ class FilterByNode:
 
     after_others = True
 
-    def __init__(self, plugin: FilterPlugin, told: Sequence[PodChangePlugin]) -> None:
+    def __init__(self, plugin: FilterPlugin, state_plugins: Sequence[PodChangePlugin]) -> None:
         self.name = plugin.name
         self.scope = scope_of(plugin)
         self._filter = plugin.filter
         # The plugins that update the state when pods are added or removed.
-        self._told = told
+        self._state_plugins = state_plugins
         self._statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
 
@@ -164,7 +164,7 @@ class FilterByNode:
         """Return the verdicts. Raises PluginError for an answer that is neither success nor a rejection."""
         codes = np.zeros(len(view), dtype=np.int64)
         present = view.take(view.cluster.nodes.present)
-        worlds = view if isinstance(view, WhatIfView) and self._told else None
+        worlds = view if isinstance(view, WhatIfView) and self._state_plugins else None
         positions = np.flatnonzero(present)
         for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
             own = state if worlds is None else self._state_of(worlds, position, state, pod, node)
@@ -191,7 +191,7 @@ class FilterByNode:
         own = state.clone()
         here = [(sign, changed, node) for sign, changed in worlds.history(position)]
         for sign, changed, where in [*here, *worlds.history_elsewhere(position)]:
-            for plugin in self._told:
+            for plugin in self._state_plugins:
                 if plugin.name in state.skip_filter:
                     continue
                 with Calling(plugin.name, "AddPod" if sign > 0 else "RemovePod", pod):
@@ -208,7 +208,7 @@ class FilterByRow(FilterByNode):
         self._cluster = cluster
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
-        """Return a function that tells whether a pod fits a row; it raises PluginError for an invalid answer."""
+        """Return a predicate for whether a pod fits a row; it raises PluginError for an invalid answer."""
         return self._fits_row
 
     def _fits_row(self, pod: PodRecord, row: int) -> bool:
@@ -234,12 +234,12 @@ def scores_by_node_alone(plugin: Plugin) -> bool:
     return is_open and reads_alone(cast(ScorePlugin, plugin).score, "node")
 
 
-def filter_by_node(plugin: FilterPlugin, cluster: Cluster, told: Sequence[PodChangePlugin]) -> FilterByNode:
+def filter_by_node(plugin: FilterPlugin, cluster: Cluster, state_plugins: Sequence[PodChangePlugin]) -> FilterByNode:
     """Return the plugin in the array form.
 
-    ``told`` are the plugins that update the state when pods are added or removed.
+    ``state_plugins`` are the plugins that update the state when pods are added or removed.
     """
-    return FilterByRow(plugin, cluster) if _is_of_rows(plugin) else FilterByNode(plugin, told)
+    return FilterByRow(plugin, cluster) if _is_of_rows(plugin) else FilterByNode(plugin, state_plugins)
 
 
 def _is_of_rows(plugin: Plugin) -> bool:

@@ -47,17 +47,17 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the pod may continue."""
+        """Return whether the pod may continue."""
         return self.code is _SUCCESS
 
     @property
     def is_skip(self) -> bool:
-        """Whether the plugin skips the pod."""
+        """Return whether the plugin skips the pod."""
         return self.code is Code.SKIP
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was rejected, rather than an error having occurred."""
+        """Return whether the pod was rejected, rather than an error having occurred."""
         return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
     def by(self, plugin: str) -> Status:
@@ -303,9 +303,9 @@ def is_failure(error: BaseException | None) -> bool:
 
 def failure(error: BaseException, plugin: str, point: str, pod: PodRecord) -> PluginError:
     """Return an exception from a plugin's code as a PluginError."""
-    told = f"plugin {plugin} failed at {point} for pod {pod.key}: {type(error).__name__}: {error}"
+    message = f"plugin {plugin} failed at {point} for pod {pod.key}: {type(error).__name__}: {error}"
     place = place_of(error)
-    return PluginError(f"{told} ({place})" if place else told)
+    return PluginError(f"{message} ({place})" if place else message)
 
 
 def blame(error: BaseException, plugin: str, point: str, pod: PodRecord) -> None:

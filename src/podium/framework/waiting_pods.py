@@ -27,7 +27,7 @@ class WaitingPod:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no plugin delays the pod any longer, or it was rejected."""
+        """Return whether no plugin delays the pod any longer, or it was rejected."""
         return bool(self.rejected_by) or not self.deadlines_ns
 
     def allow(self, plugin: str) -> None:

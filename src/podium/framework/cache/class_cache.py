@@ -114,7 +114,7 @@ def _nobody() -> None:
 
 
 class Cells(Protocol):
-    """How a plugin groups rows for the pods of one class. It must not reference the class.
+    """A plugin's grouping of rows for the pods of one class. It must not reference the class.
 
     While it is current, a row's columns change only when the row or a node changes.
     """

@@ -1,1 +1,1 @@
-"""The contract of rescheduling: what policies see, what they propose, and the settings."""
+"""The contract of rescheduling: the inputs and proposals of policies, and the settings."""

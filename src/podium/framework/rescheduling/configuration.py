@@ -28,7 +28,7 @@ CONFIG_MAP_KEY = "config.yaml"
 class ReschedulerConfiguration:
     """The configuration of a rescheduler; ``source`` is the file, or "".
 
-    ``caveats`` name what the configuration asks for and Podium does not do.
+    ``caveats`` name requested features that Podium does not have.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The conversion of a DeschedulerPolicy (descheduler/v1alpha2), with what it leaves out.
+"""The conversion of a DeschedulerPolicy (descheduler/v1alpha2), and its omissions.
 
 The result is a cautious configuration whose policies are the counterparts of the plugins. One scope holds for all
 policies; it is as narrow as the narrowest one requested. Everything without a counterpart is named.
@@ -110,7 +110,7 @@ def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings
 
 
 def _profile(conversion: Conversion, profile: _Profile, path: str) -> EvictorScope:
-    """Convert what a profile enables; return the scope of its evictor."""
+    """Convert the plugins that a profile enables; return the scope of its evictor."""
     enabled = _enabled(conversion, profile)
     for config in profile.plugin_config:
         if config.name not in (EVICTOR, *enabled):
@@ -159,7 +159,7 @@ def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:
 
 
 def _note_whole(conversion: Conversion, written: _Policy) -> None:
-    """Note what holds for everything that was converted."""
+    """Record the caveats that apply to every conversion."""
     enabled = {
         name
         for profile in written.profiles
@@ -396,7 +396,7 @@ _ANYWHERE = "a pod is moved only where that is better for it or for others, and 
 
 
 class _Arguments(Strict, frozen=True, kw_only=True):
-    """The field that all plugins share: the namespaces that they look at."""
+    """The field that all plugins share: the namespaces that they examine."""
 
     namespaces: Namespaces | None = None
 

@@ -54,7 +54,7 @@ class PodSignals:
 
 @dataclass(frozen=True, slots=True)
 class NodeSignals:
-    """What is known of a node besides its placement.
+    """The signals of a node.
 
     ``maintenance_ns`` is when it is announced to go down or to be retired; None if nothing is announced.
     ``cpu_used_milli`` and ``memory_used_bytes`` are what everything on it uses, None if that is not measured.

@@ -22,7 +22,7 @@ _MINUTE = 60 * _SECOND
 
 
 class Guidance(Enum):
-    """How an evicted pod's replacement gets to its node.
+    """The ways to guide an evicted pod's replacement to its node.
 
     EVICT leaves it to the scheduler, whose own scores must choose another node. HINT names the node that was found for
     it. BIND binds it there.
@@ -34,7 +34,7 @@ class Guidance(Enum):
 
 
 class Steering(Enum):
-    """What keeps a replacement from returning to its predecessor's node, if the rescheduler does not direct it.
+    """The ways to keep a replacement off its predecessor's node if the rescheduler does not direct it.
 
     AVOID_LIST: its controller is on the node's avoid list, which the schedulers respect. SOFT_TAINT: the node has a
     PreferNoSchedule taint while the move lasts. SCORES_ALONE: nothing; the scheduler's own scores must prefer another
@@ -47,7 +47,7 @@ class Steering(Enum):
 
 
 class Judgement(Enum):
-    """How a move is judged.
+    """The criteria for a move.
 
     PLACEMENT: the pod must have a node to go to. BLIND: the target is not computed, as in the first version of the
     design; a replacement may stay pending and hold one unit of its budget.
@@ -59,7 +59,7 @@ class Judgement(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MoveLimitSettings:
-    """How many pods may be moved: in total, and by source node, namespace and owner; None is unlimited."""
+    """The maximum number of moves: in total, and by source node, namespace and owner; None is unlimited."""
 
     total: int | None = None
     node: int | None = None
@@ -108,7 +108,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class ReschedulerSettings:
-    """What a rescheduler may do, and how eagerly.
+    """The limits and the eagerness of a rescheduler.
 
     It looks for moves every ``interval_ns``. A move is worthwhile if the objective falls by ``threshold`` for each pod.
     ``in_flight`` limits moves under way, from the eviction until the replacement is ready; ``hourly`` limits those of
@@ -142,7 +142,7 @@ class ReschedulerSettings:
 
 
 class Aggressiveness(Enum):
-    """How eagerly pods are moved; each level is a full set of numbers, any of which may be overridden."""
+    """The levels of eagerness; each is a full set of numbers, any of which may be overridden."""
 
     CAUTIOUS = "Cautious"
     MODERATE = "Moderate"
@@ -224,7 +224,7 @@ class WrittenScope(Strict, frozen=True, kw_only=True):
 
 
 def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> ReschedulingScope:
-    """Return the scope that the fields at a path stand for. Raises InputError for an invalid field."""
+    """Return the scope that the fields at a path define. Raises InputError for an invalid field."""
     included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
     return replace(
         usual,
@@ -247,7 +247,7 @@ def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> Resc
 
 
 def span_ns(written: Span | None, usual: int, path: str, *, least: int = 1) -> int:
-    """Return a duration in nanoseconds, at least ``least``; None stands for the default. Raises InputError."""
+    """Return a duration in nanoseconds, at least ``least``; None means the default. Raises InputError."""
     if written is None:
         return usual
     try:
@@ -373,7 +373,7 @@ class Written(Strict, frozen=True, kw_only=True):
 
 
 def settings_of(written: Written) -> ReschedulerSettings:
-    """Return the settings that the fields stand for. Raises InputError with the path of an invalid field."""
+    """Return the settings that the fields define. Raises InputError with the path of an invalid field."""
     usual = SETTINGS_OF[Aggressiveness(written.aggressiveness)]
     limits, budgets = written.limits, written.budgets
     return ReschedulerSettings(

@@ -88,7 +88,7 @@ class Profile:
 
     @property
     def is_sampling(self) -> bool:
-        """Whether the search for nodes may end before all were examined."""
+        """Return whether the search for nodes may end before all were examined."""
         percentage = self.percentage_of_nodes_to_score
         return percentage is not None and percentage < 100 and not self.examines_all
 
