@@ -345,7 +345,7 @@ class Residents:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the node can be deleted."""
+        """Return whether the node can be deleted."""
         return not (self.moving or self.expendable or self.terminating)
 
 

@@ -28,7 +28,7 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class CapDelay:
-    """Why preemption waits: the fewest ``victims`` with a budget, and what a cap leaves.
+    """The reason why preemption waits: the fewest ``victims`` with a budget, and the rest of a cap.
 
     ``next_ns`` is when it allows them.
     """
@@ -46,7 +46,7 @@ class CapDelay:
 
     @property
     def cap(self) -> str:
-        """What the cap leaves, in words."""
+        """The remaining disruptions of the cap, in words."""
         return f"the cap of {self.rate} on {self.bucket} (DisruptionPolicy {POLICY_NAME}) leaves {self.left}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ DrainAction = Literal["evict", "wait", "leave", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class DrainOptions:
-    """Which pods a drain may evict.
+    """The options of a drain: the pods that it may evict.
 
     ``force`` allows pods without a controller, ``delete_empty_dir_data`` pods with an emptyDir. Without
     ``ignore_daemon_sets`` a DaemonSet's pod prevents the drain. ``skip_wait_for_delete_ns``: how long after its due
@@ -71,7 +71,7 @@ class DrainPlan:
 
     @property
     def is_refused(self) -> bool:
-        """Whether some pod prevents the drain."""
+        """Return whether some pod prevents the drain."""
         return any(fate.fate == "refuse" for fate in self.fates)
 
 
@@ -124,7 +124,7 @@ def _wait(pod: Pod, options: DrainOptions, now: int) -> PodDrainAction:
 
 @dataclass(frozen=True, slots=True)
 class EvictionBudget:
-    """How many of the selected pods may be evicted now.
+    """A disruption budget: the number of selected pods that may be evicted now.
 
     ``with_all_up`` is how many might be if all its pods were healthy. ``is_behind``: its controller has not processed
     its present form yet, and until then no pod is evicted. ``spares_unready``: pods that are not ready do not count.

@@ -85,7 +85,7 @@ class MemberPlacement:
 
     @property
     def fits(self) -> bool:
-        """Whether it gets a node."""
+        """Return whether it gets a node."""
         return bool(self.node_name)
 
 
@@ -118,7 +118,7 @@ class GroupPlacement:
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough members fit to start the group."""
+        """Return whether enough members fit to start the group."""
         return not self.problem and self.fitting >= max(self.needed, 1)
 
     @property

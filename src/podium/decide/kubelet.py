@@ -37,7 +37,7 @@ _KNOWN: dict[tuple[int, bool], tuple[PodSpec, Holding]] = {}
 
 
 class HoldingRules(NamedTuple):
-    """What counts in a kubelet's version: host ports of sidecars, and resources of pods and containers in status."""
+    """The features of a kubelet's version: host ports of sidecars, and resources of pods and containers in status."""
 
     sidecar_ports: bool = True
     resizes: bool = True
@@ -349,7 +349,7 @@ _LEAST_SHARES = 2
 
 @dataclass(frozen=True, slots=True)
 class CPUWant:
-    """The CPU that a pod would use on a node of its own, its request, and its limit (None for no limit)."""
+    """The CPU that a pod would use alone on a node, its request, and its limit (None for no limit)."""
 
     wanted_milli: int
     requested_milli: int
@@ -362,7 +362,7 @@ class CPUWant:
 
     @property
     def usable_milli(self) -> int:
-        """The CPU that it would use on a node of its own, within its limit."""
+        """The CPU that it would use alone on a node, within its limit."""
         return self.wanted_milli if self.limit_milli is None else min(self.wanted_milli, self.limit_milli)
 
 

@@ -205,7 +205,7 @@ def _rates_left(sets: VictimSets) -> Int64s:
     left = np.full(len(sets), _NO_RATE, dtype=np.int64)
     cluster = sets.facts.cluster
     pairs = BudgetPairs.of(cluster, sets.entries)
-    taking = pairs.anew & cluster.pods.healthy[sets.entries[pairs.places]]
+    taking = pairs.unaccounted & cluster.pods.healthy[sets.entries[pairs.places]]
     for number, budget in enumerate(pairs.budgets):
         if budget.tokens is not None:
             taken = np.bincount(sets.owners[pairs.places[taking & (pairs.numbers == number)]], minlength=len(sets))

@@ -1,4 +1,4 @@
-"""Which pods may preempt, which pods may be victims, and what disruption budgets allow of them.
+"""The rules of preemption: eligible preemptors, eligible victims, and the disruptions that budgets allow.
 
 Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers);
 pkg/scheduler/framework/preemption/types.go for groups.
@@ -78,15 +78,14 @@ def victim_pool(
 class BudgetPairs:
     """Each pod with each budget that counts it: ``places`` among the pods, ascending, and ``numbers`` of ``budgets``.
 
-    ``covered`` is whether the budget also protects the pod, and ``anew`` whether it has not accounted for the pod's
-    disruption already.
+    ``covered``: the budget also protects the pod. ``unaccounted``: it has not yet accounted for the pod's disruption.
     """
 
     budgets: Sequence[Budget]
     places: Int64s
     numbers: Int64s
     covered: Bools
-    anew: Bools
+    unaccounted: Bools
 
     @classmethod
     def of(cls, cluster: Cluster, slots: Int64s) -> BudgetPairs:
@@ -108,12 +107,12 @@ class BudgetPairs:
         starts, entries = Lists(offsets(counts), np.array(over, dtype=np.int64)).places_of(classes)
         places, numbers = np.repeat(np.arange(len(slots)), np.diff(starts)), np.array(over, dtype=np.int64)[entries]
         listed = list(budgets.values())
-        anew = np.ones(len(places), dtype=np.bool_)
+        unaccounted = np.ones(len(places), dtype=np.bool_)
         has_disrupted = np.array([bool(budget.disrupted) for budget in listed], dtype=np.bool_)
         for index in np.flatnonzero(has_disrupted[numbers]).tolist():
             pod = cluster.pods.record(slots.item(places[index]))
-            anew[index] = pod.name not in listed[numbers[index]].disrupted
-        return cls(listed, places, numbers, np.array(covers, dtype=np.bool_)[entries], anew)
+            unaccounted[index] = pod.name not in listed[numbers[index]].disrupted
+        return cls(listed, places, numbers, np.array(covers, dtype=np.bool_)[entries], unaccounted)
 
 
 def beyond_budgets(cluster: Cluster, sets: Lists, leaving: Sequence[PodRecord] = ()) -> Bools:
@@ -141,7 +140,7 @@ def beyond_budgets(cluster: Cluster, sets: Lists, leaving: Sequence[PodRecord] =
     budgets = pairs.budgets
     covering = [sum(budget.covers(pod.pod_class) for pod in leaving) for budget in budgets]
     mark(
-        pairs.anew & pairs.covered,
+        pairs.unaccounted & pairs.covered,
         [budget.disruptions_allowed - count for budget, count in zip(budgets, covering, strict=True)],
     )
     has_rate = np.array([budget.tokens is not None for budget in budgets])
@@ -149,7 +148,7 @@ def beyond_budgets(cluster: Cluster, sets: Lists, leaving: Sequence[PodRecord] =
         counts = [sum(pod.is_healthy and budget.counts(pod.pod_class) for pod in leaving) for budget in budgets]
         healthy = cluster.pods.healthy[sets.entries[pairs.places]]
         left = [(budget.tokens or 0) - count for budget, count in zip(budgets, counts, strict=True)]
-        mark(pairs.anew & healthy & has_rate[pairs.numbers], left)
+        mark(pairs.unaccounted & healthy & has_rate[pairs.numbers], left)
     return violating
 
 

@@ -58,7 +58,7 @@ NO_CANDIDATE = "preemption: no candidate node for preemption"
 
 
 class PreemptionOptions(msgspec.Struct, frozen=True):
-    """How victims are looked for.
+    """The settings of the search for victims.
 
     ``minimum_candidates`` (percentage, absolute) limits the candidates; None examines every node. ``may_disrupt`` None
     lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler does. ``wide`` looks

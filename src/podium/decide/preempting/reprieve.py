@@ -196,7 +196,7 @@ def irreducible(
 ) -> list[Unit]:
     """Return the units that cannot be spared, tried one by one in their order.
 
-    ``fits_without(others, unit)`` tells whether the preemptor fits if only the ``others`` are gone. With ``repeats``
+    ``fits_without(others, unit)`` returns whether the preemptor fits if only ``others`` are gone. With ``repeats``
     units are tried again once others were spared, since one pod fewer may also keep the preemptor off.
     """
     left = list(units)

@@ -446,7 +446,7 @@ class OptimalPlan:
 
     @property
     def is_proven(self) -> bool:
-        """Whether no placement is better."""
+        """Return whether no placement is better."""
         return self.cost - self.bound <= max(1.0, abs(self.bound)) * 1e-4
 
     def cost_of(self, objectives: Mapping[str, float], moves: int) -> float:

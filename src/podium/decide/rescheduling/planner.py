@@ -181,8 +181,8 @@ class _Planning:
         is_cut = False
         stopped = self._limits.used_up
         with closing(iter(self._turns)) as proposals:
-            while not stopped and (told := next(proposals, None)) is not None:
-                policy, proposal = told
+            while not stopped and (entry := next(proposals, None)) is not None:
+                policy, proposal = entry
                 if self._tried >= self._settings.max_trials:
                     is_cut = True
                     break

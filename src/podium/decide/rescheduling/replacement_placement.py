@@ -302,7 +302,7 @@ class Leaver:
 
     @property
     def ends_first(self) -> bool:
-        """Whether its replacement is created after the pod is gone."""
+        """Return whether its replacement is created after the pod is gone."""
         controller = self.pod.controller
         return controller is not None and controller.kind in _AFTER_THE_END
 

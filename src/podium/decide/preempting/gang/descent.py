@@ -24,11 +24,11 @@ from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
 from podium.framework.handle import CycleState
 
-# After so many useless options the options are computed anew.
+# After this many useless options the options are computed again.
 _MOST_MISSES = 4
-# For so many of the cheapest options the number of members is computed for which they make room.
+# The number of cheapest options for which the members that they make room for are counted.
 _MOST_WEIGHED = 256
-# So many tell whether any option makes room for several members.
+# The number of first options that decide whether any option makes room for several members.
 _FIRST_WEIGHED = 32
 # Costs that several members share are divided into parts of this size.
 _PARTS = 720
@@ -262,7 +262,7 @@ class Descent:
     """One greedy placement of a gang within a transaction. ``placements`` and ``victims`` are the result.
 
     ``in_doubt`` are the rows that victims left on which not all of them may be needed in the end. ``keys`` are the
-    costs of the options that were taken, and ``makes_room`` tells whether some options make room for several members.
+    costs of the options that were taken, and ``makes_room`` is true if some options make room for several members.
     """
 
     def __init__(self, tables: OptionTables, mode: DescentMode) -> None:

@@ -124,7 +124,7 @@ class GangSearch:
         self._shapes = MemberShapes(transaction, gang)
         self._tables = self._option_tables(frozenset())
         self._domains = gang_domains(cluster, gang)
-        # Whether a descent that ends too early proves that there is no solution. Nominated pods may count for a member
+        # True if a descent that ends too early proves that there is no solution. Nominated pods may count for a member
         # that do not count for the gang's priority.
         self._is_proof = (
             self._shapes.any_place_will_do
@@ -132,7 +132,7 @@ class GangSearch:
             and not self._units.go_along
             and not self._costs.requires_budgets
         )
-        # Whether victims are known to be needed.
+        # True if victims are known to be needed.
         self._is_needed = False
         self._domains_without_solution = 0
         self._left_out = 0

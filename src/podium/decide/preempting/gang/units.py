@@ -57,7 +57,7 @@ class VictimUnits:
             self._whole_of.update(dict.fromkeys(uids, whole))
         has_wholes = any(len(whole) != 1 for whole in self._whole_of.values())
         depended_on = np.flatnonzero(dependents.are_of(np.arange(len(pool)), by_affinity=True)).tolist()
-        # Whether pods may depend on those of other units, and whether any pods are evicted together at all.
+        # True if pods may depend on pods of other units; and true if any pods are evicted together at all.
         self.has_dependents = bool(depended_on)
         self.go_along = has_wholes or self.has_dependents
         self._dependents = dependents.frozen()
@@ -202,7 +202,7 @@ class GangSolutions:
 
     @property
     def are_without_victims(self) -> bool:
-        """Whether one needs no victims."""
+        """Return whether one needs no victims."""
         return bool(self._all) and not self.best.victims
 
     @property

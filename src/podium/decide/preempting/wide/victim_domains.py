@@ -185,14 +185,14 @@ _VIOLATIONS = CRITERIA["BudgetViolations"]
 
 
 class SetEvaluator:
-    """Asks the filters whether a pod fits rows without sets of victims. Each answer about one view is a step.
+    """Evaluates with the filters whether a pod fits rows without sets of victims. Each evaluation of a view is a step.
 
     ``kept`` are the pods that the preemptor requires nearby, if that is a criterion: a set that leaves none of them
     around the row costs more than any that leaves one. (The filters accept such a pod if it is then the first of its
     group.) If budgets are required, the fewest violations come before everything else.
 
     Sets are compared by ``criteria``, the most important first. The first ``bounding`` ones never decrease with one
-    victim more; ``adds`` tells which of these are sums over the victims, while the others are at least the largest of
+    victim more; ``adds`` marks which of these are sums over the victims, while the others are at least the largest of
     the victims' values. If the cost ``grows``, no set with one victim more costs less. If it ``is_plain``, only the
     priority and the start of a pod count.
     """
