@@ -1,1 +1,1 @@
-"""What a scheduler knows of a cluster: columns over nodes, classes of pods, counters of matching pods."""
+"""A scheduler's model of a cluster: columns over nodes, classes of pods, counters of matching pods."""

@@ -316,7 +316,7 @@ class NodeImage:
 
 
 class ImageTable:
-    """Which rows have which image.
+    """The images of each row.
 
     As in kube-scheduler (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), the first node that
     lists an image sets its size for all nodes, until no node has it any more.

@@ -122,7 +122,7 @@ class Nominations:
 
     @property
     def depend_on_pods(self) -> bool:
-        """Whether pods of one class and priority may be kept off differently, so that answers hold for one pod only."""
+        """Return whether verdicts may differ for pods of one class and priority, so that they hold for one pod only."""
         return bool(self.rules) and bool(self.uids)
 
     def rows(self) -> list[int]:
@@ -165,7 +165,7 @@ class PodGroups:
         self.by_key: dict[str, PodGroup] = {}
         # Counts the changes of groups and their pods.
         self.version = 0
-        # Whether any profile schedules by groups; if not, groups have no effect.
+        # True if any profile schedules by groups; if not, groups have no effect.
         self.are_scheduled = False
         self._stating: set[str] = set()
         self._members: dict[str, dict[str, PodRecord]] = {}

@@ -1,4 +1,4 @@
-"""Pod classes: what pods with equal scheduling fields share, compiled once.
+"""Pod classes: the compiled data that pods with equal scheduling fields share.
 
 The ten thousand pods of a Deployment are one class: requests, selectors and terms are compiled for the first pod, and
 the others refer to them.
@@ -69,7 +69,7 @@ class NamespaceLabels:
     def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
         self._labels: dict[str, Mapping[str, str]] = {}
         self.negative_mean_all = release.has(Behavior.NEGATIVE_NAMESPACES_MATCH_ALL)
-        """Whether negative namespace selectors of pods to be scheduled select every namespace."""
+        """Return whether negative namespace selectors of pods to be scheduled select every namespace."""
 
     def __getitem__(self, name: str) -> Mapping[str, str]:
         labels = self._labels.get(name)
@@ -188,7 +188,7 @@ Owner = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class PodClass:
-    """What scheduling reads of a pod, compiled.
+    """The compiled fields of a pod that scheduling reads.
 
     ``id`` is the index into arrays over classes; the id of an ended class is reused. ``owner`` is None for pods without
     a controller. ``requests`` maps resource indices (`NodeColumns.resource`) to amounts: cpu in milli, others in whole

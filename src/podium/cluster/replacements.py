@@ -1,4 +1,4 @@
-"""Replacements of evicted pods, and what evictions leave for them.
+"""Replacements of evicted pods, and the entries that evictions leave for them.
 
 Derived from objects alone: the annotations of nodes, and the pods of the controllers named there. The pods of a
 controller take, in the order of creation (then key), what the earliest eviction left for them. So there are never more
@@ -21,7 +21,7 @@ from podium.cluster.pods import PodRecord, workload_of
 
 
 class ControlledPod(NamedTuple):
-    """A pod of a controller; sorts in the order in which pods take what evictions left."""
+    """A pod of a controller; sorts in the order in which pods take entries."""
 
     created_ns: int
     key: str
@@ -52,7 +52,7 @@ _Place = tuple[str, str]
 
 @dataclass(slots=True)
 class _Awaited:
-    """What evictions left for the pods of one controller, in order, and the pods that might take it.
+    """The entries that evictions left for the pods of one controller, in order, and the pods that may take them.
 
     ``left`` is not taken yet, ``last`` is the last pod that took something. ``settled`` pods have or had a node.
     """
@@ -93,9 +93,9 @@ class _Awaited:
 
 
 class Replacements:
-    """What evictions left, and which pod takes it. ``version`` changes whenever that does.
+    """The entries that evictions left, and the pods that take them. ``version`` changes with them.
 
-    ``by_pod`` maps a pod's uid to what it takes; pods in ``first`` are scheduled first. Controllers without entries are
+    ``by_pod`` maps a pod's uid to its entry; pods in ``first`` are scheduled first. Controllers without entries are
     not tracked.
     """
 

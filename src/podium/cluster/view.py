@@ -1,4 +1,4 @@
-"""What filters and scores see: rows of the cluster as arrays, and single nodes as objects.
+"""Views of the cluster for filters and scores: rows as arrays, and single nodes as objects.
 
 A `View` shows the cluster as it is; its subclass `WhatIfView` with some pods added or removed.
 """
