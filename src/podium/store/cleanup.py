@@ -235,7 +235,7 @@ class NamespaceCleaner:
 
     @property
     def has_work(self) -> bool:
-        """Whether a namespace is terminating and still has contents."""
+        """Return whether a namespace is terminating and still has contents."""
         return bool(self._going)
 
     def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:

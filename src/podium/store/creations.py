@@ -1,4 +1,4 @@
-"""The creation of objects, and of the objects that some of them bring along."""
+"""The creation of objects and of their dependent objects."""
 
 from __future__ import annotations
 

@@ -234,8 +234,8 @@ def clash_of(raw: Raw, others: list[Raw]) -> tuple[str, str] | None:
     # If several names conflict, the last one is reported, as upstream does.
     found: tuple[str, str] | None = None
     for field, used in (("plural", plurals), ("singular", plurals), ("shortNames", plurals), ("kind", kinds)):
-        told = names.get(field) or ()
-        clash = next((name for name in ([told] if isinstance(told, str) else told) if name in used), None)
+        wanted = names.get(field) or ()
+        clash = next((name for name in ([wanted] if isinstance(wanted, str) else wanted) if name in used), None)
         if clash is not None:
             found = f"{field[0].upper()}{field[1:]}Conflict", clash
     return ("ListKindConflict", names["listKind"]) if names.get("listKind") in kinds else found

@@ -107,7 +107,7 @@ class DurableJournal:
 
     @property
     def has_unsynced(self) -> bool:
-        """Whether there are appended writes that `sync` has not acknowledged."""
+        """Return whether there are appended writes that `sync` has not acknowledged."""
         return self._failed or self._connection.in_transaction
 
     @_guarded

@@ -72,8 +72,8 @@ def already_exists(resource: APIResource, key: str) -> StoreError:
 
 def conflict(resource: APIResource, key: str, problem: str, said: str = "") -> StoreError:
     """Return the refusal of a write whose preconditions do not hold; `said` is kube-apiserver's wording."""
-    told = f"Operation cannot be fulfilled on {_named(resource, key)}: {said or problem}"
-    return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), told)
+    message = f"Operation cannot be fulfilled on {_named(resource, key)}: {said or problem}"
+    return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), message)
 
 
 def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") -> StoreError:

@@ -126,7 +126,7 @@ class JournalTables:
 
     @property
     def was_left_open(self) -> bool:
-        """Whether the journal was not closed after its last use."""
+        """Return whether the journal was not closed after its last use."""
         return bool(self._state.is_open)
 
     def read_state(self) -> None:

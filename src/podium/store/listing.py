@@ -35,7 +35,7 @@ class ObjectSelector:
 
     @property
     def selects(self) -> bool:
-        """Whether selectors exclude objects."""
+        """Return whether selectors exclude objects."""
         return bool(self.labels.requirements or self.fields.requirements)
 
     def covers(self, stored: Stored) -> bool:

@@ -143,7 +143,7 @@ class Revisions:
         """The objects of all kinds that have, or had, objects, by key, in no particular order."""
         self._keys: dict[str, SortedKeys] = {}
         self._changes: defaultdict[str, int] = defaultdict(int)
-        self._told: dict[str, Callable[[WatchEvent], None]] = {}
+        self._callbacks: dict[str, Callable[[WatchEvent], None]] = {}
         # The last version, including that of the current transaction.
         self.version = log.version
         # The writes of the current transaction.
@@ -234,7 +234,7 @@ class Revisions:
             self._changes[name] += 1
             event = WatchEvent("MODIFIED", stored, previous)
         self.version = version
-        if self._depth or self._journal is not None or name in self._told:
+        if self._depth or self._journal is not None or name in self._callbacks:
             self._stage(event)
         else:
             # Nothing after this can fail.
@@ -256,9 +256,9 @@ class Revisions:
         if self.log.woken:
             self._wake()
 
-    def tell(self, resource: str, told: Callable[[WatchEvent], None]) -> None:
-        """Call `told` for each published write of a kind, before the waiters are woken."""
-        self._told[resource] = told
+    def tell(self, resource: str, callback: Callable[[WatchEvent], None]) -> None:
+        """Call `callback` for each published write of a kind, before the waiters are woken."""
+        self._callbacks[resource] = callback
 
     def forget(self, resource: str) -> None:
         """End the watches of a kind, and drop its data if it has no objects."""
@@ -292,9 +292,9 @@ class Revisions:
             self._journal.append(self._staged, self.identities)
         for event in self._staged:
             self.log.append(event)
-            told = self._told.get(event.stored.resource.name)
-            if told is not None:
-                told(event)
+            callback = self._callbacks.get(event.stored.resource.name)
+            if callback is not None:
+                callback(event)
         self._staged.clear()
 
     def _wake(self) -> None:

@@ -68,7 +68,7 @@ class Watch:
 
     @property
     def is_ended(self) -> bool:
-        """Whether no further events will occur: the kind is no longer served, or is served differently."""
+        """Return whether no further events will occur: the kind is no longer served, or is served differently."""
         return self._events.is_ended
 
     def pull(self) -> list[Notice]:

@@ -195,8 +195,8 @@ def check_bounds(
     rate = annotated_rate(budget)
     problems = [bound and strictness_problem(budget.spec, rate, bound, expected) for bound in bounds]
     if all(problems):
-        whom = f"pods of priority {min(priorities)}" if priorities else "pods of any priority"
-        raise forbidden(resource, budget.key, f"{TOO_STRICT} for {whom}: {problems[0]}")
+        subject = f"pods of priority {min(priorities)}" if priorities else "pods of any priority"
+        raise forbidden(resource, budget.key, f"{TOO_STRICT} for {subject}: {problems[0]}")
 
 
 def _covered(

@@ -46,9 +46,9 @@ def _pod(raw: Raw) -> Raw:
     for name in ("containers", "initContainers"):
         containers = spec.get(name)
         if isinstance(containers, list):
-            told = [_container(container, shares=shares) for container in containers]
-            if told != containers:
-                filled[name] = told
+            defaulted = [_container(container, shares=shares) for container in containers]
+            if defaulted != containers:
+                filled[name] = defaulted
     return {**raw, "spec": {**spec, **filled}} if filled else raw
 
 
@@ -101,11 +101,11 @@ def _job(raw: Raw) -> Raw:
 
 def _secret(raw: Raw) -> Raw:
     """Return a Secret with its `stringData` merged into `data`."""
-    told = object_at(raw, "stringData")
+    texts = object_at(raw, "stringData")
     rest = {name: value for name, value in raw.items() if name != "stringData"}
-    if not told:
+    if not texts:
         return rest
-    written = {name: base64.b64encode(str(text).encode()).decode() for name, text in told.items()}
+    written = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
     return {**rest, "data": {**object_at(raw, "data"), **written}}
 
 

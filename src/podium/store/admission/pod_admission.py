@@ -74,7 +74,7 @@ def _new(
 ) -> Raw:
     """Return a pod that is new to any cluster, with the defaults from itself, its namespace and its runtime class.
 
-    A pod that is bound to a node keeps its resources and what its class gave it.
+    A pod that is bound to a node keeps its resources and the values from its class.
     """
     is_placed = bool(raw["spec"].get("nodeName"))
     if limit_ranges and not is_placed:
@@ -87,7 +87,7 @@ def _new(
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:
-    """Return the updated pod; values that the update omits keep what admission set."""
+    """Return the updated pod; fields that the update omits keep the values from admission."""
     given = raw.get("spec", {})
     if not isinstance(given, dict):
         return raw
@@ -244,7 +244,7 @@ def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
 
 
 def with_runtime(resource: APIResource, key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> Raw:
-    """Return the spec of a new pod with what its RuntimeClass adds; `spec` itself for a pod without a class.
+    """Return the spec of a new pod with the additions of its RuntimeClass; `spec` itself for a pod without a class.
 
     Raises StoreError 403 for a class that does not exist or that contradicts the pod.
     """

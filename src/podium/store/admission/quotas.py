@@ -248,11 +248,11 @@ def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Sto
     hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
     exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
     if exceeded:
-        told = ", ".join(
+        amounts_text = ", ".join(
             f"{what}: {','.join(f'{name}={written_amount(name, amounts[name])}' for name in exceeded)}"
             for what, amounts in (("requested", change), ("used", used), ("limited", hard))
         )
-        raise forbidden(after.resource, after.key, f"exceeded quota: {quota.metadata.name}, {told}")
+        raise forbidden(after.resource, after.key, f"exceeded quota: {quota.metadata.name}, {amounts_text}")
 
 
 def _written(amounts: Mapping[str, int]) -> dict[str, str]:

@@ -22,9 +22,9 @@ def scale_of(stored: Stored) -> Raw:
     workload = stored.object
     paths = stored.resource.scale_paths
     if paths is not None:
-        told = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
+        selector = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
         replicas, current = value_at(stored.raw, *paths.spec_replicas), value_at(stored.raw, *paths.status_replicas)
-        return _scale(stored, replicas or 0, current, told)
+        return _scale(stored, replicas or 0, current, selector)
     if not isinstance(workload, Deployment | ReplicaSet | ReplicationController | StatefulSet):
         raise unknown_kind(f"{stored.kind}/scale")
     if isinstance(workload, ReplicationController):

@@ -24,7 +24,7 @@ _IMMUTABLE = "field is immutable"
 
 
 class JobRules(NamedTuple):
-    """What may change in the template of a suspended Job, if none of its pods is active.
+    """The mutable parts of a suspended Job's template, if none of its pods is active.
 
     ``directives``: scheduling directives, even if it had started; else only if it had not. ``resources``: the
     containers' resources.
