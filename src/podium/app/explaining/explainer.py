@@ -185,12 +185,12 @@ class Explainer:
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._add_pod(pod)
         for record in self._pending.values():
-            # Whether a pod is gated may depend on other objects, such as its claims.
+            # The gates of a pod may depend on other objects, such as its claims.
             self._nominate(record)
 
     @property
     def can_change(self) -> bool:
-        """Whether pods may be removed: replacements of evicted pods depend on earlier arrivals."""
+        """Return whether pods may be removed: replacements of evicted pods depend on earlier arrivals."""
         return not self.cluster.replacements.awaited
 
     @property

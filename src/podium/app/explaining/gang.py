@@ -45,7 +45,7 @@ class GangDecision:
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough pods of the group fit now."""
+        """Return whether enough pods of the group fit now."""
         return self.placement.is_enough
 
     @property

@@ -54,7 +54,7 @@ class NodeAnswer(Shown):
 
     @property
     def headline(self) -> str:
-        """Whether the pod goes to the node, in one line."""
+        """The answer whether the pod goes to the node, in one line."""
         explanation, node = self.explanation, self.node
         pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, if evicted,"
         if explanation.pre_enqueue is not None or explanation.error:

@@ -146,7 +146,7 @@ class PodDecision:
 
     @property
     def awaits_others(self) -> bool:
-        """Whether some node is feasible for the pod, and it waits for the others of its gang."""
+        """Return whether some node is feasible for the pod, and it waits for the others of its gang."""
         member = None if self.gang is None else self.gang.member(self.record.uid)
         return self.outcome != "schedulable" and member is not None and member.fits
 

@@ -73,7 +73,7 @@ class TieBreaks:
         self.number = 0
         self.deciding = 0
         self.is_limited = False
-        """Whether a search for a node may have ended before all were examined."""
+        """Return whether a search for a node may have ended before all were examined."""
         self.named: list[Tie] = []
 
     def attempted(self, queued: QueuedPod, runner: Runner) -> None:
