@@ -84,7 +84,7 @@ def test_the_status_is_not_written_more_often_than_each_second() -> None:
 
 
 @given(waits=st.lists(st.integers(0, 40 * SECOND), max_size=20), count=st.integers(1, 4))
-def test_writing_the_status_anew_changes_nothing_but_what_is_available(waits: list[int], count: int) -> None:
+def test_rewriting_the_status_changes_only_the_available_tokens(waits: list[int], count: int) -> None:
     text, now, status = f"{count}/1m", 0, None
     for wait in waits:
         now += wait

@@ -97,7 +97,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_every_kind_is_read_by_group_and_kind_whatever_the_version(kind: Any) -> None:
+def test_every_kind_is_read_by_group_and_kind_in_every_version(kind: Any) -> None:
     name = "default" if kind.name == "DisruptionPolicy" else "web"
     raw = manifest(kind.name, f"{kind.group}/v9beta1" if kind.group else "v9", name=name)
     raw |= NEEDED.get(kind.name, {})

@@ -225,7 +225,7 @@ def test_a_dump_of_which_the_end_is_gone_when_it_is_read_takes_another_look() ->
         list(found.items())
 
 
-def test_objects_of_a_dump_keep_their_text_until_somebody_asks_for_their_wire_form() -> None:
+def test_dump_objects_keep_their_text_until_their_wire_form_is_used() -> None:
     documents = load_text(json.dumps(dump(*PODS, MANIFESTS[0]), indent=4), "dump")
 
     assert was_listed(documents)

@@ -10,7 +10,7 @@ def test_an_object_is_known_by_its_namespace_and_name() -> None:
     assert Node(metadata=ObjectMeta(name="n1")).key == "n1"
 
 
-def test_the_controller_is_the_owner_that_says_so() -> None:
+def test_the_controller_is_the_owner_marked_as_controller() -> None:
     owners = (OwnerReference(name="a"), OwnerReference(name="b", controller=True))
 
     assert ObjectMeta(owner_references=owners).controller == owners[1]

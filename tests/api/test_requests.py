@@ -175,7 +175,7 @@ def test_the_request_is_the_most_that_runs_at_any_moment(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_resources_come_sorted_by_name_whatever_the_order_they_are_written_in(order: int) -> None:
+def test_resources_are_sorted_by_name_in_every_input_order(order: int) -> None:
     requests = dict(sorted({"memory": 1, "cpu": 1, "example.com/gpu": 1}.items())[::order])
 
     spec = msgspec.convert({"containers": [{"resources": {"requests": requests}}]}, PodSpec)

@@ -90,7 +90,7 @@ def test_objects_that_kube_apiserver_rejects_are_reported_unless_strict() -> Non
 
 
 @pytest.mark.parametrize("validation", ["strict", "warn", "ignore", None])
-def test_a_parsed_value_must_be_valid_in_every_case(validation: Validation | None) -> None:
+def test_used_fields_are_validated_at_every_level(validation: Validation | None) -> None:
     assert ".status.conditions[0]: 5 is not an object" in refused(
         {**POD, "spec": {}, "status": {"conditions": [5]}}, validation
     )

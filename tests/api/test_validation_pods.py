@@ -339,7 +339,7 @@ def test_selectors_added_by_the_api_server_are_not_duplicated() -> None:
     assert problems(pod(topologySpreadConstraints=[spread])) == []
 
 
-def test_pods_of_one_sort_are_judged_alike_whatever_their_own_names_are() -> None:
+def test_alike_pods_are_validated_alike_under_their_own_names() -> None:
     def of_node(node: str, token: str, mounted: str) -> Raw:
         raw = pod(nodeName=node, volumes=[{"name": token, "projected": {"sources": []}}])
         return changed(raw, {"spec.containers.0.volumeMounts": [{"name": mounted, "mountPath": "/token"}]})

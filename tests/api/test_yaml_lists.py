@@ -72,7 +72,7 @@ def test_a_dump_says_the_same_read_item_by_item_and_as_a_whole(effort: Effort) -
 
 
 @pytest.mark.usefixtures("eager")
-def test_pods_like_those_before_them_are_not_parsed_until_somebody_asks_for_their_wire_form() -> None:
+def test_alike_pods_are_not_parsed_until_their_wire_form_is_used() -> None:
     text = written(dump(*PODS))
 
     documents = load_text(text, "dump")

@@ -302,7 +302,7 @@ def test_a_nomination_in_the_annotation_ends_with_the_other() -> None:
     assert "nominatedNodeName" not in api.raw("Pod", A)["status"]
 
 
-def test_an_event_says_whom_it_is_about_and_who_records_it() -> None:
+def test_an_event_names_its_object_and_its_component() -> None:
     api = cluster()
     uid = api.uid("Pod", A)
     problem(api, Record(A, uid, "Warning", "FailedScheduling", "no room", related="default/b"))

@@ -198,7 +198,7 @@ class TestLists:
         assert [found["name"] for found in containers] == ["a", "b"]
         assert [found["name"] for found in containers[1]["env"]] == ["X", "Y"]
 
-    def test_an_item_goes_with_whoever_applied_it(self) -> None:
+    def test_an_applied_list_item_is_removed_by_its_applier(self) -> None:
         api = API()
         applied(api, deployment(container("a"), container("b")))
 
@@ -262,7 +262,7 @@ class TestUpdating:
             ("changer", "Update", ""): {"f:data": {"f:b": {}}},
         }
 
-    def test_without_a_manager_nobody_keeps_account(self) -> None:
+    def test_without_a_manager_no_managed_fields_are_recorded(self) -> None:
         api = API()
 
         raw = api.ask("create", "ConfigMap", namespace="default", body=config({"a": "1"})).to_dict()
@@ -330,7 +330,7 @@ class TestUpdating:
         assert raw["spec"]["template"]["spec"]["containers"][0]["name"] == "main"
         assert entries(raw)["reporter", "Apply", "status"] == {"f:status": {"f:replicas": {}}}
 
-    def test_the_account_is_handed_over_and_reset_by_those_who_write_it(self) -> None:
+    def test_managed_fields_can_be_set_and_reset_by_writers(self) -> None:
         api = API()
         raw = api.ask(
             "create",

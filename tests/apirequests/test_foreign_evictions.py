@@ -251,7 +251,7 @@ def test_a_node_that_is_never_left_alone_ends_the_attempt() -> None:
     assert not foreign.is_ending()
 
 
-def test_without_the_right_to_write_nodes_nobody_is_evicted() -> None:
+def test_without_the_right_to_patch_nodes_no_pod_is_evicted() -> None:
     foreign = Foreign(owned("a"))
     forbidden = StoreError(403, "Forbidden", "nodes are not yours to patch")
     foreign.fault = refusing("patch Node", forbidden)

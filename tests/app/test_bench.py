@@ -55,7 +55,7 @@ def test_a_workload_decides_alike_each_time(name: str) -> None:
     assert first.counts["attempts"] >= 8
 
 
-def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever_has_its_room() -> None:
+def test_preemption_across_takes_blocking_pods_and_those_in_its_room() -> None:
     workload = BUILDERS["preemption-across"](3 * 20, 2)
     play = Play(workload, RELEASE)
 

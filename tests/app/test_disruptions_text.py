@@ -29,7 +29,7 @@ def shown(state: DisruptionState) -> list[str]:
     return page.text.splitlines()[1:]
 
 
-def test_budgets_that_allow_least_come_first_and_those_that_nobody_knows_last() -> None:
+def test_budgets_are_ordered_by_allowed_disruptions_with_unknown_ones_last() -> None:
     state = DisruptionState(budgets=(budget("a", None), budget("b", 3), budget("c", 0), budget("d", 1)))
 
     assert [line.split()[0] for line in shown(state)[2:]] == ["shop/c", "shop/d", "shop/b", "shop/a"]

@@ -35,7 +35,7 @@ def workers(number: int) -> list[Kubernetes]:
     return [member("g", f"w{place}", cpu=4, priority=HIGH) for place in range(number)]
 
 
-def test_the_plan_is_told_with_its_victims_by_node_and_for_whom_they_make_room() -> None:
+def test_a_gang_plan_lists_victims_by_node_and_the_members_that_they_free() -> None:
     explanation = told(*full("a", "b"), node("free", cpu=4), pod_group("g", 3), *workers(3))
 
     plan = explanation.to_dict()["gang"]["plan"]

@@ -196,7 +196,7 @@ def test_a_placed_pod_is_decided_about_as_if_it_were_not_there_and_nothing_chang
     assert cluster.explain("shop/web-1-a").to_dict() == answer
 
 
-def test_those_are_named_who_would_preempt_a_placed_pod_and_those_who_might() -> None:
+def test_explain_names_pods_that_would_or_might_preempt_a_placed_pod() -> None:
     pods = [
         pod("on-small", nodeName="small", cpu="2", priority=5),
         pod("on-large", nodeName="large", cpu="8", priority=1),

@@ -33,7 +33,7 @@ def test_nodes_that_are_equal_are_one_outcome() -> None:
     assert suffering(node("a", cpu=2), node("b", cpu=2), P) == [({}, ["a", "b"])]
 
 
-def test_candidates_that_the_criteria_leave_equal_are_grouped_by_who_suffers() -> None:
+def test_tied_candidates_are_grouped_by_affected_owners() -> None:
     objects = [*full("a", "ReplicaSet/web"), *full("b", "ReplicaSet/web"), *full("c", "Job/sum"), P]
 
     assert suffering(*objects) == [

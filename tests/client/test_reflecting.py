@@ -141,7 +141,7 @@ def pod_item(name: str, version: int) -> Raw:
 
 
 @pytest.mark.parametrize("by_event", [False, True])
-def test_where_the_version_is_too_old_all_is_listed_anew_and_what_is_missing_is_gone(by_event: bool) -> None:
+def test_an_expired_version_causes_a_relist_that_reports_missing_objects(by_event: bool) -> None:
     machine = synced(stored("a", 2), stored("b", 3), stored("c", 4))
     asked(machine)
 
@@ -173,7 +173,7 @@ def test_a_list_with_expired_pages_restarts() -> None:
     assert told(machine.page({"metadata": {"resourceVersion": "9"}, "items": []}, NOW)) == []
 
 
-def test_waits_grow_to_half_a_minute_and_begin_anew_after_a_while_without_failure() -> None:
+def test_reconnect_waits_grow_to_half_a_minute_and_reset_after_success() -> None:
     machine = machine_of(seed=3)
     now, waits = NOW, []
     for _ in range(8):
@@ -292,7 +292,7 @@ def test_a_page_requested_before_a_relist_is_not_the_whole_list() -> None:
     assert asked(machine).request.options.continue_token == ""
 
 
-def test_events_of_a_watch_count_no_more_once_all_is_to_be_listed_anew() -> None:
+def test_watch_events_are_ignored_once_a_relist_is_due() -> None:
     machine = synced(stored("a", 2), stored("b", 3))
     machine.list_anew(20)
     asked(machine)

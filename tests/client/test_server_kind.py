@@ -53,7 +53,7 @@ def told(answer: web.Response) -> bool:
         ({}, False),
     ],
 )
-def test_podiums_own_server_says_so_in_its_version(version: dict[str, object], expected: bool) -> None:
+def test_podiums_server_is_recognized_by_its_version(version: dict[str, object], expected: bool) -> None:
     assert told(web.json_response(version)) is expected
 
 

@@ -349,7 +349,7 @@ def test_an_answer_that_is_too_slow_is_none_and_what_was_asked_is_looked_for() -
     play(story, timeout_s=0.3)
 
 
-def test_without_any_answer_nobody_is_told_that_it_was_done() -> None:
+def test_a_timeout_is_never_reported_as_success() -> None:
     async def story(rig: Rig) -> None:
         rig.server.before = answering(lambda request: True, lambda: refusal(504, "Timeout"))
         [problem] = await rig.send(rig.bind("a"))
@@ -370,7 +370,7 @@ def test_a_server_that_is_not_there_has_done_nothing() -> None:
     play(story)
 
 
-def test_no_write_is_sent_by_one_who_may_not_be_leading_any_more() -> None:
+def test_a_possibly_deposed_leader_sends_no_write() -> None:
     async def story(rig: Rig) -> None:
         uid = rig.uid("a")
         [first_problem, second] = await rig.send(

@@ -54,7 +54,7 @@ def test_an_allocation_that_is_decided_counts_until_it_is_given_up() -> None:
     assert A not in claim_cache.allocated
 
 
-def test_an_allocation_that_is_told_by_an_answer_counts_whatever_is_seen_of_before_it() -> None:
+def test_an_answered_allocation_outranks_older_observations() -> None:
     claim_cache = knowing(at(5))
     claim_cache.assume(at(5, has="a"))
     assert claim_cache.apply_answer(at(9, has="a"))

@@ -216,7 +216,7 @@ def test_pods_that_differ_only_in_what_is_their_own_share_a_class() -> None:
         assert cluster.read(other).pod_class is not one.pod_class
 
 
-def test_pods_share_a_class_whatever_their_volumes_are_called_if_nothing_else_is_read_of_them() -> None:
+def test_pods_with_differently_named_volumes_share_a_class_if_nothing_else_differs() -> None:
     cluster = Cluster()
     plain = pod("q")
     first, second, third = (
@@ -234,7 +234,7 @@ def test_pods_share_a_class_whatever_their_volumes_are_called_if_nothing_else_is
     assert cluster.read(third).pod_class is not shared
 
 
-def test_services_and_owners_say_who_belongs_together() -> None:
+def test_services_and_owners_decide_which_pods_spread_together() -> None:
     """All that select the pod must select the others too."""
     cluster = cluster_of(service("a", app="web"), service("b", tier="x"), replica_set("web", "app in (web,db)"))
 

@@ -41,7 +41,7 @@ def test_a_pod_that_has_ended_is_gone() -> None:
     assert feed.pod_changed(ended(pod("q"))) == (None, None, None)
 
 
-def test_another_pod_of_the_same_name_takes_the_place_of_one_that_nobody_saw_go() -> None:
+def test_a_namesake_replaces_a_pod_with_a_missed_deletion() -> None:
     cluster = Cluster()
     feed = ClusterUpdater(cluster)
     cluster.put(node("n"))

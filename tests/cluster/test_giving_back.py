@@ -123,7 +123,7 @@ def test_matchers_go_with_the_last_class_that_matches() -> None:
     assert len(cluster.matchers) == 0
 
 
-def test_matchers_that_nobody_asks_for_go_when_others_come() -> None:
+def test_unused_matchers_are_dropped_when_others_are_added() -> None:
     cluster = cluster_of(node("n"), pod("a", on="n", labels={"app": "a"}))
     kept = in_default("app")
     for number in range(4 * matchers.AT_LEAST):
@@ -133,7 +133,7 @@ def test_matchers_that_nobody_asks_for_go_when_others_come() -> None:
     assert len(cluster.matchers) <= 2 * matchers.AT_LEAST + 1
 
 
-def test_label_columns_that_nobody_asks_for_go_when_others_come_unless_a_count_hangs_on_them() -> None:
+def test_unused_label_columns_are_dropped_unless_a_count_needs_them() -> None:
     cluster = cluster_of(node("n", zone="a", labels={"rack": "r"}), pod("a", on="n", labels={"app": "a"}))
     assert cluster.domain_counts(in_default("app"), ZONE).tolist() == [0, 1]
     pinned = cluster.nodes.labels(ZONE)
@@ -175,7 +175,7 @@ def test_a_code_stands_for_its_value_as_long_as_some_row_has_it() -> None:
     assert codes.take("b") == first
 
 
-def test_pods_on_a_node_count_in_its_domains_whatever_becomes_of_its_labels() -> None:
+def test_a_placed_pod_counts_in_its_domains_after_label_changes() -> None:
     cluster = cluster_of(node("n", zone="a"), node("m", zone="b"), pod("a", on="n", labels={"app": "a"}))
     cluster.domain_counts(in_default("app"), ZONE)
     column = cluster.nodes.labels(ZONE)

@@ -188,7 +188,7 @@ def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
 
 
 @given(pods(), METADATA, STATUS)
-def test_pods_that_share_their_spec_are_of_one_class_where_all_else_says_so(
+def test_pods_with_a_shared_spec_are_of_one_class_if_all_else_agrees(
     first: Pod, other_metadata: dict[str, object], other_status: dict[str, object]
 ) -> None:
     second = replace(changed(pod("q", cpu=1, labels={"app": "a"}), other_metadata, {}, other_status), spec=first.spec)

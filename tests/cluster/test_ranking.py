@@ -65,7 +65,7 @@ def test_pods_that_no_preemption_removes_are_not_ranked() -> None:
     assert ranked(cluster) == ["q"]
 
 
-def test_places_that_nobody_has_are_above_every_priority() -> None:
+def test_unused_ranks_are_above_every_priority() -> None:
     """So that nobody is of lower priority there."""
     cluster = with_pods(pod("q", on="n", priority=2**31 - 1))
     ranking = PreemptionRanking(cluster)

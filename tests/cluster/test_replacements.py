@@ -61,7 +61,7 @@ def test_pods_of_others_are_no_replacements() -> None:
     assert first(feed) == []
 
 
-def test_as_many_pods_are_replacements_as_were_evicted_whatever_a_scale_up_makes() -> None:
+def test_replacements_number_as_many_as_evictions_despite_a_scale_up() -> None:
     lists = with_list("n1", left("gone-1"), left("gone-2", 1)), with_list("n2", left("gone-3", 2))
 
     feed = shown(*lists, *(made(f"p{number}", 2) for number in range(8)))

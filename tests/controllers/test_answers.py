@@ -42,5 +42,5 @@ def test_nothing_is_left_to_ask_for_once_it_is_done_or_its_object_is_gone() -> N
     assert {one for one in Answer if one.is_over} == {Answer.DONE, Answer.GONE}
 
 
-def test_an_answer_lasts_where_somebody_else_has_to_change_something() -> None:
+def test_only_full_and_rejected_answers_last() -> None:
     assert {one for one in Answer if one.lasts} == {Answer.FULL, Answer.REFUSED}

@@ -136,7 +136,7 @@ def test_groups_are_not_taken_beyond_their_maximum_and_those_left_over_are_told(
     assert len(rig.events) == 3
 
 
-def test_nodes_that_are_given_count_by_their_label_whatever_their_names() -> None:
+def test_existing_nodes_belong_to_a_group_by_label_not_name() -> None:
     rig = autoscaled(group(maximum=2))
     rig.apply(in_group("old", cpu=1), node("pool-0", cpu=1), pending("p0", cpu=4), pending("p1", cpu=4))
     rig.pass_to(300)
@@ -350,7 +350,7 @@ def test_a_condition_written_by_another_client_is_not_overwritten() -> None:
 
 
 @pytest.mark.parametrize("seconds", range(5, 60, 5))
-def test_an_autoscaler_can_be_started_anew_at_any_moment(seconds: int) -> None:
+def test_an_autoscaler_resumes_after_a_restart_at_any_moment(seconds: int) -> None:
     rig = autoscaled(group(maximum=2))
     rig.apply(*(pending(f"p{number}", cpu=4) for number in range(3)))
     rig.pass_to(seconds)

@@ -371,7 +371,7 @@ def test_an_entry_that_waits_for_a_pod_goes_with_its_time_too() -> None:
     assert left(rig.at(HOUR)) == []
 
 
-def test_nothing_is_remembered_of_pods_that_nobody_waits_for_any_more() -> None:
+def test_pods_that_no_entry_waits_for_are_forgotten() -> None:
     rig = Rig(WEB, BIG, node(until_big("web")))
     rig.at(0)
     rig.see(ON_A_NODE)
@@ -534,7 +534,7 @@ def test_an_entry_that_waits_for_a_replacement_goes_when_that_has_a_node_whereve
     assert left_for([of_node["n2"]]) == []
 
 
-def test_an_entry_that_waits_for_a_replacement_goes_when_nobody_waits_for_that_any_more() -> None:
+def test_an_avoid_list_entry_ends_when_no_replacement_is_expected() -> None:
     gone, listed = elsewhere(version=2), (node(until_replaced("db")), elsewhere(owed("a")))
     for news in ([gone], [], ["n2"]):
         rig = Rig(WEB, DB, *listed)

@@ -105,7 +105,7 @@ def test_nothing_is_made_while_it_is_suspended() -> None:
     assert jobs(rig) == [20]
 
 
-def test_forbid_waits_for_the_last_job_and_says_so() -> None:
+def test_forbid_waits_for_the_last_job_with_an_event() -> None:
     rig = rig_of(cron(concurrencyPolicy="Forbid"))
     rig.pass_to(25 * MINUTE)
     assert jobs(rig) == [10]
@@ -152,7 +152,7 @@ def test_the_oldest_jobs_that_have_ended_are_deleted() -> None:
     assert status(rig)["lastSuccessfulTime"] == "2026-01-01T00:01:00Z"
 
 
-def test_jobs_that_somebody_else_made_for_it_do_not_count() -> None:
+def test_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
     rig = rig_of(cron(concurrencyPolicy="Forbid"))
     owner = rig.get("CronJob", "sum")
     reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "controller": True}

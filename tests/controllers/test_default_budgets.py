@@ -288,7 +288,7 @@ def test_the_first_of_overlapping_workloads_by_name_gets_a_budget(first: Raw, se
     assert list(budgets(rig)) == ["a-default"]
 
 
-def test_the_first_of_workloads_that_overlap_is_the_first_whatever_becomes_of_its_budget() -> None:
+def test_the_first_overlapping_workload_keeps_its_precedence_without_its_budget() -> None:
     wide, narrow = {**WEB, "x": "1"}, {"x": "1"}
     rig = rig_of(policy(ANY), keeper("ReplicationController", "b", wide, selector=narrow))
     assert list(budgets(rig)) == ["b-default"]

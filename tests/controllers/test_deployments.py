@@ -61,7 +61,7 @@ def test_equal_templates_have_equal_hashes() -> None:
     assert first.names("ReplicaSet") != rig_of(web(1, note="y")).names("ReplicaSet")
 
 
-def test_it_keeps_the_replica_set_that_has_its_template_whatever_it_is_called() -> None:
+def test_a_deployment_keeps_the_replica_set_with_its_template_under_any_name() -> None:
     deployment = web(1)
     look = {**template(), "metadata": {"labels": {"app": "web", HASH_LABEL: "old"}}}
     owner = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web", "controller": True}]

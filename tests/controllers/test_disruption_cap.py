@@ -113,7 +113,7 @@ def test_a_budget_over_all_pods_of_a_namespace_counts_too() -> None:
 
 
 @pytest.mark.parametrize("lifted", ["no policy", "no cap"])
-def test_when_the_cap_is_lifted_those_who_wait_are_tried_at_once(lifted: str) -> None:
+def test_lifting_the_cap_retries_the_waiting_pods_at_once(lifted: str) -> None:
     driver = full(1, policy("1/1h", full_after=HOUR))
     driver.see(high(0))
     assert begun(driver) == 0

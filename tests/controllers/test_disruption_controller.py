@@ -66,7 +66,7 @@ def test_a_whole_number_to_be_available_counts_the_pods_that_there_are() -> None
 @pytest.mark.upstream(56)
 @pytest.mark.failure(73)
 @pytest.mark.parametrize("spec", [{"maxUnavailable": 1}, {"maxUnavailable": "50%"}, {"minAvailable": "28%"}])
-def test_pods_on_their_own_are_not_expected_ones_and_a_warning_says_so_once(spec: Raw) -> None:
+def test_pods_without_controller_are_not_expected_and_cause_one_warning(spec: Raw) -> None:
     rig = rig_of(budget("pdb", **spec))
     assert sums(rig) == (0, 0, 0, 0)
 

@@ -176,7 +176,7 @@ def test_deleted_objects_leave_no_counts() -> None:
     assert counts.deadline().time_ns is None
 
 
-def test_an_annotation_that_nobody_here_has_written_counts_for_nothing() -> None:
+def test_invalid_rate_annotations_are_ignored() -> None:
     for text in ("", "{", "[]", '{"max": "x"}', '{"max": "1/1h", "fullTime": "soon"}'):
         shown = annotated(rated(), text)
         rate = rate_of(shown)

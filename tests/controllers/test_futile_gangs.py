@@ -103,7 +103,7 @@ def test_several_nodes_preempted_for_one_gang_count_once() -> None:
     assert len(deletions(rig.attempts())) == 1
 
 
-def test_room_that_is_lost_where_a_member_needed_nobody_to_go_counts_too() -> None:
+def test_lost_room_counts_even_if_a_member_needed_no_victims() -> None:
     victim, rig = low("low-0", "b"), given(low("low-0", "b"))
     for number in range(3):
         preempts(rig, [victim])

@@ -123,7 +123,7 @@ def test_the_wait_is_announced_once() -> None:
     assert events(driver.attempts()) == [("FailedScheduling", "default/high")]
 
 
-def test_when_one_of_them_runs_its_siblings_begin_anew() -> None:
+def test_the_count_restarts_when_a_sibling_runs() -> None:
     driver = losing(3)
     driver.attempts()
     sibling = pod("sibling", cpu=4, priority=101, owner="ReplicaSet/high")
@@ -237,7 +237,7 @@ class TestWhatDoesNotCount:
 
         assert events(driver.tick()) == [("FailedScheduling", "default/high")]
 
-    def test_further_victims_on_the_same_node_when_nobody_has_come(self) -> None:
+    def test_preemption_takes_more_victims_on_the_node_if_no_pod_took_the_room(self) -> None:
         driver = losing(2)
         preempts(driver, batch(2))
 
@@ -327,7 +327,7 @@ class TestVictimsOnOtherNodes:
 
 
 @pytest.mark.parametrize("most", [2, 3])
-def test_pods_that_are_there_and_may_stay_are_told_from_those_who_come(most: int) -> None:
+def test_earlier_pods_that_may_stay_do_not_count_as_taking_the_room(most: int) -> None:
     """By topology spread some pods of a rack may stay; one that was there before does not take the room."""
     evenly = spread_over("rack", "app=batch", honors_affinity=False)
     high = pod("high", labels=BATCH, priority=100, node_selector={"name": "a1"}, spread=[evenly])
@@ -389,7 +389,7 @@ def preempts_and_is_turned_away(driver: Driver) -> Pod:
 class TestAfterAFailOver:
     """A scheduler that begins anew goes on with the counts that stand in the pods."""
 
-    def test_the_third_in_vain_is_the_third_though_another_scheduler_saw_the_first_two(self) -> None:
+    def test_the_third_wasted_preemption_counts_across_schedulers(self) -> None:
         driver = losing(2)
         annotated = noted(HIGH, preempts(driver, batch(2)))
 
@@ -447,7 +447,7 @@ class TestAfterAFailOver:
 
         assert deletions(successor.tick()) == ["mark default/batch-0"]
 
-    def test_nothing_is_noted_where_nobody_counts(self) -> None:
+    def test_without_the_setting_no_preemption_is_counted(self) -> None:
         assert not all_of(PatchObject, losing(3, settings=0).tick())
 
 

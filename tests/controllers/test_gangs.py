@@ -398,7 +398,7 @@ class TestTheWay:
         assert bound(actions) == ["g-1", "g-2"]
         assert condition(actions)[0] == "True"
 
-    def test_one_that_finds_a_whole_gang_says_so(self) -> None:
+    def test_a_scheduler_that_finds_a_whole_gang_reports_it(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2))
 
         actions = rig.see(*(on(each, "n") for each in workers(2)))

@@ -93,7 +93,7 @@ def test_b1_pods_that_are_being_killed_hold_their_resources_until_they_are_gone(
 
 
 @pytest.mark.failure(59)
-def test_b5_whoever_knows_of_the_end_of_a_pod_may_count_on_its_room() -> None:
+def test_b5_the_end_of_a_pod_frees_its_room_once_observed() -> None:
     kubelet = Kubelet()
     kubelet.handle(Changed(node("n1", cpu=1)), 0)
     kubelet.handle(Changed(pod("a", cpu=1, annotations={"duration": "5s"})), 0)
@@ -440,7 +440,7 @@ def test_b6_a_pod_runs_on_its_own_node_alone() -> None:
     assert rig.told == ["0 Running ready a", "0 Running ready b", "0 OutOfcpu c"]
 
 
-def test_pods_wait_for_a_node_that_nobody_knows() -> None:
+def test_a_kubelet_holds_pods_until_their_node_is_known() -> None:
     rig = Rig()
     rig.show(pod("a"))
 

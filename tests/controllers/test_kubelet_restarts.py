@@ -65,7 +65,7 @@ def test_a_pod_that_ended_during_downtime_has_ended() -> None:
 
 
 @pytest.mark.failure(60)
-def test_pods_that_run_keep_their_places_in_whatever_order_they_are_seen() -> None:
+def test_running_pods_keep_their_places_in_every_observation_order() -> None:
     rig = rig_of(pod("z", node="n1", cpu=3), lasting("ended", "0s", cpu=1))
     with rig.holding("Pod"):
         rig.apply(pod("a", node="n1", cpu=3), pod("y", node="n1", cpu=1))

@@ -203,7 +203,7 @@ def test_a_preemptor_that_is_placed_elsewhere_or_deleted_wasted_its_victims() ->
         assert told.records[1].in_vain == found
 
 
-def test_victims_of_an_earlier_plan_went_in_vain_where_more_are_needed_and_those_of_one_plan_do_not() -> None:
+def test_victims_of_an_insufficient_earlier_plan_were_wasted() -> None:
     told = Told()
     preemptor = told.put(pod("high", priority=1))
     first, second = told.put(running("a")), told.put(running("b"))
@@ -216,7 +216,7 @@ def test_victims_of_an_earlier_plan_went_in_vain_where_more_are_needed_and_those
     assert [record.in_vain for record in told.records.values()] == ["default/high needed further victims", "", ""]
 
 
-def test_an_eviction_whose_replacement_comes_back_was_in_vain() -> None:
+def test_an_eviction_is_wasted_when_the_replacement_returns() -> None:
     told = Told()
     victim = told.put(running("a", owner="web"))
     told.ledger.asked(Evict(victim.key, victim.metadata.uid, "rescheduler", "rescheduler"), "rescheduler")
@@ -230,7 +230,7 @@ def test_an_eviction_whose_replacement_comes_back_was_in_vain() -> None:
     assert record.in_vain == "default/a-2 came back to n"
 
 
-def test_the_cause_follows_from_the_condition_and_from_who_asked() -> None:
+def test_the_cause_depends_on_the_condition_and_the_component() -> None:
     for reason, component, cause in (
         ("EvictionByEvictionAPI", "drain", "drain"),
         ("EvictionByEvictionAPI", "autoscaler", "autoscaler"),
@@ -564,7 +564,7 @@ def test_an_eviction_is_wasted_when_the_pod_returns_unless_intended(cause: Cause
     assert bool(record.in_vain) is is_vain
 
 
-def test_it_may_become_known_later_for_whom_a_pod_went() -> None:
+def test_the_beneficiary_of_a_disruption_may_become_known_later() -> None:
     told = Told()
     preemptor = told.put(pod("high", priority=1))
     victim = told.put(running("low"))

@@ -248,7 +248,7 @@ def test_containers_of_a_node_that_is_down_cannot_be_let_exit() -> None:
     assert rig.pods()["a"] == "Succeeded"
 
 
-def test_restarts_are_counted_though_nobody_has_seen_the_last_one() -> None:
+def test_restarts_are_counted_without_observation_of_the_last_one() -> None:
     rig = rig_of(pod("a", node="n1"))
 
     with rig.holding("Pod"):
@@ -281,7 +281,7 @@ def test_a_node_of_unknown_state_reports_its_condition_when_it_returns() -> None
     assert rig.told == ["0 MemoryPressure False n1", "0 PIDPressure False n1", "0 Ready True n1"]
 
 
-def test_pods_wait_for_the_machine_when_their_kubelet_has_started_anew_meanwhile() -> None:
+def test_pods_wait_for_a_failed_machine_though_their_kubelet_restarted() -> None:
     rig = rig_of(pod("a", node="n1"))
     rig.fail("n1")
 

@@ -46,7 +46,7 @@ def test_the_memory_that_is_left_is_what_those_leave_that_run(changes: list[tupl
         assert there.available_bytes() == left
 
 
-def test_nothing_comes_of_seeing_that_a_pod_has_ended_whose_room_nobody_wants() -> None:
+def test_the_end_of_a_pod_without_waiting_successor_changes_nothing() -> None:
     kubelet = Kubelet()
     kubelet.handle(Changed(builders.node("n1")), 0)
     kubelet.handle(Tick(), 0)

@@ -169,7 +169,7 @@ def test_the_limit_of_the_whole_pod_holds_as_well() -> None:
     assert played.health("a").out_of_memory_kills == 1
 
 
-def test_without_a_limit_nobody_is_killed() -> None:
+def test_without_a_memory_limit_no_container_is_killed() -> None:
     played = Played()
     played.show(node(), pod("a", annotations={"memory-usage": "2Gi"}))
     played.pass_to(100)

@@ -107,7 +107,7 @@ def test_a_pod_that_is_never_restarted_fails() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
-def test_containers_that_exit_with_success_end_the_pod_whatever_its_restart_policy(policy: str) -> None:
+def test_a_successful_exit_ends_the_pod_under_every_restart_policy(policy: str) -> None:
     rig = rig_of(crashing("30s", policy, duration="20s"))
 
     rig.pass_to(100)
@@ -166,7 +166,7 @@ def test_a_crash_loop_is_settled_once_it_has_been_seen_to_be_one() -> None:
     assert place.machine.deadline().keeps_alive
 
 
-def test_the_back_off_begins_anew_after_ten_minutes_of_running() -> None:
+def test_the_crash_backoff_resets_after_ten_minutes_of_running() -> None:
     backoff = CrashBackOff()
     failures = [0, 1, 20, 50, 50 + 20 + 600, 50 + 20 + 1300]
 
@@ -225,7 +225,7 @@ def test_a_new_kubelet_starts_containers_that_waited_at_once_and_its_back_off_is
 @pytest.mark.parametrize(
     "wrong", [[{"restartCount": "two"}], [{"restartCount": 2, "state": {"running": {"startedAt": "x"}}}]]
 )
-def test_container_statuses_that_nobody_can_read_say_nothing(wrong: object) -> None:
+def test_unreadable_container_statuses_are_ignored(wrong: object) -> None:
     broken = crashing("5s")
     broken["status"] = {"phase": "Running", "startTime": "2026-01-01T12:00:00Z", "containerStatuses": wrong}
 

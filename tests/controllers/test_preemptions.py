@@ -501,7 +501,7 @@ class TestThePreemptor:
         assert driver.nominated(HIGH) == ""
 
     @pytest.mark.upstream(10)
-    def test_budgets_decide_whom_it_takes_first(self) -> None:
+    def test_preemption_prefers_victims_without_budget_violations(self) -> None:
         """[TestPDBInPreemption]"""
         precious = pod("precious", cpu=10, priority=1, labels={"app": "web"}, on="n2")
         driver = Driver(N1, N2, A, B, precious, budget("web", "app=web", 0))

@@ -144,7 +144,7 @@ class TestOrder:
         assert queue.where("high") == "backoff"
         assert popped(queue, SECOND).record.name == "low"
 
-    def test_an_active_pod_whose_priority_changes_is_sorted_anew(self) -> None:
+    def test_a_priority_change_reorders_an_active_pod(self) -> None:
         queue = make()
         queue.add(pending("a", 5), 0)
         queue.add(pending("b", 6), 0)
@@ -333,7 +333,7 @@ class TestAttemptsAtOneInstant:
 
     @pytest.mark.parametrize("settings", [QueueSettings(), QueueSettings(max_backoff_ns=0)])
     @pytest.mark.parametrize("how", ["event", "activation"])
-    def test_a_pod_woken_during_its_backoff_stays_in_backoff(self, settings: QueueSettings, how: str) -> None:
+    def test_a_pod_woken_too_often_backs_off(self, settings: QueueSettings, how: str) -> None:
         queue = make(settings=settings)
         wake = {"event": lambda: queue.move(POD_GONE, 0), "activation": lambda: queue.activate(["a"], 0)}[how]
 
@@ -1035,7 +1035,7 @@ class TestFlush:
         queue.flush(5 * MINUTE)
         assert queue.where("p") == "backoff"
 
-    def test_the_wait_begins_anew_with_each_attempt(self) -> None:
+    def test_the_wait_restarts_with_each_attempt(self) -> None:
         queue = make()
         rejected(queue, pending("p"), "Mute")
         queue.flush(5 * MINUTE)
@@ -1163,7 +1163,7 @@ class TestCheck:
         with pytest.raises(AssertionError, match="shop/p waits for what others wait for"):
             check_queue(queue)
 
-    def test_events_that_nobody_needs_are_found(self) -> None:
+    def test_unneeded_in_flight_events_are_detected(self) -> None:
         queue = in_place(QueuePlace.IN_FLIGHT)
         queue.move(NODE_ADD, 1)
         check_queue(queue)

@@ -65,7 +65,7 @@ def test_a_scale_up_moves_only_as_many_pods_to_the_front_as_were_evicted() -> No
     assert order == ["p0", "p1", "high", "p2", "p3", "p4", "p5"]
 
 
-def test_those_who_go_first_come_in_the_order_of_queue_sort() -> None:
+def test_prioritized_replacements_keep_the_queue_sort_order() -> None:
     lists = node("n1", leaves=[left("gone-1"), left("gone-2")])
     driver = Driver(lists, web("a"), web("b", priority=5), pod("high", priority=100))
 
@@ -106,7 +106,7 @@ def test_a_replacement_without_room_backs_off_and_blocks_no_pod() -> None:
     assert bound(driver, 1) == ["late n1"]
 
 
-def test_backoffs_that_end_together_end_with_those_first_who_go_first() -> None:
+def test_backoffs_that_end_together_keep_the_queue_order() -> None:
     driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=8), "n1"))
     driver.see(pod("high", cpu=4, priority=-1), web("new", cpu=4, priority=-2))
     driver.tick()

@@ -186,7 +186,7 @@ def test_a_pod_that_was_never_seen_is_missed_after_five_minutes() -> None:
     assert rig.told == ["0 create web-", "300 create web-"]
 
 
-def test_it_starts_anew_at_any_time_without_a_pod_too_many() -> None:
+def test_a_replica_set_controller_restarts_at_any_time_without_surplus_pods() -> None:
     rig = rig_of(web(3))
     rig.end(rig.active()[0])
     before = rig.active()

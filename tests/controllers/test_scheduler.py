@@ -80,7 +80,7 @@ class TestWhoIsAttempted:
 
         assert not all_of(Bind, driver.tick())
 
-    def test_nominations_of_other_schedulers_pods_keep_nobody_off(self) -> None:
+    def test_nominations_of_other_schedulers_pods_block_no_pod(self) -> None:
         driver = Driver(N1, nominated(pod("foreign", cpu=10, priority=9, scheduler="another"), "n1"), A)
 
         assert the(Bind, driver.tick()).pod == "default/a"

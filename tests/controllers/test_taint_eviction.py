@@ -53,7 +53,7 @@ def test_a_pod_that_does_not_tolerate_the_taint_goes_at_once_and_its_status_says
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule"])
-def test_taints_of_other_effects_drive_nobody_off(effect: str) -> None:
+def test_taints_of_other_effects_evict_no_pod(effect: str) -> None:
     rig = rig_of(tolerating("a"))
 
     taint(rig, {"key": "gone", "effect": effect})
@@ -290,7 +290,7 @@ def test_a_pod_that_was_saved_is_marked_again_when_it_has_to_go_after_all() -> N
     assert rig.told[-2:] == ["10 DeletionByTaintManager a", "10 delete a"]
 
 
-def test_one_step_follows_the_other_though_nobody_sees_them() -> None:
+def test_consecutive_eviction_steps_need_no_observation() -> None:
     rig = rig_of(tolerating("a"))
 
     with rig.holding("Pod"):

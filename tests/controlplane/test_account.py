@@ -182,7 +182,7 @@ def test_neither_what_a_workload_does_nor_what_goes_with_it_is_a_deletion(tmp_pa
 
 
 @pytest.mark.parametrize("user", ["system:kube-controller-manager", "system:node:n"])
-def test_components_of_a_cluster_are_nobody_who_deletes(tmp_path: Path, user: str) -> None:
+def test_deletions_by_cluster_components_are_not_recorded(tmp_path: Path, user: str) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), asking("a", 1, 0))
     cluster.pass_time(10)

@@ -56,7 +56,7 @@ def test_events_of_one_object_at_one_instant_have_names_of_their_own() -> None:
     assert rig.counts() == [1, 1]
 
 
-def test_an_event_that_is_gone_is_written_anew() -> None:
+def test_a_deleted_event_is_created_again() -> None:
     rig = Rig()
     rig.record(failed())
     rig.store.delete("Event", rig.store.objects("Event")[0].key, now=NOW)

@@ -122,7 +122,7 @@ def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothi
 @pytest.mark.parametrize(
     ("kind", "path"), [("Deployment", "spec.template"), ("CronJob", "spec.jobTemplate.spec.template")]
 )
-def test_one_in_a_template_is_told_to_whoever_writes_the_workload(kind: str, path: str) -> None:
+def test_a_bad_template_annotation_warns_the_creator_of_the_workload(kind: str, path: str) -> None:
     spec = {"restartPolicy": "Always", "containers": [{"name": "main", "image": "web"}]}
     labels = {"app": "web"}
     metadata = {"labels": labels, "annotations": {DURATION: "nonsense"}}

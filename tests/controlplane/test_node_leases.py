@@ -32,7 +32,7 @@ def test_a_lease_list_covers_each_node_and_writes_nothing_unobserved() -> None:
         assert cluster.plane.store.version == version
 
 
-def test_leases_are_renewed_on_time_while_somebody_watches() -> None:
+def test_leases_are_renewed_on_time_while_they_are_watched() -> None:
     with ControlPlane(nodes=2) as cluster:
         version = str(cluster.plane.store.version)
         options = ListOptions(resource_version=version)

@@ -100,7 +100,7 @@ def test_a_broken_version_is_refused_in_words_and_the_one_before_stays() -> None
         assert told["message"].endswith("; the configuration before it stays")
 
 
-def test_where_the_first_version_is_broken_nobody_is_moved_until_it_can_be_used() -> None:
+def test_an_invalid_first_configuration_stops_rescheduling_until_it_is_fixed() -> None:
     with cluster() as found:
         found.apply(config_map(config_yaml="{"))
         found.advance("10m")

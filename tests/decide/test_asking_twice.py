@@ -37,7 +37,7 @@ def decision(runner: Runner, record: PodRecord, cursor: int = 0) -> dict[str, An
 
 @settings(max_examples=60, deadline=None)
 @given(clusters(EVERYTHING), st.data())
-def test_the_same_question_has_the_same_answer_whatever_was_asked_before(objects: Objects, data: st.DataObject) -> None:
+def test_a_repeated_question_has_the_same_answer_after_other_questions(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)
     runner = plain_runner(cluster)
     names = [one.metadata.name for one in objects.nodes]

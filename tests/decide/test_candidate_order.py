@@ -94,7 +94,7 @@ def test_all_candidates_come_in_order_as_the_best_are_taken_away() -> None:
     assert found == sorted(keys, key=lambda row: (keys[row], name_hash(row), row))
 
 
-def test_keys_that_nobody_has_any_more_are_forgotten() -> None:
+def test_unused_order_keys_are_dropped() -> None:
     order = ordered({0: (0, 0, 7)})
 
     for number in range(1, 1_000):

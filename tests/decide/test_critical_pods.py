@@ -79,7 +79,7 @@ def test_pods_are_critical_by_priority_or_because_a_kubelet_reads_them_from_a_fi
 
 
 @pytest.mark.parametrize("policy", ["NonPreemptible", "NonPreemptiblePreemptNever"])
-def test_pods_that_are_not_preemptible_end_for_nobody(policy: str) -> None:
+def test_the_kubelet_never_ends_non_preemptible_pods(policy: str) -> None:
     """Whether the spec or the annotation says so."""
     there = pod("never", cpu=3, policy=policy)
     annotations = {"podium.dev/preemption-policy": policy}

@@ -172,7 +172,7 @@ def test_pods_without_a_controller_are_their_own_owners() -> None:
     assert victims(node("n", cpu=4), *theirs(4), pod("p", cpu=1)) == {"n": ["t3"]}
 
 
-def test_pods_of_other_priorities_count_for_nobodys_share() -> None:
+def test_pods_of_other_priorities_count_for_no_share() -> None:
     more = pod("more", on="m", cpu=8, priority=9, owner=MINE, node_selector={"only": "m"})
     there = [node("n", cpu=2), node("m", cpu=8), more]
 
@@ -189,7 +189,7 @@ def test_a_share_is_the_largest_part_of_any_resource(mine: str, takes: bool) -> 
     assert victims(*nodes, *full, *theirs(4), P) == ({"n": ["t3"]} if takes else {})
 
 
-def test_resources_of_ones_own_count_too() -> None:
+def test_custom_resources_count_for_fair_shares() -> None:
     nodes = [node("n", cpu=4, example_com__gpu=1), node("m", cpu=12, example_com__gpu=3)]
     full = pod("fill", on="m", cpu=12, priority=9)
 

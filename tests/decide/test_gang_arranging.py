@@ -109,7 +109,7 @@ def test_all_come_into_one_domain() -> None:
     assert {name[0] for name in nodes_of(found).values()} == {"y"}
 
 
-def test_where_the_steps_are_too_few_it_is_said() -> None:
+def test_a_step_limit_is_reported() -> None:
     objects, pods = small_and_large()
 
     found = found_in(objects, pods, 3, most_steps=1)
@@ -119,7 +119,7 @@ def test_where_the_steps_are_too_few_it_is_said() -> None:
     assert not found_in([node("a", cpu=8)], pods, 3).is_cut
 
 
-def test_pods_for_whom_extenders_are_asked_are_not_arranged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pods_with_extenders_are_not_rearranged(monkeypatch: pytest.MonkeyPatch) -> None:
     objects, pods = small_and_large()
     asked: list[Any] = []
 

@@ -128,7 +128,7 @@ def test_the_gang_plan_evicts_no_pod_for_a_gang_that_cannot_complete() -> None:
     )
 
 
-def test_room_that_is_free_is_taken_before_anybody_goes() -> None:
+def test_free_room_is_used_before_any_preemption() -> None:
     plan = planned([*full("a", "b"), node("free", cpu=4)], workers(2))
 
     assert "free" in places(plan).values()

@@ -256,7 +256,7 @@ def test_dependents_go_and_partners_stay_at_the_cost_of_the_best_set_there_is(
 
 @pytest.mark.parametrize("setting", BEYOND)
 @efforts(12)
-def test_with_few_steps_too_all_dependents_go_and_nobody_else(setting: str, effort: Effort) -> None:
+def test_a_step_limit_still_takes_all_dependents_and_no_other_pods(setting: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS["all together"]), st.integers(1, 2_500))
     def check(case: Case, most_steps: int) -> None:
@@ -269,7 +269,7 @@ def test_with_few_steps_too_all_dependents_go_and_nobody_else(setting: str, effo
 
 @pytest.mark.parametrize("theme", TRAITS)
 @efforts(12)
-def test_with_few_steps_a_plan_is_whole_and_nobody_goes_without_need(theme: str, effort: Effort) -> None:
+def test_a_step_limit_leaves_a_whole_plan_without_needless_victims(theme: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS[theme]), st.integers(1, 2_500))
     def check(case: Case, most_steps: int) -> None:

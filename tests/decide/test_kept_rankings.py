@@ -224,7 +224,7 @@ def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when
     assert looks_at() == 3
 
 
-def test_totals_are_kept_from_the_first_pod_of_a_class_on_where_nodes_are_few_whatever_has_changed() -> None:
+def test_on_few_nodes_totals_are_cached_from_the_first_pod_of_a_class() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(120)))
     runner = plain_runner(cluster)
     record, other = cluster.read(pod("p", cpu=1)), cluster.read(pod("q"))

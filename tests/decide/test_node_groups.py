@@ -46,7 +46,7 @@ def test_a_starting_node_is_taken_for_what_it_will_be() -> None:
     assert started(after) is after
 
 
-def test_a_taint_of_a_started_node_is_kept_for_every_value() -> None:
+def test_a_malformed_starting_taint_is_kept() -> None:
     broken = read({"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}, Node)
 
     assert started(broken) == broken

@@ -114,7 +114,7 @@ def test_they_are_asked_about_pods_that_a_pre_filter_turned_down_too() -> None:
     assert first.asked == 1
 
 
-def test_without_nodes_nobody_is_asked_and_the_nomination_ends() -> None:
+def test_without_nodes_no_plugin_is_called_and_the_nomination_ends() -> None:
     first = gives_up("First", "a")
     result = proposed(first, nodes=0)
 

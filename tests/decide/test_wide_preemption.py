@@ -100,7 +100,7 @@ def test_preemption_evicts_the_fewest_pods_for_topology_spread() -> None:
     assert chosen(plan(target, [*ZONES, *crowd, *room], **ACROSS)) == ("a", ["w1"])
 
 
-def test_without_the_argument_nobody_elsewhere_goes() -> None:
+def test_without_the_argument_no_pod_on_another_node_is_evicted() -> None:
     found = plan(AVOIDS_WEB, [*ZONES, *IN_THE_WAY])
 
     # On b1 stands all that keeps the pod off its zone.
@@ -108,7 +108,7 @@ def test_without_the_argument_nobody_elsewhere_goes() -> None:
     assert found.search is None
 
 
-def test_room_is_made_on_the_node_beside_those_who_go_elsewhere() -> None:
+def test_preemption_frees_room_on_the_node_and_evicts_conflicting_pods_elsewhere() -> None:
     target = pod("p", priority=9, cpu=3, apart=[term("app=web", ZONE)])
     batch = [
         pod(f"x{name}", on=name, cpu=2, priority=number) for number, name in enumerate(("a1", "a2", "b1", "b2"), 2)
@@ -167,7 +167,7 @@ class Counts:
 
 
 @pytest.mark.parametrize("protected", [{"priority": 9}, {"priority": 10}, {"policy": "NonPreemptible"}])
-def test_where_one_who_may_not_be_a_victim_is_in_the_way_nobody_goes(protected: dict[str, Any]) -> None:
+def test_a_protected_pod_in_the_way_prevents_the_preemption(protected: dict[str, Any]) -> None:
     objects = [*ZONES, web("w1", "a1"), web("w2", "a2", **protected), web("w3", "b1", priority=9)]
 
     found = plan(AVOIDS_WEB, objects, **ACROSS)
@@ -390,7 +390,7 @@ def test_a_preemptor_waits_for_its_victims_on_other_nodes_as_for_those_on_its_ow
     assert (found.reason == NOT_ELIGIBLE_TERMINATING_ELSEWHERE) is (victim == "w2")
 
 
-def test_where_victims_are_evicted_it_waits_for_whoever_ends_in_its_way() -> None:
+def test_with_evictions_the_preemptor_waits_for_pods_ending_in_its_way() -> None:
     nominated = pod("p", priority=9, apart=[term("app=web", ZONE)], nominated="a1")
     placed = [web("w1", "a1"), web("w2", "a2", terminating=True), web("w3", "b1", priority=9)]
 
@@ -477,7 +477,7 @@ def test_dependents_count_when_candidates_are_compared() -> None:
 
 
 @pytest.mark.parametrize("protected", [{"priority": 9}, {"policy": "NonPreemptible", "priority": 0}])
-def test_on_whom_a_pod_depends_that_may_not_be_a_victim_is_none_either(protected: dict[str, Any]) -> None:
+def test_pods_required_by_a_protected_dependent_are_protected(protected: dict[str, Any]) -> None:
     server = pod("server", on="a2", cpu=1, near=[term("app=database", ZONE)], **protected)
 
     found = plan(WANTS_A_NODE, [*ZONES, *DEPENDED_ON, server, *NO_ROOM], **WITH)
@@ -500,7 +500,7 @@ def test_pods_with_already_broken_or_self_satisfied_affinity_stay() -> None:
         assert chosen(plan(WANTS_A_NODE, [*ZONES, *DEPENDED_ON, other, *NO_ROOM], **WITH)) == ("a", ["database"])
 
 
-def test_those_go_along_who_depend_on_dependents() -> None:
+def test_dependents_of_dependents_are_victims_too() -> None:
     client = pod("client", on="a2", near=[term("app=server", ZONE)])
     server = pod("server", on="a2", labels={"app": "server"}, near=[term("app=database", ZONE)])
 
@@ -509,7 +509,7 @@ def test_those_go_along_who_depend_on_dependents() -> None:
     assert chosen(found) == ("a", ["client", "database", "server"])
 
 
-def test_two_who_require_one_another_go_together() -> None:
+def test_mutually_required_pods_are_victims_together() -> None:
     pair = [
         pod("left", on="a1", cpu=4, labels={"app": "left"}, near=[term("app=right", ZONE)]),
         pod("right", on="a2", cpu=1, labels={"app": "right"}, near=[term("app=left", ZONE)]),

@@ -127,7 +127,7 @@ def test_the_program_knows_its_options(objects: list[Raw]) -> None:
     assert not any(argument.startswith("--bind-address") for argument in rest)
 
 
-def test_the_image_runs_as_nobody_what_is_locked() -> None:
+def test_the_image_runs_locked_packages_as_an_unprivileged_user() -> None:
     text = (DEPLOY / "Containerfile").read_text()
     lines = text.splitlines()
 

@@ -99,7 +99,7 @@ def test_where_nothing_is_written_to_nodes_no_right_to_that_is_needed() -> None:
     assert EVICTION in guard.used
 
 
-def test_rates_of_budgets_are_counted_where_nobody_else_does() -> None:
+def test_the_rescheduler_counts_budget_rates_if_no_other_component_does() -> None:
     guard = Guard(rbac.rescheduler_rights() | LEASE_RIGHTS)
     counted = Right("policy", "poddisruptionbudgets", "patch")
 

@@ -126,7 +126,7 @@ def test_only_the_pod_whose_removal_helps_is_a_victim(clearing: NominationCleari
     assert [ends(result)[pod][0] for pod in ("zero", "one", "three")] == ["Running"] * 3
 
 
-def test_budgets_decide_whom_preemption_takes_first_and_never_stop_it(clearing: NominationClearing) -> None:
+def test_budgets_order_victims_but_never_stop_preemption(clearing: NominationClearing) -> None:
     result = played("budget.yaml", clearing)
 
     assert story(result) == [

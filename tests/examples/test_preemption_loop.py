@@ -26,7 +26,7 @@ def played(most_futile: int) -> Result:
 
 
 @pytest.mark.failure(12)
-def test_after_three_preemptions_in_vain_the_pod_waits_longer_each_time() -> None:
+def test_the_wait_grows_after_three_wasted_preemptions() -> None:
     result = played(3)
 
     assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]
@@ -49,7 +49,7 @@ def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
 
 
 @pytest.mark.failure(12)
-def test_it_waits_as_long_where_its_victims_and_those_who_come_after_them_are_on_another_node() -> None:
+def test_the_wait_is_as_long_when_victims_and_successors_are_on_another_node() -> None:
     result = podium.simulate(ACROSS, configuration=ACROSS_SETTINGS, latency=0)
 
     assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]

@@ -343,7 +343,7 @@ def test_a_replacement_may_go_to_the_front_at_any_priority() -> None:
     assert played.after == played.at(0)
 
 
-def test_paused_nobody_is_evicted() -> None:
+def test_a_paused_rescheduler_evicts_no_pod() -> None:
     played = rescheduled("scale-up", {"paused": True})
 
     assert played.evictions() == []

@@ -99,7 +99,7 @@ def test_arguments_stay_as_they_were_written() -> None:
     assert (config.name, config.args) == ("Own", args)
 
 
-def test_fields_of_a_running_process_are_for_whoever_runs_it_and_change_no_decision() -> None:
+def test_process_settings_do_not_change_scheduling_settings() -> None:
     read = told(
         leaderElection={"leaderElect": True, "leaseDuration": "15s", "resourceLock": "leases", "resourceName": "x"},
         clientConnection={"kubeconfig": "/etc/kubernetes/scheduler.conf", "qps": 50, "burst": 100},

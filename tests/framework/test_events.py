@@ -22,7 +22,7 @@ ANYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
         (EventToRegister(EventResource.WILDCARD, ActionType.ALL), True),
     ],
 )
-def test_an_event_wakes_those_who_wait_for_its_kind_and_action(registered: EventToRegister, wakes: bool) -> None:
+def test_an_event_wakes_plugins_registered_for_its_kind_and_action(registered: EventToRegister, wakes: bool) -> None:
     assert registered.wakes(POD, NODE_ADDED) is wakes
 
 

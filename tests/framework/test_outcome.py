@@ -23,7 +23,7 @@ def all_of(outcome: Outcome) -> list[Status]:
     return [outcome.status(position) for position in range(len(outcome.refused))]
 
 
-def test_the_first_plugin_in_the_profile_gives_the_reason_in_whatever_order_they_answered() -> None:
+def test_the_first_plugin_of_the_profile_gives_the_reason_in_any_answer_order() -> None:
     answers = [(1, "First", verdicts(0, 1, 0)), (2, "Second", verdicts(2, 2, 0))]
     for order in (answers, answers[::-1]):
         outcome = Outcome(3)

@@ -177,7 +177,7 @@ def test_a_plugin_with_half_of_what_a_point_needs_is_refused(members: dict[str, 
         require_whole(plugin(**members))
 
 
-def test_a_scope_without_array_methods_is_rejected() -> None:
+def test_a_custom_scope_needs_no_array_methods() -> None:
     require_whole(plugin(scope="anything", filter=nothing))
 
 

@@ -175,7 +175,7 @@ class Everywhere:
 
 
 @pytest.mark.parametrize("scope", Scope)
-def test_the_order_of_the_profile_decides_whatever_the_scopes(scope: Scope) -> None:
+def test_the_profile_order_decides_across_scopes(scope: Scope) -> None:
     """What is kept of rows is worked out before what is not, and must not come before it."""
     cluster = cluster_of(node("n1"), node("n2"))
     first = Recorder("First", on=lambda node: unresolvable("no") if node.name == "n1" else SUCCESS)

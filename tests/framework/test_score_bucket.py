@@ -76,7 +76,7 @@ def test_any_place_is_found_after_any_changes(effort: Effort) -> None:
     check()
 
 
-def test_an_unused_rank_raises_an_error() -> None:
+def test_a_rank_beyond_the_node_count_raises_an_error() -> None:
     for buckets in ([bucket(1)], [bucket(1), bucket(2)]):
         with pytest.raises(IndexError, match="fewer nodes"):
             RANKING.nth(buckets, 2)

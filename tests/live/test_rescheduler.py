@@ -238,7 +238,7 @@ def test_unsupported_descheduler_policies_in_a_config_map_are_reported() -> None
     play(story)
 
 
-def test_one_that_is_paused_and_is_to_make_one_plan_says_so_and_ends() -> None:
+def test_a_paused_rescheduler_asked_for_one_plan_reports_the_pause_and_ends() -> None:
     async def story(cluster: Scheduled) -> None:
         instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
         async with asyncio.timeout(30):

@@ -325,7 +325,7 @@ def test_a_terminating_victim_is_taken_off_a_count_that_it_was_never_part_of() -
     assert candidates(*there, wanted, pod("victim", on="a", cpu=4, terminating=True)) == []
 
 
-def test_an_empty_selector_counts_nobody_but_the_victims_that_go() -> None:
+def test_an_empty_spread_selector_counts_only_removed_victims() -> None:
     """As kube-scheduler does: the domain of the victims is then below all others."""
     full = [node("a", zone="a", cpu=4), node("b", zone="b", cpu=4), pod("rest", on="b", cpu=4, priority=9)]
     wanted = pod("p", cpu=4, priority=5, spread=[spread_over(ZONE, "", 1), spread_over(ZONE, "app=web", 1)])

@@ -121,7 +121,7 @@ class TestNominationsThatOthersMade:
         driver.miss(one)
         assert the(Bind, driver.tick()).node_name == "n2"
 
-    def test_one_of_a_pod_that_is_too_large_for_its_node_is_cleared_and_is_in_nobodys_way(self) -> None:
+    def test_the_nomination_of_a_pod_too_large_for_its_node_is_cleared_and_blocks_no_pod(self) -> None:
         large = nominated(pod("large", cpu=5, priority=1), "n1")
         driver = Driver(node("n1", cpu=4), large)
         driver.wait(1)

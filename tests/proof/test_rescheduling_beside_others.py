@@ -141,7 +141,7 @@ def test_a_node_that_an_autoscaler_empties_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("steering", ["AvoidList", "ScoresAlone"])
-def test_where_the_schedulers_scores_disagree_with_the_policy_nobody_is_evicted(steering: str) -> None:
+def test_no_pod_is_evicted_when_scheduler_scores_contradict_the_policy(steering: str) -> None:
     """Consolidation wants what a scheduler that spreads does not: it would send the pods to the emptier nodes."""
     objects = node("a"), node("b"), node("empty"), owner("web", 2)
     found = played(*objects, steps=[], policy="Consolidate", steering=steering)

@@ -261,7 +261,7 @@ def test_each_of_them_rests_and_acts_at_times() -> None:
     assert min(sent[name] for name in RESTING) > 2
 
 
-def test_pods_are_evicted_in_the_order_in_which_they_got_their_node_though_nobody_was_told_then() -> None:
+def test_eviction_order_follows_unobserved_placement_times() -> None:
     play = Play(0)
     play.deeds = [lambda: play.store.create(node("n1"), now=START_NS)]
     play.go(1)

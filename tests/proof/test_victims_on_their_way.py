@@ -82,7 +82,7 @@ def test_the_claim_of_a_cancelled_victim_has_no_effect(problem: Problem | None) 
 @pytest.mark.upstream(21)
 @pytest.mark.parametrize("end", ["is gone", "terminates"])
 @pytest.mark.parametrize("stage", ["Permit", "PreBind", "Bind"])
-def test_one_that_somebody_deletes_is_forgotten_at_once_and_what_it_reserved_is_free(stage: str, end: str) -> None:
+def test_a_victim_deleted_by_a_user_is_forgotten_at_once_with_its_reservation(stage: str, end: str) -> None:
     """Nothing is still held when the preemptor is tried next, so that it need not wait for anything else."""
     driver, before = advance_binding(stage)
     other = pod("other", cpu=8, priority=1)

@@ -262,7 +262,7 @@ def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
     assert rig.driver.next_time(0) is None
 
 
-def test_only_who_was_called_is_asked_for_its_deadline() -> None:
+def test_only_a_called_component_is_asked_for_its_deadline() -> None:
     rig = Rig("Pod", "Node")
     rig.driver.first_due(0)
     before = [rig.machine(index).questions for index in range(2)]
@@ -309,7 +309,7 @@ def test_the_first_joined_due_component_acts_first_and_delayed_actions_stand_alo
 
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
-def test_news_is_expected_while_anybody_expects_some(keeps_alive: bool) -> None:
+def test_the_driver_is_alive_while_a_component_keeps_it_alive(keeps_alive: bool) -> None:
     rig = Rig("Pod", "Pod")
 
     rig.want(1, 5, keeps_alive=keeps_alive)

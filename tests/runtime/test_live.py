@@ -225,7 +225,7 @@ def test_a_component_that_fails_again_and_again_waits_longer_each_time() -> None
     assert rig.live.failures == {}
 
 
-def test_without_somebody_to_be_told_the_failure_of_a_component_ends_the_run() -> None:
+def test_an_unobserved_component_failure_ends_the_run() -> None:
     rig = FragileRig("handle")
     live = LiveRuntime(rig.clock.now, FakeTransport(), lambda _: [])
     live.begin(rig.components[:1], [("Node", changed(node("n1")))])

@@ -78,7 +78,7 @@ def test_plain_discovery_is_a_document_for_each_part(path: str, kind: str) -> No
         ("", ""),
     ],
 )
-def test_aggregated_discovery_is_for_those_who_ask_for_it_first(accept: str, version: str) -> None:
+def test_discovery_is_aggregated_only_if_the_client_prefers_it(accept: str, version: str) -> None:
     for path in ("/api", "/apis"):
         found = Documents().found(path, accept)
         raw = json.loads(found.body)

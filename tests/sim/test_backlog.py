@@ -14,7 +14,7 @@ def written() -> WatchEvent:
     return store.events_since(0)[-1]
 
 
-def test_writes_are_taken_in_in_their_order_when_somebody_wants_to_know() -> None:
+def test_queued_writes_are_delivered_in_order_on_demand() -> None:
     event, told = written(), list[tuple[str, int]]()
     backlog = Backlog()
     backlog.join(lambda writes: told.extend(("first", now) for _, now, _, _ in writes))

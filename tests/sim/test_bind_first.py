@@ -75,7 +75,7 @@ def test_the_kubelet_rejects_pods_bound_past_all_schedulers() -> None:
         assert told(ran, "Started", "Failed")[1:] == ["69 Failed default/thief", "70 Started default/urgent"]
 
 
-def test_by_nomination_a_kubelet_that_waits_gives_the_room_to_whoever_is_bound_first() -> None:
+def test_a_waiting_kubelet_gives_the_room_of_a_nominated_pod_to_the_first_bound() -> None:
     """So that waiting kubelets go with binding first alone."""
     thief = pod("thief", cpu=1, priority=5, node="n1")
     steps = [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}, {"at": "69s", "apply": [thief]}]
@@ -140,7 +140,7 @@ def in_a_fleet(seed: int, *, first: bool) -> tuple[float, int]:
     return sum(waits) / len(waits), sum(bool(record.in_vain) for record in ran.ledger)
 
 
-def test_in_a_fleet_it_waits_longer_and_takes_nobodys_room_in_vain() -> None:
+def test_bind_first_waits_longer_than_nomination_and_wastes_no_victims() -> None:
     """Nominated pods take what becomes free elsewhere meanwhile: they wait less, and their victims went for nothing."""
     waits, in_vain = {}, {}
     for first in (True, False):

@@ -127,7 +127,7 @@ def test_quotas_tell_what_is_used_and_which_priority_classes_they_are_about() ->
     ]
 
 
-def test_avoid_lists_tell_who_is_on_them_and_until_when() -> None:
+def test_avoid_lists_name_their_controllers_and_expiry() -> None:
     evict = {"at": "0s", "evict": {"name": "web-0", "avoidNode": True}}
     there = owned(running("web-0", node="n1"), web(1))
 

@@ -87,7 +87,7 @@ def test_bindings_that_take_long_and_victims_that_do_change_nothing_about_it() -
     assert result.summary["preempted"] == 3
 
 
-def test_without_the_argument_those_who_came_first_keep_it_all() -> None:
+def test_without_the_argument_earlier_pods_keep_everything() -> None:
     arrival = scenario({"at": "10s", "apply": [replica_set("b", 6)]}, until="2h")
 
     result = instantly([*nodes(1, 6), replica_set("a", 6), arrival])

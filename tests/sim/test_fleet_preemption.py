@@ -10,7 +10,7 @@ from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 SEEDS = range(500, 512)
 
 
-def test_the_invariants_hold_whatever_preemption_is_told_and_fails() -> None:
+def test_the_invariants_hold_for_all_preemption_settings_and_faults() -> None:
     plans, compared = WideJudgedScheduler.wide_plans, WideJudgedScheduler.plans_compared
 
     for seed in SEEDS:

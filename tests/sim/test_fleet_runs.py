@@ -43,7 +43,7 @@ def test_the_invariants_hold_in_every_fleet(seed: int) -> None:
     assert run.simulation.history.events
 
 
-def test_the_invariants_hold_whatever_fails_and_every_fault_and_feature_comes_up() -> None:
+def test_the_invariants_hold_and_every_fault_and_feature_occurs() -> None:
     fired, happened, features = Counter[Fault](), Counter[str](), set[Feature]()
 
     for seed in FAULTY_SEEDS:

@@ -31,7 +31,7 @@ def fleet(seed: int, is_faulty: bool = True, omitted: Omitted = NOTHING) -> Flee
     return FleetRun(seed, is_faulty, omitted, features=FEATURES)
 
 
-def test_plans_for_gangs_hold_whatever_fails(plans: GangPlans) -> None:
+def test_gang_plans_hold_under_any_failure(plans: GangPlans) -> None:
     for seed in SEEDS:
         fleet(seed, is_faulty=seed % 4 != 0).play()
 
@@ -39,7 +39,7 @@ def test_plans_for_gangs_hold_whatever_fails(plans: GangPlans) -> None:
     assert plans.in_vain
 
 
-def test_groups_that_are_one_victim_go_whole_whoever_preempts(plans: GangPlans) -> None:
+def test_a_group_is_preempted_as_a_whole_by_every_preemptor(plans: GangPlans) -> None:
     settings = configuration(
         {"DefaultPreemption": {"wholeGroups": True}}, plugins={"multiPoint": {"enabled": ["GangScheduling"]}}
     )

@@ -56,7 +56,7 @@ def test_plans_for_gangs_hold_and_fleets_come_to_rest(
     assert plans.with_victims
 
 
-def test_a_pod_may_take_the_room_of_a_waiting_group_of_equal_priority() -> None:
+def test_group_and_member_priorities_may_order_two_pods_differently() -> None:
     """By its own priority the one of the group leaves room for one for whom the pod that comes does not."""
     settings = {
         "keepAffinityPartners": True,

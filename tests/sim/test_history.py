@@ -58,7 +58,7 @@ def times(told_of: Raw) -> tuple[Any, ...]:
     return tuple(told_of[name] for name in ("createdAt", "scheduledAt", "startedAt", "endedAt"))
 
 
-def test_the_steps_of_a_nomination_and_a_preemption_are_told_with_who_did_them() -> None:
+def test_nomination_and_preemption_steps_name_their_component() -> None:
     uid = "a-uid"
     target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="make room")
     actions: list[Action] = [

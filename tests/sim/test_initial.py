@@ -46,7 +46,7 @@ def test_an_invalid_time_is_rejected_for_every_reader(time: str | int) -> None:
         started({**node("n1"), "status": {"conditions": [broken]}})
 
 
-def test_owners_come_before_what_they_own_in_whatever_order_they_are_given() -> None:
+def test_owners_are_created_before_their_dependents_in_any_input_order() -> None:
     owner = workload("ReplicaSet", "web", 1, uid="rs")
 
     simulation = played(owned(pod("web-1", node="n1"), owner), owner, node("n1"))

@@ -28,7 +28,7 @@ def leaving(*others: Raw, replicas: int = 2, **settings: Any) -> list[Raw]:
     return [node(BAD), workload("ReplicaSet", "web", replicas), *others, story]
 
 
-def test_the_result_says_who_evicted_how_many() -> None:
+def test_the_result_counts_evictions_by_component() -> None:
     summary = simulate(leaving()).summary
 
     assert summary["evictedBy"] == {"rescheduler": 2}

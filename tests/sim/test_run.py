@@ -117,7 +117,7 @@ print(json.dumps(simulate(FULL, seed=3, until="6m").to_dict()))
 """
 
 
-def test_the_same_seed_gives_the_same_bytes_whatever_the_hash_seed() -> None:
+def test_one_seed_gives_the_same_bytes_under_every_hash_seed() -> None:
     root = Path(__file__).parents[2]
 
     def output(hash_seed: str) -> bytes:

@@ -70,7 +70,7 @@ def test_it_ends_when_nothing_is_left_to_happen() -> None:
     assert pods(simulation)["b"].status.phase == "Pending"
 
 
-def test_it_ends_at_until_whatever_is_left() -> None:
+def test_a_simulation_ends_at_until_with_work_left() -> None:
     late = {"at": "61s", "apply": [pod("b")]}
     simulation = played(node("n1"), pod("a", annotations=LASTS), scenario(late, until="1m"))
 

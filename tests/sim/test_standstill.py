@@ -83,7 +83,7 @@ def test_time_that_passes_makes_all_good() -> None:
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_no_component_acts_in_vain_more_often_than_there_are_objects(
+def test_idle_ticks_and_writes_of_components_are_bounded_by_the_number_of_objects(
     story: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "_SPARE_TICKS", 2)

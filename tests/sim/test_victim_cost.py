@@ -53,7 +53,7 @@ def test_victims_that_are_evicted_charge_their_budgets_and_no_more_go_than_these
     assert [name for _, _, name in told(required, "Started") if name in ("default/p", "default/q")] == ["default/p"]
 
 
-def test_the_preemptor_of_evicted_pods_waits_for_them_and_takes_nobody_else() -> None:
+def test_the_preemptor_of_evicted_pods_waits_and_takes_no_other_victims() -> None:
     pods = [pod(name, cpu=1) for name in ("a", "b")]
     story = scenario({"at": "10s", "apply": [high("p")]}, {"at": "20s", "apply": [pod("small", cpu=0)]}, until="2m")
 

@@ -216,7 +216,7 @@ def test_a_pod_from_a_dump_keeps_the_annotations_it_has() -> None:
     assert "annotations" not in raw["metadata"]
 
 
-def test_pods_stay_as_they_were_admitted_whatever_becomes_of_their_class() -> None:
+def test_admitted_pods_keep_their_values_when_their_class_changes() -> None:
     store = Store()
     high = store.create(priority_class("high", 1000, metadata={"name": "high", **annotated("NonPreemptible")}), now=0)
     before = store.create(of_class("high"), now=0)

@@ -96,7 +96,7 @@ class TestServing:
         assert (resource.name, resource.short_names, resource.singular) == ("Widget.example.com", ("wd",), "widget")
         assert store.resources.version > before
 
-    def test_all_versions_are_served_that_say_so_the_most_mature_first(self) -> None:
+    def test_served_versions_are_listed_by_maturity(self) -> None:
         versions = [version("v1beta1", storage=False), version("v2"), version("v3", storage=False, served=False)]
         store = defining(definition(*versions, version("v1", storage=False, deprecated=True)))
 

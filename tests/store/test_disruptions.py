@@ -139,7 +139,7 @@ def test_a_deletion_is_never_refused_and_takes_nothing_where_nothing_is_left() -
         {"phase": "Failed"},
     ],
 )
-def test_the_deletion_of_a_pod_that_serves_nobody_takes_no_token(status: Raw) -> None:
+def test_deleting_a_pod_that_is_not_healthy_takes_no_token(status: Raw) -> None:
     store = cluster(budget(allowed=9, rate="1/1h"), status=status)
     before = store.get("PodDisruptionBudget", BUDGET)
 

@@ -184,7 +184,7 @@ def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_know
     assert [type(step) for step in GarbageCollector(store, steps_at(store)).due(0)] == [DeleteStep]
 
 
-def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> None:
+def test_dependents_are_collected_in_a_partially_known_cluster() -> None:
     store = Store()
     owner = store.create(config_map("owner"), now=0)
     store.create(config_map("owned", owner), now=0)

@@ -276,7 +276,7 @@ def test_a_lowered_quota_evicts_no_pod_and_admits_none() -> None:
     assert answer(refusal(store, lambda: store.create(pod("d"), now=0))) == (403, "Forbidden")
 
 
-def test_the_status_of_a_quota_is_what_the_store_counts_whatever_others_write() -> None:
+def test_the_status_of_a_quota_comes_from_the_store_alone() -> None:
     store = store_with(quota("all", {"pods": 2}), pod("a"))
     stored = store.get("ResourceQuota", "default/all")
 

@@ -11,7 +11,7 @@ def keys(store: Store, namespace: str) -> list[str]:
     return [one.key for one in store._revisions.in_namespace("PodDisruptionBudget", namespace)]
 
 
-def test_the_objects_of_a_namespace_are_found_by_key_whatever_became_of_others() -> None:
+def test_objects_of_a_namespace_are_found_by_key_after_other_changes() -> None:
     store = Store()
     for namespace in ("a", "ab", "default"):
         for name in ("y", "x"):

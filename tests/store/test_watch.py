@@ -91,7 +91,7 @@ def initial(**options: str) -> ListOptions:
 
 
 @pytest.mark.parametrize("version", ["", "0", "1"])
-def test_initial_events_end_with_a_bookmark_that_says_so(version: str) -> None:
+def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
     store = Store()
     store.create(pod("a"), now=0)
     store.create(node("n1"), now=0)

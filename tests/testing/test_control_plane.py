@@ -207,7 +207,7 @@ def test_kubectl_finds_it_by_its_kubeconfig() -> None:
 
 
 @pytest.mark.parametrize("evicts", [False, True])
-def test_people_who_delete_a_pod_evict_it_where_that_is_wanted(evicts: bool) -> None:
+def test_user_deletions_become_evictions_if_configured(evicts: bool) -> None:
     with ControlPlane(nodes=1, evict_on_delete=evicts) as cluster:
         cluster.apply([pod("a", labels={"app": "web"}), {**budget(), "spec": {**budget()["spec"], "minAvailable": 1}}])
         cluster.advance("1s")

@@ -44,7 +44,7 @@ def test_a_cordoned_node_is_no_under_used_one() -> None:
     assert low_node_utilization([node("a", (2, 2, 2, 2)), node("b", (), is_schedulable=False)], LOW, HIGH) == []
 
 
-def test_it_ends_when_the_under_used_nodes_would_be_full_to_the_target_whatever_fits() -> None:
+def test_low_node_utilization_stops_at_the_target_without_checking_fit() -> None:
     assert keys(low_node_utilization([node("a", (3, 3, 3)), node("b", (2,))], LOW, HIGH)) == ["a-0"]
     # Nobody asks whether the second pod finds three cpus where one is left.
     assert keys(low_node_utilization([node("a", (2, 4, 4)), node("b", (2,))], LOW, HIGH)) == ["a-0", "a-1"]

@@ -76,7 +76,7 @@ def record(
     )
 
 
-def test_the_first_screen_tells_who_was_disrupted_and_what_became_of_them(drained: str) -> None:
+def test_the_first_screen_shows_disrupted_pods_and_their_outcome(drained: str) -> None:
     assert ask("-f", "-", given=drained).output == TEXT
 
 

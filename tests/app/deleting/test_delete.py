@@ -146,7 +146,7 @@ def test_it_is_asked_again_until_the_budget_lets_go(delete: Delete) -> None:
     assert backend.is_going("a")
 
 
-def test_direct_deletes_whatever_budgets_say_with_the_grace_that_is_given(delete: Delete) -> None:
+def test_direct_deletion_ignores_budgets_and_uses_the_given_grace_period(delete: Delete) -> None:
     backend = Backend(node("n1"), running("a"), budget(allowed=0))
 
     result = delete(backend, "pod", "a", "--direct", "--grace-period", "7", "--no-wait")

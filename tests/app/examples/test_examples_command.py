@@ -48,7 +48,7 @@ def test_they_may_go_into_another_folder_and_never_over_what_is_there() -> None:
     assert not Path("mine/cookbook").exists()
 
 
-def test_a_copy_without_optional_files_is_labelled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_copy_without_examples_reports_where_to_find_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(command, "_PACKAGE", tmp_path / "a" / "b")
 
     assert (

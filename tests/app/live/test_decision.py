@@ -96,7 +96,7 @@ def test_a_pod_that_nothing_was_decided_about_is_told(tmp_path: Path) -> None:
         find_decision(recorded(tmp_path, node("n1"), WEB), "default/other")
 
 
-def test_the_file_is_begun_anew_when_it_is_full_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_a_full_decision_file_is_rotated_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "decisions"
     file = DecisionFile(str(path), most_bytes=30)
     for number in range(5):

@@ -181,7 +181,7 @@ def test_the_ledger_records_forced_deletions(tmp_path: Path, grace_seconds: int 
     play(story)
 
 
-def test_the_next_program_learns_what_became_of_those_whom_the_one_before_disrupted(tmp_path: Path) -> None:
+def test_the_next_process_records_the_outcome_of_earlier_disruptions(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
 
     async def story(server: APIServer) -> None:

@@ -124,7 +124,7 @@ def test_a_question_is_answered_about_what_is_known() -> None:
     show(story)
 
 
-def test_pages_of_others_ask_in_vain() -> None:
+def test_requests_from_pages_of_other_origins_are_rejected() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         for headers in ({}, {**OURS, "Origin": "http://evil"}, {**OURS, "Host": "evil"}):
             for path in ("/ui/about", "/ui/watch/pods"):

@@ -60,7 +60,7 @@ def test_pods_get_the_nodes_that_a_simulation_gives_them(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_pods_preempt_whom_they_preempt_in_a_simulation(seed: int) -> None:
+def test_pending_predicts_the_preemptions_of_a_simulation(seed: int) -> None:
     objects = some_cluster(Random(seed), priorities=(0, 5, 10))
 
     answer = pending_answer(podium.load(objects))

@@ -103,7 +103,7 @@ def test_with_preemption_those_that_may_go_count_as_gone(tmp_path: Path) -> None
     assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (3, 5)
 
 
-def test_with_preemption_nobody_goes_whom_the_configuration_protects(tmp_path: Path) -> None:
+def test_fit_with_preemption_spares_protected_pods(tmp_path: Path) -> None:
     """Half of the pods have run for long, and a budget lets one more of them go, wherever it is."""
     names = [("a-0", "a"), ("a-1", "a"), ("b-0", "b"), ("b-1", "b")]
     started = {"a-0": "2026-01-01T00:00:00Z", "b-0": "2026-01-01T00:00:00Z", "b-1": "2026-01-01T00:59:30Z"}
@@ -127,7 +127,7 @@ def test_with_preemption_nobody_goes_whom_the_configuration_protects(tmp_path: P
     assert fitting(budgets="Require", minimumRunningTime="2h") == 0
 
 
-def test_with_preemption_a_pod_that_never_preempts_lets_nobody_go(tmp_path: Path) -> None:
+def test_fit_with_preemption_takes_no_victims_for_a_never_preempting_pod(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("low", "3", on="a", priority=1))
     new = asked(tmp_path, pod("web", priority=5, preemptionPolicy="Never"))
 

@@ -292,7 +292,7 @@ def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Pat
     )
 
 
-def test_pods_that_differ_by_a_label_that_nobody_looks_at_are_of_one_kind(tmp_path: Path) -> None:
+def test_pods_that_differ_by_an_unused_label_are_of_one_kind(tmp_path: Path) -> None:
     def indexed(index: int) -> Raw:
         found = pod(f"work-{index}", "3", owner="work")
         found["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = str(index)

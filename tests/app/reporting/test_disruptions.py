@@ -55,7 +55,7 @@ def drawn(*records: Disruption, is_dated: bool = False) -> Disruptions:
     return found
 
 
-def test_those_for_whom_others_went_come_first_and_then_the_hardest_hit() -> None:
+def test_beneficiaries_come_first_then_the_hardest_hit_workloads() -> None:
     found = drawn(*STORY)
 
     assert found.rows == ["important", "web", "batch", "other"]
@@ -79,7 +79,7 @@ def test_dates_begin_at_a_whole_minute_or_hour() -> None:
     assert drawn(record(1_000, "a"), record(2_000, "b"), is_dated=True).start == 57_600
 
 
-def test_the_last_of_many_are_drawn_and_it_is_said_how_many() -> None:
+def test_the_last_of_many_disruptions_are_drawn_with_a_count() -> None:
     found = drawn(*(record(number, "web") for number in range(1, MOST_DRAWN + 11)))
 
     assert (len(found.at), found.note) == (MOST_DRAWN, f"the last {MOST_DRAWN:,} of {MOST_DRAWN + 10:,}")
@@ -147,9 +147,7 @@ def test_keys_go_from_one_to_the_next_and_show_a_part_of_the_time(browser: Any, 
     page.context.close()
 
 
-def test_it_is_drawn_light_and_dark_and_what_is_drawn_is_told_to_those_who_do_not_see_it(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_disruptions_are_drawn_for_both_themes_and_described_in_text(browser: Any, tmp_path: Path) -> None:
     colours = []
     for scheme in ("light", "dark"):
         page = opened(browser, tmp_path, *STORY, color_scheme=scheme)

@@ -75,7 +75,7 @@ def test_a_page_says_its_headline_and_asks_for_nothing(story: Opened) -> None:
     assert story.ask("podium.stories.views.length") == 1
 
 
-def test_hovering_over_a_victim_tells_who_preempted_it(story: Opened) -> None:
+def test_hovering_over_a_victim_shows_its_preemptor(story: Opened) -> None:
     told = hover(story, "default/a")
 
     assert told.startswith("default/a")

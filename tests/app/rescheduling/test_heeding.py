@@ -22,7 +22,7 @@ def test_an_unknown_scheduler_honours_no_avoid_list() -> None:
     assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=False)) == ("default-scheduler",)
 
 
-def test_one_that_is_said_to_heed_them_does() -> None:
+def test_a_scheduler_declared_to_honour_avoid_lists_does() -> None:
     assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=True)) == ()
 
 
@@ -32,7 +32,7 @@ def test_a_profile_that_names_the_plugin_is_podiums_own() -> None:
     assert heedless(as_they_are(both, heeds_avoid_lists=False)) == ("theirs",)
 
 
-def test_one_that_disables_the_plugin_heeds_none_whatever_is_said() -> None:
+def test_a_scheduler_with_the_plugin_disabled_honours_no_avoid_list() -> None:
     disabled = {"multiPoint": {"disabled": [{"name": "NodePreferAvoidPods"}]}}
     assert heedless(as_they_are(configured({"plugins": disabled}), heeds_avoid_lists=True)) == ("default-scheduler",)
 

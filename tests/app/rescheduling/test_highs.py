@@ -10,7 +10,7 @@ from podium.app.rescheduling.exact import Highs
 from podium.decide.rescheduling.optimal import ExactPlanError, LinearProgram
 
 
-def test_without_the_solver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_solver_is_reported_with_installation_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "highspy", None)
 
     with pytest.raises(ExactPlanError, match=r"pip install 'podium\[exact\]'"):

@@ -23,7 +23,7 @@ def report(folder: Path, *objects: Raw, configuration: Configuration | None = No
     return plan_once(read(folder, *objects), Question(rescheduling, configuration or default_configuration()))
 
 
-def test_the_plan_says_who_would_be_moved_from_where_to_where_and_what_that_gains(tmp_path: Path) -> None:
+def test_the_plan_states_pod_source_target_and_gain_of_each_move(tmp_path: Path) -> None:
     found = report(tmp_path, *scaled_up()).to_dict()
 
     (planned,) = found["planned"]
@@ -62,7 +62,7 @@ def test_a_configuration_that_is_paused_is_shown_what_it_would_do(tmp_path: Path
     assert report(tmp_path, *scaled_up(), paused=True).moves
 
 
-def test_whether_avoid_lists_are_heeded_is_said(tmp_path: Path) -> None:
+def test_a_caveat_states_whether_avoid_lists_are_honoured(tmp_path: Path) -> None:
     about = [caveat.about for caveat in report(tmp_path, *scaled_up()).caveats]
     assert "avoid-lists" in about
     rescheduling = read_rescheduler({**CONFIGURATION, **POLICY}, "")
@@ -72,7 +72,7 @@ def test_whether_avoid_lists_are_heeded_is_said(tmp_path: Path) -> None:
     assert heeded.moves
 
 
-def test_schedulers_of_a_cluster_of_podiums_heed_them(tmp_path: Path) -> None:
+def test_schedulers_of_a_podium_cluster_honour_avoid_lists(tmp_path: Path) -> None:
     def about(version: str) -> list[str]:
         snapshot = {
             "apiVersion": "podium.dev/v1alpha1",
@@ -87,7 +87,7 @@ def test_schedulers_of_a_cluster_of_podiums_heed_them(tmp_path: Path) -> None:
     assert "avoid-lists" in about("v1.36.2")
 
 
-def test_where_the_schedulers_scores_send_a_replacement_back_it_is_moved_only_where_avoid_lists_are_heeded(
+def test_a_pod_that_would_return_is_moved_only_if_avoid_lists_are_honoured(
     tmp_path: Path,
 ) -> None:
     """A scheduler that fills nodes takes the full one again, unless something keeps it off."""

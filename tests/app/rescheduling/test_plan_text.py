@@ -25,7 +25,7 @@ def text(plan: ReschedulingPlan, *caveats: Caveat, cluster: str = "") -> str:
     return page.text
 
 
-def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> None:
+def test_the_plan_lists_moves_with_reason_and_gain_then_pods_left_alone() -> None:
     sure, unsure = PlannedMove(record("a"), "n1", "n2"), PlannedMove(record("b"), "n1", "n3", is_sure=False)
     plan = ReschedulingPlan(
         (PlannedMoves("Spread", "n1 has three of web", (sure, unsure), 1.5),),

@@ -39,7 +39,7 @@ def test_a_server_comes_up_runs_pods_and_ends(tmp_path: Path) -> None:
         assert life.end() == 0
 
 
-def test_browsers_are_shown_a_page_unless_nobody_wants_one(tmp_path: Path) -> None:
+def test_the_page_is_served_unless_disabled(tmp_path: Path) -> None:
     with up(tmp_path, "--port", "0") as life:
         assert f"  in a browser: {life.server}/ui/\n" in life.told
         with urllib.request.urlopen(f"{life.server}/ui/") as answer:
@@ -138,7 +138,7 @@ def test_the_audit_log_appends_only_mutations_and_is_private(tmp_path: Path) -> 
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
-def test_the_usual_port_is_left_to_whoever_has_it(tmp_path: Path) -> None:
+def test_an_occupied_default_port_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     with up(tmp_path / "one") as first, up(tmp_path / "other") as second:

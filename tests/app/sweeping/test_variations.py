@@ -44,7 +44,7 @@ def test_an_unsupported_sweep_variation_is_reported(text: str, problem: str) -> 
         read_variations([text])
 
 
-def test_more_combinations_than_anybody_wants_are_refused() -> None:
+def test_too_many_combinations_are_rejected() -> None:
     variations = read_variations([f"{name}={','.join(map(str, range(1000)))}" for name in ("until", "bind-delay")])
 
     with pytest.raises(PodiumError, match="1,000,000 combinations of settings; a sweep may have 100,000"):

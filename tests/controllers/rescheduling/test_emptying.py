@@ -35,7 +35,7 @@ def test_a_started_emptying_continues_until_the_rest_can_leave_at_once() -> None
     assert emptying.node == ""
 
 
-def test_it_is_given_up_after_an_hour_in_which_nobody_could_go_and_begun_again_later_and_later() -> None:
+def test_emptying_is_given_up_after_an_idle_hour_and_retried_with_growing_waits() -> None:
     emptying, begun = Emptying(), 0
     for cool_down in (HOUR, 2 * HOUR, 4 * HOUR):
         emptying.planned(planned(("a", PART)), begun)

@@ -315,7 +315,7 @@ def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
     assert guard(web("w", "a", owner="ReplicaSet/other"), cooling={(owner, "a")}) == ""
 
 
-def test_pods_of_a_workload_that_was_disrupted_lately_stay_if_the_scope_says_so() -> None:
+def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -> None:
     why = "its workload was disrupted less than 1h ago"
     told = web("told", "a")
     told = replace(told, metadata=replace(told.metadata, annotations={WORKLOAD_DISRUPTED_AT: at(86_400 - 1_800)}))

@@ -56,14 +56,14 @@ def test_a_pod_that_would_have_to_preempt_stays() -> None:
     assert why(off_a(here)) == {"w": "no other node takes it"}
 
 
-def test_the_node_that_it_leaves_is_liked_least_where_avoid_lists_are_heeded() -> None:
+def test_the_source_node_is_least_preferred_if_avoid_lists_are_honoured() -> None:
     here = given(node("a", cpu=64), node("b"), web("w", "a", cpu=1), web("x", "b", cpu=4))
 
     assert moves(off_a(here)) == {"w": "b"}
 
 
 @pytest.mark.parametrize("steering", [Steering.SCORES_ALONE, Steering.AVOID_LIST])
-def test_the_node_that_it_leaves_counts_by_its_scores_where_they_are_not_heeded(steering: Steering) -> None:
+def test_the_source_node_keeps_its_score_if_avoid_lists_are_not_honoured(steering: Steering) -> None:
     profile = {"plugins": {"multiPoint": {"disabled": ["NodePreferAvoidPods"]}}}
     better = [node("a", cpu=64), node("b"), web("w", "a", cpu=1), web("x", "b", cpu=4)]
     worse = [node("a"), node("b", cpu=64), web("w", "a", cpu=1), web("x", "a", cpu=4)]
@@ -245,7 +245,7 @@ def test_a_binding_sends_pods_of_schedulers_that_are_not_known_and_a_hint_does_n
 # Blind
 
 
-def test_blind_nobody_asks_where_a_pod_goes() -> None:
+def test_blind_planning_moves_pods_without_a_target() -> None:
     here = given(node("a"), web("w", "a", cpu=1))
 
     assert moves(off_a(here, judgement=Judgement.BLIND)) == {"w": None}
@@ -289,7 +289,7 @@ def test_a_replacement_that_waits_is_expected_at_one_place_alone() -> None:
     assert moves(made) == {"w": "c"}
 
 
-def test_the_room_of_a_replacement_that_nobody_has_seen_is_kept_while_its_predecessor_ends() -> None:
+def test_the_room_of_an_unseen_replacement_is_reserved_while_its_predecessor_ends() -> None:
     here = given(node("a"), node("b", cpu=1), node("z"), web("w", "a", cpu=1), web("x", "z", cpu=1, terminating=True))
     going = here.cluster.placed["default/x"]
     only_b = Proposes([["w"]], on("b"), targets={"w": {"b"}})

@@ -62,7 +62,7 @@ def test_a_pod_goes_where_its_replacement_would_get_devices() -> None:
     assert moves(plan(here, KeepOff(("a",)))) == {"w": "c"}
 
 
-def test_devices_that_others_hold_are_not_given_twice_and_those_of_who_moves_are_free() -> None:
+def test_allocated_devices_are_not_shared_and_those_of_moved_pods_are_free() -> None:
     here = given(
         node("a"),
         node("b"),

@@ -266,7 +266,7 @@ def test_anti_affinity_between_pods_that_move_holds_at_the_end() -> None:
     assert plan.is_proven
 
 
-def test_spread_constraints_hold_for_those_who_move() -> None:
+def test_the_optimal_plan_respects_spread_constraints_of_moved_pods() -> None:
     spread = [spread_over(HOSTNAME, "app=a")]
     nodes = [node(f"node-{number}", zone="z") for number in range(2)]
     pods = [pod(f"p-{at}", labels={"app": "a"}, spread=spread, on=f"node-{at % 2}") for at in range(4)]
@@ -288,7 +288,7 @@ def test_at_most_as_many_pods_are_moved_as_a_limit_lets() -> None:
     assert "p-5" in places(plan)
 
 
-def test_pods_stay_that_may_not_be_touched_and_nobody_goes_where_pods_are_not_let() -> None:
+def test_the_optimal_plan_keeps_protected_pods_and_avoids_closed_nodes() -> None:
     objects = [node("node-0"), node("node-1"), node("node-2"), *[pod(f"p-{at}", on="node-0") for at in range(4)]]
     picture = picture_of(objects, lambda one: one.name in ("p-0", "p-1"))
     picture.targets[picture.cluster.nodes.row_of["node-2"]] = False

@@ -36,7 +36,7 @@ def emptying(
     return plan(of, policy, settings=free_settings(**settings, **hinted), **told)
 
 
-def test_the_whole_is_tried_and_as_many_go_as_may_whoever_finds_its_place_last_first() -> None:
+def test_the_whole_group_is_tried_and_as_many_pods_move_as_may() -> None:
     made = emptying(here())
 
     (group,) = made.planned

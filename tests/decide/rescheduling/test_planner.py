@@ -485,7 +485,7 @@ def test_a_weight_that_is_not_above_0_is_refused(weight: float) -> None:
         Planner([(Even(), weight)], free_settings())
 
 
-def test_the_same_things_come_to_the_same_plan_in_whatever_order_they_were_told() -> None:
+def test_the_plan_does_not_depend_on_the_observation_order() -> None:
     pods = [web(f"w{each}", "a", cpu=1, owner=f"Set/{each % 3}") for each in range(9)]
     nodes = [node(name, zone=f"z{name}") for name in "abcd"]
 

@@ -70,7 +70,7 @@ def test_the_first_device_that_will_do_is_taken_by_pool_slice_and_place() -> Non
     assert found(second, first, claim("c", request(count=3))) is None
 
 
-def test_devices_that_somebody_has_are_not_given_again() -> None:
+def test_allocated_devices_are_not_allocated_again() -> None:
     offered = devices_of("n1", device("a"), device("b"))
 
     assert found(offered, claim("taken", status=allocated("n1", "a")), claim("c")) == [["r=b"]]

@@ -136,7 +136,7 @@ def test_pods_that_are_on_their_way_keep_no_node_in_use() -> None:
     assert freeing(picture).objective(picture) == 0
 
 
-def test_nodes_that_somebody_else_empties_are_none_of_its_business() -> None:
+def test_nodes_emptied_by_other_clients_are_ignored() -> None:
     picture = picture_of(node("a"), node("b"), web("1", "a"), web("2", "b", "6"), closed=["a"])
     assert gain(freeing(picture), picture, {"1": "b"}) == 0
     assert list(freeing(picture).proposals(picture)) == []

@@ -85,7 +85,7 @@ def test_policies_propose_only_movable_pods_without_changing_state(name: str, se
 
 @efforts(25)
 @pytest.mark.parametrize("name", sorted(IN_TREE))
-def test_in_clusters_with_all_there_can_be_it_is_worked_out_anew_as_well(effort: Effort, name: str) -> None:
+def test_cached_state_equals_a_recomputation_in_feature_rich_clusters(effort: Effort, name: str) -> None:
     @effort
     @given(clusters(EVERYTHING), st.randoms(use_true_random=False))
     def check(objects: Objects, chance: Any) -> None:

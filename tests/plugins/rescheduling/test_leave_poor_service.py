@@ -41,7 +41,7 @@ def test_a_pod_that_fails_where_its_siblings_are_well_elsewhere_is_to_leave() ->
     assert gain(policy, picture, {"w1": "d"}) == 1
 
 
-def test_an_owner_who_fails_everywhere_is_not_helped_by_moving() -> None:
+def test_moving_does_not_help_an_owner_that_fails_everywhere() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=LOOPING, w2=LOOPING)
     policy = policy_of("LeavePoorService")
     assert policy.objective(picture) == 0
@@ -81,7 +81,7 @@ def test_a_pod_that_fails_again_wherever_it_goes_brings_its_trouble_along() -> N
     assert policy_of("LeavePoorService").objective(again) == 0
 
 
-def test_the_node_is_avoided_for_a_day_unless_it_is_said_otherwise() -> None:
+def test_the_node_is_avoided_for_a_day_by_default() -> None:
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=LOOPING)
     assert first(policy_of("LeavePoorService"), picture).avoid_for_ns == 24 * 60 * MINUTE
     assert first(policy_of("LeavePoorService", avoidFor="2h"), picture).avoid_for_ns == 120 * MINUTE
@@ -112,7 +112,7 @@ def test_a_node_on_which_pods_of_many_owners_fail_is_in_trouble_itself() -> None
     )
 
 
-def test_owners_who_fail_everywhere_put_no_node_in_trouble() -> None:
+def test_owners_that_fail_everywhere_do_not_mark_a_node_as_troubled() -> None:
     everywhere = [of(app, f"{app}{on}", on) for app in ("x", "y", "z") for on in "ab"]
     picture = faring(
         *everywhere, of("web", "w1", "a"),
@@ -121,7 +121,7 @@ def test_owners_who_fail_everywhere_put_no_node_in_trouble() -> None:
     assert policy_of("LeavePoorService").objective(picture) == 0
 
 
-def test_owners_whom_the_kubelet_turns_away_count_for_its_trouble() -> None:
+def test_owners_rejected_by_the_kubelet_count_for_its_trouble() -> None:
     rejections = {("ReplicaSet/x", "a"): 3, ("ReplicaSet/y", "a"): 4, ("ReplicaSet/z", "a"): 2}
     picture = faring(of("web", "w1", "a"), rejections=rejections, w1=LOOPING)
     assert policy_of("LeavePoorService").objective(picture) == 1
@@ -191,7 +191,7 @@ def avoided(picture: Picture, **args: Any) -> list[tuple[str, str]]:
     return [(avoidance.pod.name, avoidance.pod.node_name) for avoidance in policy.avoidances(picture)]
 
 
-def test_owners_who_are_turned_away_again_and_again_and_lately_had_better_keep_off_the_node() -> None:
+def test_repeatedly_and_recently_rejected_owners_avoid_the_node() -> None:
     often = [("web", "a", minutes) for minutes in (9, 60, 5)]
 
     assert avoided(turned_away(*often)) == [("web-1", "a")]

@@ -68,7 +68,7 @@ def test_small_pods_beside_large_ones_count_little() -> None:
     assert {name for name, *_ in carry_out(underused(), together)} == {"web-0"}
 
 
-def test_pods_without_requests_relieve_nobody() -> None:
+def test_pods_without_requests_relieve_no_node() -> None:
     idle = [pod(f"idle-{i}", on="full", owner="ReplicaSet/idle") for i in range(20)]
     seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), pod("alone", on="full", cpu="9"), *idle)
     assert told(underused().proposals(seen)) == []
@@ -91,7 +91,7 @@ def test_a_load_is_not_passed_on_from_node_to_node() -> None:
     assert not carry_out(underused(), seen)
 
 
-def test_nodes_that_take_in_nobody_are_neither_under_used_nor_over_used() -> None:
+def test_closed_nodes_are_neither_underused_nor_overused() -> None:
     objects = node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full")
     assert told(underused().proposals(picture_of(*objects, closed=("empty",)))) == []
     drained = picture_of(*objects, closed=("full",))

@@ -43,7 +43,7 @@ def test_where_the_right_node_is_full_another_pod_makes_room(name: str, wants: d
 
 
 @BOTH
-def test_where_there_is_room_nobody_makes_room(name: str, wants: dict[str, Any]) -> None:
+def test_no_pod_is_moved_when_room_is_free(name: str, wants: dict[str, Any]) -> None:
     nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("free", cpu="2", labels=FAST)
     seen = picture_of(*nodes, taking(**wants), giving())
     assert pairs(policy_of(name).proposals(seen)) == ["a"]
@@ -69,7 +69,7 @@ def test_pods_that_free_no_room_are_not_moved(name: str, wants: dict[str, Any], 
 
 
 @BOTH
-def test_the_least_important_make_room_and_then_those_who_lose_least(name: str, wants: dict[str, Any]) -> None:
+def test_the_least_important_pods_make_room_then_those_that_lose_least(name: str, wants: dict[str, Any]) -> None:
     others = [giving(name, priority=priority) for name, priority in (("c", 0), ("d", -5), ("b", 0), ("e", 0))]
     seen = picture_of(node("plain", cpu="2"), node("fast", cpu="8", labels=FAST), taking(**wants, priority=0), *others)
     assert pairs(policy_of(name).proposals(seen)) == ["a d", "a b", "a c"], "three of them"

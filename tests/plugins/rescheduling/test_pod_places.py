@@ -24,7 +24,7 @@ def steps(places: PodPlaces, seen: Any) -> list[tuple[int, int]] | None:
     return None if moved is None else [(row, number) for _, row, number in moved]
 
 
-def test_it_tells_who_left_and_who_came_and_then_nothing() -> None:
+def test_pod_places_report_each_move_once() -> None:
     seen, places = picture_of(node("a"), node("b"), pod("w", on="a"), pod("x", on="b")), PodPlaces()
     assert steps(places, seen) is None
     assert steps(places, seen) == []
@@ -77,16 +77,14 @@ def test_pods_that_terminate_are_gone() -> None:
         (node("c"), True),
     ],
 )
-def test_all_is_looked_at_anew_where_a_node_is_another_but_by_the_reschedulers_own_mark(
-    change: Any, is_new: bool
-) -> None:
+def test_only_node_changes_other_than_the_own_mark_cause_a_full_rescan(change: Any, is_new: bool) -> None:
     seen, places = picture_of(node("a"), node("b"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
     seen.cluster.put_node(change)
     assert (steps(places, seen) is None) == is_new
 
 
-def test_another_picture_is_looked_at_anew() -> None:
+def test_another_snapshot_causes_a_full_rescan() -> None:
     seen, places = picture_of(node("a"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
     assert steps(places, again(seen)) is None

@@ -62,7 +62,7 @@ def test_a_pod_leaves_a_node_that_got_a_taint(effect: str) -> None:
     assert carry_out(repair(), seen) == [("w", "own", "shared")]
 
 
-def test_soft_taints_and_nodes_that_take_in_nobody_are_no_violation() -> None:
+def test_soft_taints_and_closed_nodes_are_not_violations() -> None:
     soft = picture_of(node("a", taints=["old:PreferNoSchedule"]), node("b"), web("w", "a"))
     assert repair().objective(soft) == 0
     drained = picture_of(node("a", taints=["going:NoSchedule"]), node("b"), web("w", "a"), closed=("a",))
@@ -78,7 +78,7 @@ def test_pods_that_must_be_apart_are_parted_by_as_few_moves_as_will_do() -> None
     assert sorted(places(seen).values()) == ["a", "b", "c"]
 
 
-def test_either_of_two_that_must_be_apart_may_go_whoever_demands_it() -> None:
+def test_either_pod_of_a_violated_anti_affinity_may_move() -> None:
     nodes = node("a", zone="z"), node("b", zone="z")
     seen = picture_of(*nodes, pod("picky", on="a", apart=[term("app=web")]), web("w", "a"))
     proposal = only(seen)
@@ -160,7 +160,7 @@ def test_a_pod_on_a_node_without_the_key_that_it_spreads_over_belongs_elsewhere(
         {"pods": 0},
     ],
 )
-def test_spread_that_no_move_can_even_out_moves_nobody(domain: dict[str, Any]) -> None:
+def test_an_unfixable_spread_moves_no_pod(domain: dict[str, Any]) -> None:
     spread = [spread_over(ZONE, "app=web")]
     crowd = [web(f"w{i}", "a", cpu="2", spread=spread) for i in range(3)]
     seen = picture_of(node("a", zone="x"), node("b", zone="y", **domain), *crowd)

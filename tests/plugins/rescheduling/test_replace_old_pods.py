@@ -45,7 +45,7 @@ def test_as_time_passes_pods_grow_old() -> None:
     assert policy.objective(later) == 1
 
 
-def test_pods_that_stay_and_those_whose_age_nobody_knows_are_left_alone() -> None:
+def test_fixed_terminating_and_ageless_pods_are_not_replaced() -> None:
     picture = aged(web("1", "a", 30), web("2", "a", None), web("3", "a", 30, terminating=True), fixed=["1"])
     policy = policy_of("ReplaceOldPods", maxAge="24h")
     assert policy.objective(picture) == 1

@@ -161,7 +161,7 @@ def test_schedule_anyway_spread_is_evened_out() -> None:
 
 
 @pytest.mark.failure(77)
-def test_spread_over_a_full_or_closed_domain_moves_nobody() -> None:
+def test_spreading_to_a_full_or_closed_domain_moves_no_pod() -> None:
     spread = [spread_over(ZONE, "app=web", soft=True)]
     full, tainted = node("b", cpu="1", zone="y"), node("c", zone="w", taints=["own:NoSchedule"])
     crowd = [web(f"w{i}", "a", cpu="1", spread=spread) for i in range(4)]

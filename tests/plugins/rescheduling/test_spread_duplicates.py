@@ -93,14 +93,14 @@ def test_nodes_without_room_do_not_lead_to_evictions() -> None:
 
 
 @pytest.mark.failure(76)
-def test_once_spread_nobody_moves_again() -> None:
+def test_spread_duplicates_are_not_moved_again() -> None:
     seen = picture_of(*(node(name) for name in "abc"), *web(7, "a"))
     carry_out(spread(), seen)
     assert carry_out(spread(), seen) == []
     assert max(list(places(seen).values()).count(name) for name in "abc") == 3
 
 
-def test_on_nodes_that_take_in_nobody_they_are_let_be() -> None:
+def test_duplicates_on_closed_nodes_are_left_alone() -> None:
     seen = picture_of(node("a"), node("b"), node("c"), *web(3, "a"), closed=("a",))
     assert spread().objective(seen) == 0
     assert told(spread().proposals(seen)) == []

@@ -115,7 +115,7 @@ def test_ids_look_like_uuids_and_come_once() -> None:
     assert ids.audit_id({"Audit-ID": "a\u00e9"}) != "a\u00e9"
 
 
-def test_an_event_is_encoded_once_for_all_who_are_told() -> None:
+def test_an_event_is_encoded_once_for_all_watchers() -> None:
     backend = LocalBackend()
     first, second = backend.store.watch("Pod"), backend.store.watch("Pod")
     backend.store.create(pod("a"), now=NOW)

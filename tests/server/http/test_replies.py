@@ -78,7 +78,7 @@ def test_a_watch_tells_in_tables_and_says_once_what_the_columns_are() -> None:
     with_server(check, pod("a"), pod("b"), documents=Documents(LocalBackend()))
 
 
-def test_metadata_alone_is_given_to_who_asks_for_it() -> None:
+def test_metadata_alone_is_returned_on_request() -> None:
     async def check(client: Client) -> None:
         _, listed = await client.ask("GET", PODS, headers=METADATA_LIST)
         assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
@@ -133,7 +133,7 @@ def test_protobuf_is_read_where_there_is_a_reader() -> None:
     with_server(check, documents=Documents(LocalBackend()))
 
 
-def test_long_replies_are_packed_for_those_who_take_that() -> None:
+def test_long_replies_are_compressed_if_the_client_accepts_it() -> None:
     async def check(client: Client) -> None:
         headers = {"Accept-Encoding": "gzip"}
         async with client.session.get(client.server.address + PODS, headers=headers) as response:
@@ -169,7 +169,7 @@ def test_json_is_in_lines_for_the_eyes(path: str, agent: str, is_pretty: bool) -
     with_server(check, pod("a"))
 
 
-def test_warnings_are_headers_that_nobody_can_break_out_of() -> None:
+def test_warning_headers_escape_control_characters() -> None:
     async def check(client: Client) -> None:
         body = {**pod("a"), 'x"\r\nSet-Cookie: \u20ac': 1, "spec": {**pod("a")["spec"], "nodeNmae": "n"}}
         response, _ = await client.reply("POST", PODS, body)
@@ -210,7 +210,7 @@ def test_a_merge_patch_takes_away_what_is_null() -> None:
     with_server(check, pod("a", labels={"a": "1"}))
 
 
-def test_documents_are_given_once_to_who_knows_them() -> None:
+def test_unchanged_documents_are_answered_with_not_modified() -> None:
     async def check(client: Client) -> None:
         response, data = await client.reply("GET", "/api")
         assert (response.status, data) == (200, b'{"kind":"APIVersions"}')

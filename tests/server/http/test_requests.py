@@ -27,7 +27,7 @@ def test_objects_are_created_read_changed_and_deleted() -> None:
     with_server(check, node("n1"))
 
 
-def test_amounts_are_text_whatever_they_were_written_as() -> None:
+def test_quantities_are_stored_as_text() -> None:
     async def check(client: Client) -> None:
         _, made = await client.ask("POST", PODS, pod("a", cpu=1))
         assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}

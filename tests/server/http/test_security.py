@@ -185,7 +185,7 @@ def test_a_client_certificate_identifies_the_user(authority: Authority) -> None:
     with_server(check, backend=Noting(), settings=ServerSettings(tls=tls))
 
 
-def test_an_administrator_may_be_somebody_else() -> None:
+def test_an_administrator_may_impersonate_another_user() -> None:
     asked: list[str] = []
 
     class Noting(LocalBackend):

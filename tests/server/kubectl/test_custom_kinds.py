@@ -94,7 +94,7 @@ def test_a_custom_kind_goes_with_its_objects(kubectl: Kubectl, group: str) -> No
     assert "the server could not find the requested resource" in refused or "doesn't have a resource type" in refused
 
 
-def test_server_side_apply_knows_who_owns_what(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+def test_server_side_apply_tracks_field_owners(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
     needs_version(27)
     assert "serverside-applied" in kubectl.apply(config_map("c", a="1"), arguments=APPLY)
     refused = kubectl.fails(*OTHER, "-f", "-", stdin=json.dumps(config_map("c", a="2")))

@@ -36,7 +36,7 @@ def test_a_node_is_drained(kubectl: Kubectl, node: str) -> None:
     kubectl.until(lambda: [row[2] for row in kubectl.rows("get", "pods")] == ["Pending", "Pending"])
 
 
-def test_pods_of_nobody_are_drained_by_force_alone(kubectl: Kubectl, node: str) -> None:
+def test_pods_without_controller_are_drained_only_by_force(kubectl: Kubectl, node: str) -> None:
     kubectl.apply(pod("p", node=node))
     kubectl.wait("pod/p", "condition=Ready")
     assert "--force" in kubectl.fails("drain", node, "--timeout=10s")

@@ -177,7 +177,7 @@ def test_a_scale_a_cordon_and_a_new_template_are_steps() -> None:
     assert uncordoned == [{"uncordon": {"name": "n"}}]
 
 
-def test_status_and_what_controllers_write_are_nobody_s_wish() -> None:
+def test_changes_of_status_and_by_controllers_are_not_steps() -> None:
     seen = Seen(node(), workload("Deployment"))
     annotated = workload("Deployment")
     annotated["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "2"}

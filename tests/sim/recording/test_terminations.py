@@ -39,7 +39,7 @@ def test_half_of_the_pods_took_no_longer() -> None:
     assert usual(0.04) == 0.0
 
 
-def test_nothing_is_told_where_they_took_all_their_time_or_nobody_ended() -> None:
+def test_full_grace_periods_and_missing_ends_give_no_estimate() -> None:
     assert usual() is None
     assert usual(30.2, 30, 1) is None
     assert usual(1, 1, 30.1) == 1.0

@@ -114,7 +114,7 @@ def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
     assert told == [reasons, [0, 1, 2, 3, 4, 5, 6, 7], [0], [3], [7]]
 
 
-def test_for_whom_a_pod_was_preempted_is_seen_by_who_was_nominated_to_its_node(page: Any) -> None:
+def test_the_page_infers_the_preemptor_from_the_nomination(page: Any) -> None:
     told = page.evaluate(
         f"""async () => {{
           {MODULES}
