@@ -99,7 +99,7 @@ def test_a_controller_has_one_entry_the_newest() -> None:
     assert [(one.controller.uid, one.eviction_ns) for one in listed] == [("u2", 2 * SECOND), ("u1", 3 * SECOND)]
 
 
-def test_the_newest_entry_of_a_controller_tells_of_the_evictions_of_the_hour_before() -> None:
+def test_the_newest_entry_of_a_controller_lists_the_evictions_of_the_last_hour() -> None:
     listed: list[AvoidEntry] = []
     for time in (0, 1800, 3601, 3602):
         listed = with_entry(listed, entry("u1", time), 16)

@@ -136,7 +136,7 @@ def test_b13_negative_amounts_are_refused() -> None:
     assert "-1 is negative; it must be 0 or more" in refused(requesting("cpu", -1))
 
 
-def test_b14_requests_beyond_limits_and_broken_pieces_are_told() -> None:
+def test_b14_requests_beyond_limits_and_fractions_are_reported() -> None:
     assert "must be less than or equal to cpu limit of" in told(requesting("cpu", "1001m", limit="1"))
     assert "must be an integer" in told(requesting("example.com/gpu", "500m"))
     assert "is not positive integer multiple of hugepages-2Mi" in told(requesting("hugepages-2Mi", "3Mi"))
@@ -166,7 +166,7 @@ def test_b20_invalid_names_are_refused(name: str) -> None:
     assert ".metadata.name: " in refused(named(name))
 
 
-def test_b20_invalid_namespaces_are_refused_and_invalid_labels_are_told() -> None:
+def test_b20_invalid_namespaces_are_rejected_and_invalid_labels_reported() -> None:
     assert ".metadata.namespace: " in refused(named("web", namespace="../a"))
     assert '.metadata.labels["a b"]: ' in told(named("web", labels={"a b": "x"}))
     assert ".metadata.labels.a: " in told(named("web", labels={"a": "x" * 64}))
@@ -264,7 +264,7 @@ def test_b28_a_hundred_thousand_labels_are_taken() -> None:
     assert len(the_one(load_text(named("web", labels=labels), "in.yaml")).metadata.labels) == 100_000
 
 
-def test_b29_two_controllers_and_empty_topology_keys_are_told() -> None:
+def test_b29_two_controllers_and_empty_topology_keys_are_reported() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "controller": True}
 
     two = [owner, {**owner, "name": "b"}]

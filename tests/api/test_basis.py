@@ -83,21 +83,21 @@ def test_one_decision_needs_no_owners() -> None:
 
 
 @pytest.mark.parametrize("status", [{}, {"status": {}}, {"status": {"currentHealthy": 3}}])
-def test_budgets_without_a_status_are_told_where_one_decision_goes_by_it(status: Raw) -> None:
+def test_budgets_without_status_are_a_caveat_of_a_single_decision(status: Raw) -> None:
     assert caveats(budget(**status), simulates=False)["budgets-without-status"].names == ("default/b",)
     assert caveats(budget(**status)) == {}
 
 
 @pytest.mark.parametrize("ready", ["False", "Unknown"])
-def test_nodes_that_are_not_ready_are_told(ready: str) -> None:
+def test_nodes_that_are_not_ready_are_reported(ready: str) -> None:
     assert caveats(node("a"), node("b", ready))["nodes-not-ready"].names == ("b",)
 
 
-def test_pods_on_nodes_that_are_not_there_are_told() -> None:
+def test_pods_on_missing_nodes_are_reported() -> None:
     assert caveats(node("n"), pod("p", nodeName="gone"))["nodes-missing"].names == ("default/p",)
 
 
-def test_pending_pods_of_other_schedulers_are_told() -> None:
+def test_pending_pods_of_other_schedulers_are_reported() -> None:
     found = caveats(node("n"), pod("p", schedulerName="volcano"), pod("q", schedulerName="volcano", nodeName="n"))
 
     assert found["other-schedulers"].message == (
@@ -139,7 +139,7 @@ def test_classes_of_claims_that_are_not_bound_must_be_there() -> None:
     assert found.names == ("other",)
 
 
-def test_kinds_that_may_make_pods_are_told_and_others_are_not() -> None:
+def test_only_skipped_kinds_that_may_create_pods_are_reported() -> None:
     jobs = PassedOver("RayCluster", "ray.io/v1", 3, True, ("a.yaml",))
     maps = PassedOver("ConfigMap", "v1", 500, False, ("a.yaml",))
 

@@ -271,7 +271,7 @@ def typed(document: Document) -> Pod:
         lambda pod: pod["status"]["containerStatuses"][0].update(restartCount="1"),
     ],
 )
-def test_a_pod_that_differs_from_those_of_its_template_in_what_is_wrong_is_told(
+def test_a_pod_with_other_errors_than_its_template_is_reported(
     change: Callable[[dict[str, Any]], None],
 ) -> None:
     pod = dumped_pod(1)

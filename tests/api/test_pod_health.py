@@ -38,7 +38,7 @@ def test_a_first_kill_for_memory_counts_before_the_restart() -> None:
     assert pod_health(pod({"restartCount": 0, "state": KILLED})).out_of_memory_kills == 1
 
 
-def test_only_the_last_end_tells_why_a_container_was_started_again() -> None:
+def test_only_the_last_termination_explains_a_restart() -> None:
     found = pod_health(pod({"restartCount": 4, "state": CRASHED, "lastState": KILLED}))
     assert found.out_of_memory_kills == 0
 

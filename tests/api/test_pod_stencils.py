@@ -210,7 +210,7 @@ def with_two_addresses(number: int, *addresses: str) -> str:
     return json.dumps(pod).replace('"OWNERS"', f"{{{owners}}}")
 
 
-def test_owners_of_fields_that_are_there_twice_are_told_though_another_pod_has_two_of_them() -> None:
+def test_owners_of_duplicate_fields_are_reported_though_another_pod_has_two() -> None:
     pods = (with_two_addresses(0, "10.0.0.1", "fd00::1"), with_two_addresses(1, "10.0.0.2", "10.0.0.2"))
     text = f'{{"apiVersion": "v1", "kind": "List", "items": [{",".join(pods)}]}}'
 

@@ -79,7 +79,7 @@ class Outer(msgspec.Struct):
         ({"sizes": {"a": "huge"}}, ".sizes[...]: Invalid enum value 'huge'"),
     ],
 )
-def test_an_entry_of_an_object_is_named_where_it_can_be_told(raw: Any, error: str) -> None:
+def test_an_error_names_the_entry_of_an_object_when_possible(raw: Any, error: str) -> None:
     with pytest.raises(InputError) as caught:
         read(raw, Outer)
 
@@ -96,7 +96,7 @@ def test_an_entry_of_an_object_is_named_where_it_can_be_told(raw: Any, error: st
         ({"topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}, False),
     ],
 )
-def test_b10_what_cannot_be_read_is_told_from_what_is_not_right(spec: Any, malformed: bool) -> None:
+def test_b10_unreadable_input_is_distinguished_from_invalid_input(spec: Any, malformed: bool) -> None:
     with pytest.raises(InputError) as caught:
         read({"spec": spec}, Pod)
 

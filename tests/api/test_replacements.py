@@ -151,7 +151,7 @@ def test_in_place_of_a_pod_of_a_stateful_set_comes_one_of_its_name() -> None:
         (FIRST, "the front of the queue and a try at n7 for the replacement of pod a"),
     ],
 )
-def test_it_can_be_told_in_words(wanted: ForReplacement, words: str) -> None:
+def test_a_replacement_hint_has_a_text_form(wanted: ForReplacement, words: str) -> None:
     one = replacement(controller("web"), EvictedPod(name="a", uid="a"), wanted, 0, 0)
 
     assert replacement_in_words(one) == words

@@ -29,9 +29,7 @@ def warnings_of(resource: str, amount: Any) -> list[str]:
         ("cpu", "250", '"250" is 250 whole cores; did you mean 250m?'),
     ],
 )
-def test_a_request_that_looks_like_a_slip_is_told_with_what_may_be_meant(
-    resource: str, amount: Any, message: str
-) -> None:
+def test_a_likely_typo_in_a_quantity_is_reported_with_a_suggestion(resource: str, amount: Any, message: str) -> None:
     path = f'.spec.containers[0].resources.requests["{resource}"]' if "-" in resource else f"requests.{resource}"
 
     of_request, of_limit = warnings_of(resource, amount)
@@ -59,7 +57,7 @@ def test_an_amount_that_people_write_is_no_slip(resource: str, amount: Any) -> N
     assert warnings_of(resource, amount) == []
 
 
-def test_slips_in_templates_are_told_too() -> None:
+def test_likely_typos_in_templates_are_reported() -> None:
     text = """
     {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {
       metadata: {labels: {a: b}}, spec:

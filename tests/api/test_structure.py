@@ -24,7 +24,7 @@ def test_a_valid_object_has_no_structural_findings() -> None:
     assert told(pod(spec={"containers": containers, "overhead": {"cpu": 1}}, status={"phase": "Running"})) == []
 
 
-def test_all_fields_that_there_are_not_are_told_with_the_likely_one() -> None:
+def test_unknown_fields_are_reported_with_suggestions() -> None:
     raw = pod(spec={"nodeSelectors": {}, "containers": [{"name": "a", "hostIp": "x"}], "qwertz": 1})
 
     assert told(raw) == [
@@ -62,7 +62,7 @@ def test_a_field_in_other_letters_is_known() -> None:
         ({"status": {"startTime": "today"}}, ".status.startTime", '"today" is no time'),
     ],
 )
-def test_a_value_that_does_not_belong_where_it_is_is_told(fields: Raw, path: str, message: str) -> None:
+def test_a_misplaced_value_is_reported(fields: Raw, path: str, message: str) -> None:
     ((found_path, found_message, is_unknown),) = told(pod(**fields))
 
     assert (found_path, is_unknown) == (path, False)

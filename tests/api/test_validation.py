@@ -63,7 +63,7 @@ def test_elsewhere_it_is_a_warning(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("raw", [NODE, POD, stored(POD), DEPLOYMENT])
-def test_strict_refuses_it_everywhere_warn_tells_it_everywhere_and_ignore_says_nothing(raw: Raw) -> None:
+def test_strict_rejects_unknown_fields_warn_reports_and_ignore_accepts_them(raw: Raw) -> None:
     assert "there is no such field" in refused(raw, "strict")
     assert len(read(raw, "warn").warnings) == 1
     assert read(raw, "ignore").warnings == []
@@ -108,7 +108,7 @@ def test_a_kind_in_other_letters_is_refused(api_version: str, kind: str, error: 
     assert error in refused({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}}, "ignore")
 
 
-def test_a_kind_that_nearly_is_one_of_kubernetes_own_is_told() -> None:
+def test_a_misspelled_built_in_kind_is_reported_with_a_suggestion() -> None:
     raw = {"apiVersion": "apps/v1", "kind": "Deploymnt", "metadata": {"name": "web"}}
 
     (warning,) = read(raw).warnings

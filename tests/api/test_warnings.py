@@ -18,14 +18,14 @@ def test_strict_refuses_what_kubernetes_does_not_take_and_nothing_else() -> None
     assert refused == {"unknown-field", "invalid"}
 
 
-def test_a_warning_is_told_on_one_line_that_cannot_act_on_a_terminal() -> None:
+def test_a_warning_is_one_line_with_control_characters_escaped() -> None:
     warning = InputWarning("\x1b[31mred\n", "slip", source="a\nb.yaml")
 
     assert str(warning).isprintable()
     assert warning.to_dict() == {"reason": "slip", "message": "\\x1b[31mred\\n", "source": "a\nb.yaml"}
 
 
-def test_ignored_fields_are_reported_in_the_api_servers_words() -> None:
+def test_skipped_kinds_have_a_json_form() -> None:
     one = PassedOver("CronJob", "batch/v1", 3, True, ("a.yaml",))
 
     assert one.to_dict() == {

@@ -187,7 +187,7 @@ WRITTEN: dict[type[Action], tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("type_", CASES, ids=lambda type_: type_.__name__)
-def test_an_answer_tells_the_version_that_was_written(type_: type[Action]) -> None:
+def test_an_answer_contains_the_written_version(type_: type[Action]) -> None:
     api = cluster()
     about = WRITTEN.get(type_)
 

@@ -129,7 +129,7 @@ class TestApplying:
             ("two", "Apply", ""): {"f:data": {"f:a": {}}},
         }
 
-    def test_several_conflicts_are_told_by_manager(self) -> None:
+    def test_several_conflicts_are_grouped_by_manager(self) -> None:
         api = API()
         applied(api, config({"a": "1", "b": "2"}))
         api.ask("patch", "ConfigMap", KEY, body={"data": {"c": "3"}}, field_manager="three")
@@ -188,7 +188,7 @@ class TestApplying:
 
 
 class TestLists:
-    def test_items_are_told_apart_by_their_keys(self) -> None:
+    def test_list_items_are_identified_by_their_keys(self) -> None:
         api = API()
         applied(api, deployment(container("a"), container("b", env=[{"name": "X", "value": "1"}])))
 
@@ -214,7 +214,7 @@ class TestLists:
 
         assert raw["spec"]["template"]["spec"]["containers"][0]["command"] == ["c"]
 
-    def test_ports_are_told_apart_by_number_and_protocol(self) -> None:
+    def test_ports_are_identified_by_number_and_protocol(self) -> None:
         api = API()
         applied(api, deployment(container(ports=[{"containerPort": 53}])))
 

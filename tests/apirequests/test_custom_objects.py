@@ -23,7 +23,7 @@ def api(*versions: Raw) -> API:
     return found
 
 
-def test_unknown_fields_are_told_and_left_out() -> None:
+def test_unknown_fields_are_reported_and_dropped() -> None:
     response = api().ask("create", KIND, namespace="default", body=widget(weight=1), field_validation="Warn")
 
     assert (response.code, response.warnings) == (201, ('unknown field "spec.weight"',))
@@ -88,7 +88,7 @@ def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:
     assert asked.ask("patch", KIND, "default/a", patch_type="strategic", body={}).code == 415
 
 
-def test_rules_that_are_not_known_here_are_told_of() -> None:
+def test_unsupported_validation_rules_cause_a_warning() -> None:
     rule = {"rule": "image(self.note).registry() == 'docker.io'"}
     body = definition(version(spec={"x-kubernetes-validations": [rule]}))
 

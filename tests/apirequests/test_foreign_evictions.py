@@ -261,7 +261,7 @@ def test_without_the_right_to_patch_nodes_no_pod_is_evicted() -> None:
     assert not foreign.is_ending()
 
 
-def test_why_the_eviction_was_refused_is_told_though_nothing_can_be_taken_off() -> None:
+def test_a_rejected_eviction_is_reported_though_no_hint_can_be_removed() -> None:
     foreign = Foreign(owned("a"))
     seen: list[str] = []
 
@@ -313,7 +313,7 @@ def test_a_pod_that_is_to_have_the_room_is_looked_at() -> None:
     assert placed.text == ""
 
 
-def test_a_pod_whose_replacement_is_waited_for_is_looked_up_where_its_uid_is_not_told() -> None:
+def test_an_awaited_pod_without_uid_is_looked_up() -> None:
     missing, there, told = (Foreign(owned("a"), *more) for more in ([], [pod("big", node="n2")], []))
 
     def waiting_for(uid: str = "") -> dict[str, Any]:
@@ -332,7 +332,7 @@ def test_a_pod_whose_replacement_is_waited_for_is_looked_up_where_its_uid_is_not
         )
 
 
-def test_a_replacement_that_is_awaited_is_told_of_though_nothing_is_left_for_it() -> None:
+def test_an_expected_replacement_is_recorded_even_without_hints() -> None:
     foreign = Foreign(owned("a"))
 
     assert foreign.evict(for_replacement=ForReplacement(is_awaited=True)) is None
@@ -358,7 +358,7 @@ def test_lists_are_as_long_as_the_policy_says_where_there_is_one_that_may_be_see
     assert [entry.controller.uid for entry in hidden.list.entries] == ["u2", "u3"]
 
 
-def test_a_server_that_cannot_tell_its_policy_is_told_of() -> None:
+def test_an_unreadable_disruption_policy_rejects_the_eviction() -> None:
     foreign = Foreign(owned("a"))
     down = StoreError(500, "InternalError", "it stumbled")
     foreign.fault = refusing("get DisruptionPolicy", down)

@@ -60,7 +60,7 @@ def told(seen: Seen) -> tuple[str, str, str]:
 
 
 @given(histories, histories)
-def test_a_list_after_a_broken_watch_tells_all_that_is_different(
+def test_a_list_after_a_broken_watch_reports_every_difference(
     before: list[tuple[str, str]], missed: list[tuple[str, str]]
 ) -> None:
     store = Store()
@@ -77,7 +77,7 @@ def test_a_list_after_a_broken_watch_tells_all_that_is_different(
 
 
 @given(histories)
-def test_the_events_of_a_watch_tell_what_a_store_does(history: History) -> None:
+def test_watch_events_reproduce_the_store(history: History) -> None:
     store, known = Store(), dict[str, Stored]()
     play(store, history)
 

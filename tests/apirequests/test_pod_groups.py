@@ -49,7 +49,7 @@ def test_its_changes_are_counted() -> None:
         {"disruptionMode": "PodGroup"},
     ],
 )
-def test_the_spec_of_a_pod_group_is_not_changed(spec: Raw) -> None:
+def test_a_change_of_a_pod_group_spec_is_rejected(spec: Raw) -> None:
     api = API(group())
 
     assert api.ask("patch", "PodGroup", KEY, body={"spec": spec}).code == 422

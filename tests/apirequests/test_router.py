@@ -341,7 +341,7 @@ class TestFieldValidation:
         assert (response.code, response.warnings) == (201, ('unknown field "spec.nodeNam"',))
 
     @pytest.mark.parametrize("mode", ["", "Ignore"])
-    def test_nothing_is_said_else(self, mode: Any) -> None:
+    def test_a_valid_create_causes_no_warnings(self, mode: Any) -> None:
         response = cluster().ask("create", body=self.UNKNOWN, field_validation=mode)
 
         assert (response.code, response.warnings) == (201, ())
@@ -431,7 +431,7 @@ class TestListing:
     def test_options_that_cannot_be_read_are_refused(self, verb: Any, options: ListOptions) -> None:
         assert code(cluster().ask(verb, options=options)) == 400
 
-    def test_a_watch_tells_what_happens_from_a_version_on(self) -> None:
+    def test_a_router_watch_reports_events_after_a_version(self) -> None:
         api = cluster()
         response = api.ask("watch", options=ListOptions(resource_version=str(api.store.version)))
         assert response.watch is not None

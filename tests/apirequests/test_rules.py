@@ -117,7 +117,7 @@ class TestComponents:
 
         assert api.raw("DisruptionPolicy", "default")["status"]["caps"]
 
-    def test_a_program_is_an_identity_where_users_are_not_told_apart(self) -> None:
+    def test_a_program_is_an_identity_when_all_users_are_anonymous(self) -> None:
         assert identity_of(Request(verb="get", kind="Pod", user="system:anonymous", field_manager="x")) == "x"
         assert identity_of(Request(verb="get", kind="Pod", user="alice", field_manager="x")) == "alice"
 

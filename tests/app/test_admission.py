@@ -107,7 +107,7 @@ def test_on_the_network_of_the_node_ports_of_containers_are_ports_of_the_node() 
 
 
 @pytest.mark.parametrize("ask", [lambda raw: podium.explain([node("n"), raw], "p"), lambda raw: podium.simulate([raw])])
-def test_nothing_is_said_about_a_pod_without_containers(ask: Any) -> None:
+def test_a_pod_without_containers_is_not_explained(ask: Any) -> None:
     with pytest.raises(PodiumError, match=r"Pod default/p, .spec.containers: Required value: a pod has at least one"):
         ask(pod(containers=[]))
     dumped = pod(containers=[])

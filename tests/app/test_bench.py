@@ -301,7 +301,7 @@ def test_people_get_a_table_with_the_ratios_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("content", ["[]", "no json", '{"measurements": []}'])
-def test_a_file_that_is_no_run_is_told(content: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_benchmark_run_is_rejected(content: str, tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text(content)
 
@@ -312,7 +312,7 @@ def test_a_file_that_is_no_run_is_told(content: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workload", ["basics", "basic@", "basic@0", "basic@5/", "basic@5/x", "basic@2000000", "@5"])
-def test_an_unknown_workload_or_size_is_told(workload: str) -> None:
+def test_an_unknown_workload_or_size_is_rejected(workload: str) -> None:
     result = bench(workload)
 
     assert result.exit_code == 1

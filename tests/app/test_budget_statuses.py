@@ -61,7 +61,7 @@ def test_a_status_that_is_there_is_believed() -> None:
     assert allowed(budget(0, status={"disruptionsAllowed": 0}), pod("a", "n"), pod("b", "n")) == 0
 
 
-def test_a_budget_that_covers_no_pod_is_told_with_its_numbers() -> None:
+def test_a_budget_without_pods_is_reported_with_its_numbers() -> None:
     cluster = podium.load([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}])
 
     (told,) = cluster.explainer.disruptions.budgets

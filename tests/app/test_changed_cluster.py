@@ -94,7 +94,7 @@ LARGE = [
 ]
 
 
-def test_in_which_order_obstacles_are_told_hangs_on_nothing_that_was_before() -> None:
+def test_the_order_of_obstacles_does_not_depend_on_history() -> None:
     # Each has a term of its own, and an address of its own on the port that is wanted.
     holders = [
         pod(f"p-{rack}", on="n", ports=[f"10.0.0.{rack}/TCP/80"], apart=[term("app=web", f"rack-{rack}")])
@@ -151,7 +151,7 @@ def test_copies_share_the_columns_of_the_cluster(made: list[Explainer]) -> None:
     ],
     ids=["a class", "an image of another size", "a later time"],
 )
-def test_changes_of_cluster_wide_objects_update_their_own_columns(item: Any, made: list[Explainer]) -> None:
+def test_cluster_wide_changes_rebuild_the_columns(item: Any, made: list[Explainer]) -> None:
     cluster = podium.load(LARGE)
     changed = cluster.with_(item)
 
@@ -191,7 +191,7 @@ def test_an_explanation_stays_what_it_was_whichever_copy_is_asked_then() -> None
     assert {key: explanation.to_dict() for key, explanation in told.items()} == expected
 
 
-def test_a_pod_that_would_be_refused_is_told_and_leaves_the_cluster_as_it_is() -> None:
+def test_a_rejected_pod_is_reported_and_leaves_the_cluster_unchanged() -> None:
     cluster = podium.load(LARGE)
     before = answers(cluster)
     bad = msgspec.structs.replace(pod("bad"), spec=msgspec.structs.replace(pod("bad").spec, priority_class_name="gone"))

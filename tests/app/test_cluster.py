@@ -86,7 +86,7 @@ def test_disruption_state_is_computed_on_request(file: Path, monkeypatch: pytest
     assert len(asked) == 1
 
 
-def test_progress_is_told_by_the_share_of_all_files_that_was_read(tmp_path: Path) -> None:
+def test_progress_is_the_share_of_all_files_read(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.json", "b.yaml", "c.json")]
     pods = [dump(*({**dumped_pod(1), "metadata": {"name": f"{name}-{n}"}} for n in range(600))) for name in "abc"]
     for file, value in zip(files, pods, strict=True):

@@ -248,7 +248,7 @@ def test_subcommands_and_their_options_are_completed() -> None:
     assert options.stdout.split() == ["plain,--scheduler"]
 
 
-def test_a_command_that_there_is_not_is_told_with_the_one_that_may_be_meant() -> None:
+def test_an_unknown_command_is_reported_with_a_suggestion() -> None:
     result = CliRunner().invoke(podium, ["simulat", "-f", "a.yaml"])
 
     assert result.exit_code == 1

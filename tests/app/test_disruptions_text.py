@@ -57,7 +57,7 @@ def test_a_long_list_of_budgets_ends_with_a_count() -> None:
     assert shown(state)[-1] == "  and 22 more, which allow as much or more"
 
 
-def test_a_rate_that_cannot_be_read_is_told() -> None:
+def test_an_unreadable_rate_is_reported() -> None:
     broken = RateState(max="", used=0, left=0, problem="often is no rate")
 
     assert "  shop/a: often is no rate" in shown(DisruptionState(budgets=(budget("a", 1, rate=broken),)))

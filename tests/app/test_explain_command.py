@@ -152,7 +152,7 @@ def test_text_that_is_piped_has_no_colours(file: str) -> None:
     assert "\x1b" not in explain("shop/web", "-f", file)
 
 
-def test_extenders_that_are_ignored_are_told(file: str, tmp_path: Path) -> None:
+def test_ignored_extenders_are_reported(file: str, tmp_path: Path) -> None:
     config = tmp_path / "scheduler.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

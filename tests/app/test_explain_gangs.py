@@ -50,7 +50,7 @@ def test_a_pod_that_would_fit_waits_for_a_gang_of_which_too_few_do() -> None:
     assert "remedies" not in found.to_dict()
 
 
-def test_a_pod_that_does_not_fit_is_told_what_would_have_to_change() -> None:
+def test_a_member_without_room_is_given_remedies() -> None:
     found = told("w1", node("a", cpu=2), pod_group("g", 2), *workers(2)).to_dict()
 
     assert found["remedies"]["nodes"][0]["obstacles"] == ["cpu short by 2 (2 asked, 0 of 2 free)"]
@@ -95,7 +95,7 @@ def test_those_that_have_nodes_count() -> None:
     assert (gang["pods"], gang["placed"], gang["needed"], gang["isEnough"]) == (2, 1, 1, True)
 
 
-def test_the_domain_is_told() -> None:
+def test_a_gang_explanation_names_the_domain() -> None:
     nodes = [node(name, cpu=4, labels={"rack": name}) for name in ("a", "b")]
 
     gang = told("w0", *nodes, pod_group("g", 2, topology="rack"), *workers(2)).to_dict()["gang"]
@@ -114,7 +114,7 @@ def test_nothing_changes_by_being_asked() -> None:
     assert not explainer.cluster.placed
 
 
-def test_without_the_plugin_pods_are_placed_one_by_one_and_that_is_told() -> None:
+def test_without_the_plugin_pods_are_placed_one_by_one_with_a_report() -> None:
     objects = [node("a", cpu=2), pod_group("g", 2), *workers(2)]
 
     found = Explainer(objects, now_ns=0).explain("default/w0")

@@ -215,7 +215,7 @@ def test_explain_names_pods_that_would_or_might_preempt_a_placed_pod() -> None:
     ]
 
 
-def test_a_placed_pod_that_fits_nowhere_else_or_there_is_told_what_would_have_to_change() -> None:
+def test_remedies_are_given_for_a_placed_pod_that_fits_nowhere() -> None:
     cluster = podium.load([node("n", "2", unschedulable=True), pod("web", nodeName="n")])
 
     answer = cluster.explain("shop/web").to_dict()
@@ -238,7 +238,7 @@ def test_explain_shows_every_plugin_verdict_and_score_of_one_node() -> None:
         assert all(found["normalized"] * found["weight"] == found["weighted"] for found in answer[key])
 
 
-def test_a_node_that_refuses_tells_all_that_refuse_and_what_preempting_there_would_take() -> None:
+def test_a_rejecting_node_lists_all_rejections_and_what_preemption_there_would_take() -> None:
     pods = [pod("low", nodeName="large", cpu="8"), pod("urgent", cpu="8", priority=9)]
 
     small = answer_on(loaded(*pods).explain("shop/urgent"), "small").to_dict()
@@ -253,7 +253,7 @@ def test_a_node_that_refuses_tells_all_that_refuse_and_what_preempting_there_wou
     assert large["scores"] == []
 
 
-def test_a_node_that_is_not_there_is_told_with_what_may_be_meant() -> None:
+def test_a_missing_node_is_reported_with_a_suggestion() -> None:
     with pytest.raises(PodiumError, match=r"^node smal is not in the input; did you mean small\?$"):
         answer_on(loaded(pod("web")).explain("shop/web"), "smal")
 

@@ -124,7 +124,7 @@ def test_the_chosen_candidate_is_shown_however_many_are_equal() -> None:
     assert lines[-1].strip() == "and 15 more"
 
 
-def test_room_that_is_taken_from_equals_is_said_to_be() -> None:
+def test_room_taken_from_equals_is_reported() -> None:
     settings = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
     running = [pod(f"q{number}", on="n", cpu=1, owner="ReplicaSet/q") for number in range(4)]
 
@@ -195,7 +195,7 @@ def test_a_pod_whose_victims_are_still_ending_waits_for_them() -> None:
     assert text.endswith("  the pods that it preempted on a would have to end\n")
 
 
-def test_a_rejection_before_any_node_is_told_with_its_plugin() -> None:
+def test_a_rejection_before_all_nodes_names_its_plugin() -> None:
     lost = Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data"))
 
     text = text_of(node("a"), pod("p", spec={"volumes": (lost,)}))
@@ -206,11 +206,11 @@ def test_a_rejection_before_any_node_is_told_with_its_plugin() -> None:
     )
 
 
-def test_a_cluster_without_nodes_is_said_to_have_none() -> None:
+def test_explain_reports_that_a_cluster_has_no_nodes() -> None:
     assert text_of(pod("p")).endswith("\nNodes  there are none\n")
 
 
-def test_a_gated_pod_is_said_not_to_be_attempted() -> None:
+def test_explain_reports_that_a_gated_pod_is_not_attempted() -> None:
     text = text_of(node("a"), pod("p", gates=["example.com/quota", "example.com/check"]))
 
     assert "not attempted before its scheduling gates are removed: example.com/quota, example.com/check\n" in text

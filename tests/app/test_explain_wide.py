@@ -19,7 +19,7 @@ def told(**args: Any) -> dict[str, Any]:
     return explain(OBJECTS, settings=configuration({"DefaultPreemption": args})).to_dict()
 
 
-def test_victims_on_other_nodes_are_told_with_their_nodes_and_why_they_go() -> None:
+def test_victims_on_other_nodes_are_reported_with_node_and_reason() -> None:
     found = told(acrossNodes=True)["preemption"]
 
     assert found["candidates"]["a1"]["victims"] in (["default/w1", "default/w2"], ["default/w2", "default/w1"])
@@ -37,7 +37,7 @@ def test_unexamined_nodes_are_a_caveat_of_the_answer() -> None:
     assert not [one for one in told(acrossNodes=True)["caveats"] if one["about"] == "search-cut"]
 
 
-def test_without_the_arguments_nothing_of_it_is_told() -> None:
+def test_without_the_arguments_search_and_reasons_are_omitted() -> None:
     found = told()["preemption"]
 
     assert not {"search", "reasons"} & found.keys()

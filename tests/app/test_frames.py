@@ -122,7 +122,7 @@ def test_every_answer_has_tables() -> None:
     assert swept.frame()["start-delay"] == ["0s", "5s"]
 
 
-def test_a_table_that_is_not_there_is_told(result: Any) -> None:
+def test_an_unknown_result_table_is_rejected(result: Any) -> None:
     with pytest.raises(podium.PodiumError, match="no table weather; it has: events, pods"):
         result.frame("weather")
 

@@ -156,7 +156,7 @@ def test_a_scenario_with_anything_wrong_in_any_place_is_survived(effort: Effort)
     check_survived()
 
 
-def test_fuzzed_scenarios_run_before_mutation() -> None:
+def test_the_fuzzed_manifests_are_valid_before_mutation() -> None:
     assert read_objects([*MANIFESTS, WAITING], "strict").warnings == []
     assert podium.simulate([*MANIFESTS, WAITING], until="20m", limits=LIMITS).events
 

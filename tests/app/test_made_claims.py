@@ -109,7 +109,7 @@ def test_claims_go_with_their_pods_from_a_changed_copy() -> None:
     assert claims_of(again) == ["p-gpu-1"]
 
 
-def test_claims_of_manifests_are_told_apart_though_they_have_no_uid() -> None:
+def test_manifest_claims_without_uid_are_distinguished() -> None:
     claims = [claim("a"), claim("b")]
     for raw in claims:
         del raw["metadata"]["uid"]

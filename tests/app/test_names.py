@@ -93,7 +93,7 @@ def test_names_that_differ_in_the_middle_keep_that_and_lose_what_they_share() ->
     assert cut_apart(names, 14) == {names[0]: "…one.eu-west-…", names[1]: "…two.eu-west-…"}
 
 
-def test_five_thousand_names_are_told_apart() -> None:
+def test_five_thousand_names_stay_distinct_when_shortened() -> None:
     names = [f"ip-10-0-{number // 250}-{number % 250}.eu-west-1.compute.internal" for number in range(5000)]
 
     forms = cut_apart(names, 24)

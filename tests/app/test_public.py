@@ -17,7 +17,7 @@ from podium.app.planning.plans import Plans
 from tests.docs.blocks import ROOT
 
 
-def test_everything_there_is_is_shown_and_told() -> None:
+def test_all_public_names_are_exported_and_documented() -> None:
     assert set(dir(podium)) >= {*podium.__all__, "plugin", "policy", "testing"}
     for name in podium.__all__:
         assert inspect.getdoc(getattr(podium, name)), name
@@ -31,7 +31,7 @@ def test_each_question_of_the_command_is_a_method() -> None:
     assert all(inspect.getdoc(getattr(Plans, name)) for name in methods)
 
 
-def test_every_method_of_a_cluster_is_told() -> None:
+def test_every_method_of_a_cluster_is_documented() -> None:
     public = [name for name in vars(Cluster) if not name.startswith("_")]
 
     assert all(inspect.getdoc(getattr(Cluster, name)) for name in public)

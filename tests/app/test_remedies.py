@@ -205,7 +205,7 @@ def test_the_least_priority_that_would_get_the_pod_a_node_is_found() -> None:
 
 
 @pytest.mark.parametrize(("priority", "needed"), [(30, None), (10, 21)])
-def test_a_pod_that_may_not_preempt_is_told_what_it_would_do_if_it_might(priority: int, needed: int | None) -> None:
+def test_a_never_preempting_pod_is_given_the_remedy_of_preemption(priority: int, needed: int | None) -> None:
     remedy = remedies_of(*_crowd(), pod("p", cpu=1, priority=priority, policy="Never")).pod
 
     assert remedy is not None

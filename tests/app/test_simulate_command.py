@@ -94,7 +94,7 @@ def cluster(nodes: int, pods: int, **pod: object) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
-def test_the_text_tells_the_story() -> None:
+def test_the_text_shows_the_timeline() -> None:
     head, timeline, *rest = simulate("-f", str(EXAMPLES / "starvation-1.yaml")).split("\n\n")
 
     # In which order things happen at one instant is the simulation's affair.

@@ -90,7 +90,7 @@ def test_a_table_that_has_room_is_shown_as_it_is() -> None:
     ]
 
 
-def test_a_domain_that_has_no_room_is_said_once_above_the_table() -> None:
+def test_a_full_domain_is_reported_once_above_the_table() -> None:
     assert shown([[Name(name, NODES), "has 3 of 8 cpu"] for name in AWS], 50) == [
         "nodes end in .eu-west-1.compute.internal",
         "ip-10-0-12-3    has 3 of 8 cpu",

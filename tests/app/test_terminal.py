@@ -86,9 +86,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys
     assert shown.out == ""
 
 
-def test_progress_is_shown_though_nothing_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_is_drawn_without_updates(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     be_a_terminal(monkeypatch)
     drawn = Event()
     refresh = Progress.refresh
@@ -144,7 +142,7 @@ def test_an_error_ends_the_bar_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert active_count() == threads
 
 
-def test_progress_is_told_while_files_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_progress_is_reported_while_files_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shares: list[float] = []
     monkeypatch.setattr(ProgressBar, "update", lambda _bar, share, _told: shares.append(share))
     file = tmp_path / "dump.json"

@@ -110,7 +110,7 @@ def test_times_are_given_from_the_start_in_the_units_that_they_fill() -> None:
     assert [since(time) for time in (0, 0.25, 59, 3600, -5)] == ["+0s", "+250ms", "+59s", "+1h", "+-5s"]
 
 
-def test_when_nothing_happens_that_is_said() -> None:
+def test_an_empty_timeline_is_labelled() -> None:
     page = Page()
 
     write_timeline(page, [])

@@ -80,7 +80,7 @@ def test_no_node_and_no_time_are_refused(option: tuple[str, str], files: tuple[s
     assert "is not in the range" in result.stderr
 
 
-def test_a_fault_in_a_file_is_told_with_line_and_column(files: tuple[str, ...]) -> None:
+def test_a_trace_error_names_file_line_and_column(files: tuple[str, ...]) -> None:
     Path(files[3]).write_text(PODS.replace("late,1000", "late,much"))
 
     result = CliRunner().invoke(command, ["trace", "openb", *files])

@@ -104,7 +104,7 @@ def test_errors_of_a_credential_program_omit_its_output(tmp_path: Path, status: 
     assert "t0psecret" not in str(told.value)
 
 
-def test_a_program_that_is_not_there_is_told_with_the_hint_where_to_get_it() -> None:
+def test_a_missing_credential_program_is_reported_with_its_install_hint() -> None:
     missing = ExecPlugin(command="/not/there", install_hint="install it from example.com")
 
     with pytest.raises(ExecError, match="install it from example"):
@@ -179,7 +179,7 @@ def test_keys_lie_in_no_file_longer_than_it_takes_to_read_them(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("identity", [{"certificate_data": b"none"}, {"certificate_file": "/not/there"}])
-def test_certificates_that_are_none_are_told(identity: Any) -> None:
+def test_invalid_certificates_are_rejected(identity: Any) -> None:
     with pytest.raises(InputError, match="is no certificate"):
         of(Identity(**identity)).tls()
 

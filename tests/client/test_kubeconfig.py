@@ -212,7 +212,7 @@ def test_a_proxy_may_ask_for_a_password(tmp_path: Path) -> None:
     assert access(tmp_path, config(cluster={"proxy-url": "http://me:s3cret@a:3128"})).proxy == "http://me:s3cret@a:3128"
 
 
-def test_an_address_of_a_pod_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_invalid_in_cluster_address_is_reported(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t")
 
     with pytest.raises(InputError, match="KUBERNETES_SERVICE_PORT"):

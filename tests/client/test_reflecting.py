@@ -82,7 +82,7 @@ def test_where_the_objects_of_one_namespace_are_wanted_no_others_are_asked_for()
     assert (listed.request.verb, listed.request.namespace) == ("list", "shop")
 
 
-def test_nothing_is_told_before_all_initial_events_have_come() -> None:
+def test_no_object_is_reported_before_all_initial_events() -> None:
     machine = machine_of()
     asked(machine)
     machine.began()

@@ -120,7 +120,7 @@ def test_a_watch_that_is_cut_goes_on_where_it_was_and_misses_nothing() -> None:
     play(story)
 
 
-def test_where_the_version_is_too_old_what_went_meanwhile_is_told_as_gone() -> None:
+def test_deletions_missed_by_an_expired_watch_are_reported() -> None:
     async def story(server: APIServer) -> None:
         async with Rig(server) as rig:
             server.before = once(lambda: refusal(410, "Expired"), "watch")

@@ -58,7 +58,7 @@ def test_podiums_server_is_recognized_by_its_version(version: dict[str, object],
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 500])
-def test_a_server_that_does_not_tell_its_version_is_another(code: int) -> None:
+def test_a_server_without_version_is_not_podiums(code: int) -> None:
     assert told(web.json_response({"kind": "Status", "code": code}, status=code)) is False
 
 

@@ -105,7 +105,7 @@ def test_a_binding_is_carried_out_and_answered_once() -> None:
     play(story)
 
 
-def test_an_answer_tells_the_version_that_was_written() -> None:
+def test_an_answer_contains_the_written_version() -> None:
     async def story(rig: Rig) -> None:
         assert await rig.send(ReportStatus("Pod", "default/a", rig.uid("a"), "test", (TARGET,))) == [None]
         [answered] = rig.answers
@@ -114,7 +114,7 @@ def test_an_answer_tells_the_version_that_was_written() -> None:
     play(story)
 
 
-def test_a_refusal_is_told_with_its_reason() -> None:
+def test_a_rejection_is_reported_with_its_reason() -> None:
     async def story(rig: Rig) -> None:
         [problem] = await rig.send(Bind("default/none", "u", "n1"))
         assert problem is not None
@@ -249,7 +249,7 @@ def test_hints_are_removed_when_no_pod_will_be_disrupted() -> None:
     play(story, may_disrupt=lambda: next(allowed))
 
 
-def test_a_conflict_is_told_at_once() -> None:
+def test_a_conflict_is_reported_at_once() -> None:
     async def story(rig: Rig) -> None:
         rig.server.before = answering(first("create"), lambda: refusal(409, "Conflict"))
         [problem] = await rig.send(rig.bind("a"))
@@ -405,7 +405,7 @@ def test_no_more_requests_than_allowed_are_on_their_way_at_once() -> None:
     play(story, settings=TransportSettings(concurrency=3))
 
 
-def test_an_event_that_is_told_again_is_counted_in_the_first() -> None:
+def test_a_repeated_event_increments_the_count_of_the_first() -> None:
     async def story(rig: Rig) -> None:
         event = Record("default/a", rig.uid("a"), "Warning", "FailedScheduling", "0/2 nodes are available")
         for _ in range(3):

@@ -9,7 +9,7 @@ from podium.cluster.arrays import ChangeLog
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.lists(st.integers(0, 60), max_size=3), st.integers(1, 8))
-def test_a_reader_is_told_every_row_that_changed_or_that_it_must_look_at_all(
+def test_a_change_log_returns_every_changed_row_or_requests_a_full_scan(
     touched: list[int], readers: list[int], limit: int
 ) -> None:
     log = ChangeLog(limit)

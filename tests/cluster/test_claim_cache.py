@@ -110,7 +110,7 @@ def test_an_answer_about_a_claim_that_has_gone_meanwhile_does_not_bring_it_back(
     assert taken(claim_cache) == []
 
 
-def test_a_claim_that_is_gone_counts_no_more_though_it_was_only_told() -> None:
+def test_a_removed_claim_no_longer_counts_though_only_an_answer_named_it() -> None:
     claim_cache = knowing(at(5))
     claim_cache.apply_answer(at(9, has="a"))
 

@@ -19,7 +19,7 @@ def ended(one: Pod) -> Pod:
     return replace(one, status=replace(one.status, phase="Succeeded"))
 
 
-def test_a_pod_is_told_with_what_was_known_of_it_before() -> None:
+def test_a_pod_change_includes_the_previous_state() -> None:
     feed = ClusterUpdater(Cluster())
 
     first = feed.pod_changed(pod("q", cpu=1))
@@ -68,7 +68,7 @@ def test_a_pod_is_where_the_api_shows_it_once_it_is_settled() -> None:
     assert not cluster.placed
 
 
-def test_objects_are_told_with_what_was_known_of_them_where_that_is_kept() -> None:
+def test_an_object_change_includes_the_previous_state_if_kept() -> None:
     feed = ClusterUpdater(Cluster())
     first, second, space = node("n"), node("n", cpu=2), namespace("shop")
 
@@ -137,7 +137,7 @@ def shown_in(cluster: Cluster) -> tuple[Any, ...]:
 
 
 @given(stories())
-def test_a_cluster_is_as_if_it_had_been_told_the_end_of_its_story_alone(story: list[tuple[str, Pod | Node]]) -> None:
+def test_the_cluster_depends_only_on_the_last_state_of_each_object(story: list[tuple[str, Pod | Node]]) -> None:
     first, second = Cluster(), Cluster()
     # A pod leaves its node by going, never by being shown without one.
     bound: set[str] = set()

@@ -114,7 +114,7 @@ def test_each_namespace_has_a_bucket_of_its_own() -> None:
     assert [allows(known, **{name: 1}) for name in ("web", "db", "other")] == [False, True, True]
 
 
-def test_a_disruption_takes_of_all_caps_that_count_it_and_the_one_that_lacks_tokens_longest_is_told() -> None:
+def test_a_disruption_takes_a_token_of_each_matching_cap_and_names_the_slowest() -> None:
     slow = Cap(component=SCHEDULER, max="3/30h")
     known = caps(policy(EACH, slow, Cap(component="drain", max="1/9h")))
 

@@ -114,7 +114,7 @@ def test_readings_that_differ_by_the_node_alone_make_records_that_do(
         assert not new.nominated_node_name
 
 
-def test_a_plain_binding_is_told_from_all_else_that_the_api_server_writes_with_it() -> None:
+def test_a_plain_binding_is_distinguished_from_other_writes() -> None:
     before = pod("p", cpu=1, labels={"app": "a"})
     scheduled = (PodCondition(type="PodScheduled", status="True"),)
 
@@ -146,7 +146,7 @@ def test_readings_that_differ_by_the_nomination_alone_make_records_that_do(readi
                 assert getattr(old, field.name) == getattr(new, field.name), field.name
 
 
-def test_a_plain_nomination_is_told_from_all_else_that_is_written_with_it() -> None:
+def test_a_plain_nomination_is_distinguished_from_other_writes() -> None:
     before = pod("p", cpu=1, labels={"app": "a"})
     unscheduled = (PodCondition(type="PodScheduled", status="False"),)
     after = replace(before, status=replace(before.status, nominated_node_name="n", conditions=unscheduled))
@@ -169,7 +169,7 @@ def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a
 
 
 @given(pods(), METADATA, SPEC, STATUS, st.sampled_from(["", "n"]))
-def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
+def test_a_reading_declared_to_be_of_a_records_class_is_of_that_class(
     plain: Pod,
     new_metadata: dict[str, object],
     new_spec: dict[str, object],

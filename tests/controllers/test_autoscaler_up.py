@@ -125,7 +125,7 @@ def test_no_node_is_added_when_there_is_room_after_all() -> None:
     assert rig.told == []
 
 
-def test_groups_are_not_taken_beyond_their_maximum_and_those_left_over_are_told() -> None:
+def test_groups_respect_their_maximum_and_leftover_pods_are_reported() -> None:
     rig = autoscaled(group(maximum=2))
     rig.apply(*(pending(f"p{number}", cpu=4) for number in range(3)))
     rig.rest()

@@ -137,7 +137,7 @@ def test_an_entry_that_a_full_list_loses_to_another_is_named_in_an_event() -> No
         (full_list(2), full_list(3)[1:], 0),
     ],
 )
-def test_no_event_tells_of_entries_that_leave_otherwise(
+def test_entries_that_end_otherwise_cause_no_event(
     before: list[AvoidEntry], after: list[AvoidEntry], seconds: int
 ) -> None:
     rig = Rig(*(replica_set(f"w{number}") for number in range(17)), node(*before))

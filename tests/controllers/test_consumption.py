@@ -49,7 +49,7 @@ def test_a_pod_counts_from_its_binding_to_its_end_in_each_hour() -> None:
     ]
 
 
-def test_namespaces_classes_and_priorities_are_told_apart_and_the_highest_comes_first() -> None:
+def test_consumption_is_split_by_namespace_class_and_priority_and_sorted() -> None:
     consumption = Consumption()
     for number, (namespace, class_, priority) in enumerate(
         [("shop", "low", 1), ("shop", "high", 9), ("lab", "", 0), ("shop", "low", 2), ("shop", "low", 1)]

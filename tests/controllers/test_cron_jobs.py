@@ -165,7 +165,7 @@ def test_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
     assert [one["name"] for one in status(rig)["active"]] == [f"sum-{START + 10}"]
 
 
-def test_many_missed_times_are_told_and_only_the_last_is_made_good() -> None:
+def test_many_missed_times_are_reported_and_only_the_last_is_made_up() -> None:
     raw = cron("* * * * *")
     raw["metadata"]["creationTimestamp"] = "2025-12-31T00:00:30Z"
     rig = rig_of(raw)
@@ -175,7 +175,7 @@ def test_many_missed_times_are_told_and_only_the_last_is_made_good() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["TZ=Mars/Base * * * * *", "61 * * * *"])
-def test_a_schedule_that_cannot_be_read_makes_nothing_and_is_told(schedule: str) -> None:
+def test_an_unreadable_schedule_creates_no_job_and_is_reported(schedule: str) -> None:
     rig = rig_of({**cron(schedule), "metadata": {"name": "sum", "namespace": "default", "uid": "was-let-in-once"}})
     rig.pass_to(100)
 

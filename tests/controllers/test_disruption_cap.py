@@ -56,7 +56,7 @@ def test_no_preemption_is_begun_for_which_no_token_is_left() -> None:
     assert driver.scheduler.cap.next_deadline() == driver.now + HOUR // 2 * SECOND
 
 
-def test_the_pod_is_told_which_cap_it_is_and_when_it_goes_on() -> None:
+def test_the_pod_message_names_the_cap_and_the_time_of_the_next_attempt() -> None:
     driver = full(1, policy("2/1h", full_after=2 * HOUR + 0.5))
     driver.see(high(0))
 

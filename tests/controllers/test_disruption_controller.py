@@ -79,7 +79,7 @@ def test_pods_without_controller_are_not_expected_and_cause_one_warning(spec: Ra
     assert rig.events() == [("UnmanagedPods", "default/naked")]
 
 
-def test_the_status_tells_of_pods_on_their_own_from_the_first_to_the_last() -> None:
+def test_the_status_reports_pods_without_controller_while_they_exist() -> None:
     rig = rig_of(budget("pdb", maxUnavailable=1), replica_set("rs", 1), pod("owned", owner=replica_set("rs", 1)))
     assert condition(rig)["message"] == ""
 

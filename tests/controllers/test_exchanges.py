@@ -21,7 +21,7 @@ def full(count: int) -> Driver:
     return Driver(*(node(f"n{n}", cpu=1) for n in range(count)), *theirs(count), settings=FAIR)
 
 
-def test_the_victim_is_told_that_it_gave_way_to_an_equal() -> None:
+def test_a_victim_is_informed_that_it_gave_way_to_an_equal() -> None:
     driver = full(2)
     driver.see(P)
 

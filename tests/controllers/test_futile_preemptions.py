@@ -420,7 +420,7 @@ class TestAfterAFailOver:
 
         assert ("PreemptionBackoff", "default/high") in events(successor.attempts())
 
-    def test_a_pod_that_its_kubelet_turned_away_tells_its_replacement(self) -> None:
+    def test_a_pod_rejected_by_its_kubelet_passes_its_count_to_its_replacement(self) -> None:
         driver = losing(2)
         annotated = noted(HIGH, preempts(driver, batch(2)))
         replacement = pod("high-2", cpu=4, priority=100, owner="ReplicaSet/high")

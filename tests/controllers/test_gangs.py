@@ -539,7 +539,7 @@ class TestAGangInPart:
         rig.wait(60)
         assert [again.pod for again in all_of(Evict, rig.tick())] == ["default/g-0"]
 
-    def test_it_does_not_where_it_is_told_not_to(self) -> None:
+    def test_the_controller_evicts_no_pod_if_disabled(self) -> None:
         rig, _ = self.given("0s")
 
         rig.wait(3600)

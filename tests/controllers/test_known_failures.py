@@ -34,10 +34,10 @@ def test_a_failure_is_shared_by_pods_of_its_class_at_the_same_instant() -> None:
     assert not is_told(A, pod("b", priority=1))
 
 
-def test_a_pod_with_a_nomination_neither_tells_nor_is_told() -> None:
+def test_a_nominated_pod_neither_gives_nor_receives_cached_outcomes() -> None:
     assert not is_told(nominated(A, "n1"), B)
     assert not is_told(A, nominated(B, "n1"))
 
 
-def test_a_pod_with_resource_claims_of_its_own_neither_tells_nor_is_told() -> None:
+def test_a_pod_with_resource_claims_neither_gives_nor_receives_cached_outcomes() -> None:
     assert not is_told(using_a_gpu(A), using_a_gpu(B))

@@ -147,7 +147,7 @@ def ready(found: Pod, node: str) -> Pod:
     )
 
 
-def test_a_preemption_is_told_with_all_that_became_of_it() -> None:
+def test_the_ledger_records_the_whole_course_of_a_preemption() -> None:
     told = Told()
     victim = told.put(running("low", owner="web", cpu="500m"))
     preemptor = told.put(pod("high", priority=100))

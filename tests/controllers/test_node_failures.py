@@ -171,7 +171,7 @@ def test_nothing_that_failed_to_be_written_is_written_by_a_machine_that_is_down(
     assert rig.is_at_rest()
 
 
-def test_an_end_that_the_api_was_not_told_of_is_told_when_the_machine_is_back() -> None:
+def test_an_unreported_end_is_reported_when_the_machine_recovers() -> None:
     rig = failed_before_it_told_of_the_end(duration=5)
 
     rig.pass_to(20)
@@ -182,7 +182,7 @@ def test_an_end_that_the_api_was_not_told_of_is_told_when_the_machine_is_back() 
     assert "containerStatuses" not in rig.pod("a")["status"]
 
 
-def test_the_end_of_a_deletion_is_not_told_by_a_machine_that_is_down() -> None:
+def test_a_failed_machine_does_not_report_the_end_of_a_deletion() -> None:
     ended = pod("a", node="n1", annotations={"podium.dev/duration": "5s"}, metadata={"finalizers": ["x.io/hold"]})
     rig = rig_of(ended)
     rig.pass_to(5)
@@ -197,7 +197,7 @@ def test_the_end_of_a_deletion_is_not_told_by_a_machine_that_is_down() -> None:
     assert [type(one) for one in rig.actions[asked:]] == [DeleteObject]
 
 
-def test_a_deletion_whose_end_could_not_be_told_before_the_machine_stopped_is_told_when_it_is_back() -> None:
+def test_a_deletion_that_ended_unreported_is_reported_when_the_machine_recovers() -> None:
     rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": "5s"}))
     rig.pass_to(4)
     rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
@@ -213,7 +213,7 @@ def test_a_deletion_whose_end_could_not_be_told_before_the_machine_stopped_is_to
     assert rig.store.find("Pod", "default/a") is None
 
 
-def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_kubelet() -> None:
+def test_a_restarted_kubelet_ignores_an_unwritten_condition_of_its_predecessor() -> None:
     rig = Rig(Kubelet)
     small = node("n1")
     small["status"]["allocatable"]["memory"] = "1Gi"

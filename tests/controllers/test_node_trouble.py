@@ -222,7 +222,7 @@ def test_unreadable_trouble_rejects_no_pods(text: str) -> None:
     assert reject_after_ns({TROUBLE: text}, pod("a")) is None
 
 
-def test_crashes_and_rejections_are_told_apart() -> None:
+def test_crashes_and_rejections_are_distinguished() -> None:
     annotations = {TROUBLE: "20s; reject 5s app=web"}
 
     assert crash_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND

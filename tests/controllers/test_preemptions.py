@@ -892,7 +892,7 @@ class TestVictimsOnTheirWay:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    def test_one_that_was_called_back_loses_its_nomination_and_is_told_why(self) -> None:
+    def test_a_cancelled_binding_loses_its_nomination_with_an_event(self) -> None:
         driver, _ = self.driver()
 
         _, actions = preempting(driver=driver)

@@ -1094,7 +1094,7 @@ def test_the_queue_keeps_only_the_newest_unused_plugin_sets() -> None:
 class TestLookups:
     @pytest.mark.parametrize("early", [True, False])
     @pytest.mark.parametrize("place", list(QueuePlace))
-    def test_it_tells_beforehand_whether_pop_would_give_a_pod(self, place: QueuePlace, early: bool) -> None:
+    def test_can_pop_predicts_the_result_of_pop(self, place: QueuePlace, early: bool) -> None:
         queue = in_place(place, QueueSettings(pop_from_backoff=early))
         told = queue.can_pop
         assert told is (queue.pop(0) is not None)
@@ -1105,7 +1105,7 @@ class TestLookups:
         queue.add_unschedulable(popped(queue), (), (), 0)
         assert not queue.can_pop
 
-    def test_pods_are_told_place_by_place(self) -> None:
+    def test_the_queue_counts_pods_by_place(self) -> None:
         gates = Gates()
         queue = make(gates=gates)
         queue.add(pending("gated", gates=["g"]), 0)

@@ -452,7 +452,7 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     assert rig.machines[0].deadline().time_ns is None
 
 
-def test_pods_that_are_refused_are_told_to_their_workload_once_at_a_time() -> None:
+def test_rejected_pods_are_reported_to_their_workload_once_at_a_time() -> None:
     rig = Rig(ReplicaSets)
     refused = Problem(403, "Forbidden", "Pod default/web-x is forbidden: exceeded quota: small")
     rig.fault = failing(CreateObject, refused, times=4)
@@ -465,7 +465,7 @@ def test_pods_that_are_refused_are_told_to_their_workload_once_at_a_time() -> No
 
 
 @pytest.mark.parametrize("problem", [LOST, Problem(403, "Forbidden", "", None, "NamespaceTerminating")])
-def test_a_workload_is_not_told_of_pods_that_may_be_there_or_whose_namespace_is_going(problem: Problem) -> None:
+def test_a_workload_reports_no_failure_for_possibly_created_pods_or_ending_namespaces(problem: Problem) -> None:
     rig = Rig(ReplicaSets)
     rig.fault = failing(CreateObject, problem)
 

@@ -126,7 +126,7 @@ def test_a_reservation_write_ends_when_its_version_is_seen() -> None:
     assert is_free(driver)
 
 
-def test_an_answer_that_tells_no_version_leaves_it_to_what_is_seen() -> None:
+def test_an_answer_without_version_leaves_the_claim_to_observations() -> None:
     driver, reserve = reserving()
     told(driver, reserve, None)
 

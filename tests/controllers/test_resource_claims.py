@@ -45,7 +45,7 @@ def show(machine: ResourceClaims, raw: Raw) -> None:
     machine.handle(Changed(found, raw), 0)
 
 
-def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name() -> None:
+def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status() -> None:
     rig = rig_of(claim_template("gpu", request("r", count=2)), using(user("web"), template="gpu"))
 
     raw = made(rig)
@@ -233,7 +233,7 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
     assert kept == {}
 
 
-def test_a_pod_is_told_the_name_of_a_claim_only_as_it_was_seen() -> None:
+def test_a_claim_name_is_written_only_to_the_observed_version_of_a_pod() -> None:
     """Whoever has an old sight of a pod must not overwrite a name with which it may be bound by now."""
     machine = ResourceClaims()
     web = using(user("web"), template="gpu")

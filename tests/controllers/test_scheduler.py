@@ -222,7 +222,7 @@ class TestProfiles:
 
 
 class TestWhatIsTold:
-    def test_a_pod_that_fits_nowhere_is_told_why_in_an_event_and_a_condition(self) -> None:
+    def test_an_unschedulable_pod_gets_an_event_and_a_condition_with_the_reason(self) -> None:
         driver = Driver(N1, HUGE)
 
         actions = driver.tick()
@@ -273,7 +273,7 @@ class TestWhatIsTold:
 
         assert driver.deadline_seconds is None
 
-    def test_without_any_node_pods_are_told_so_and_tried_again_until_there_is_one(self) -> None:
+    def test_without_nodes_pods_report_it_and_are_retried_until_one_exists(self) -> None:
         driver = Driver(A)
         assert the(ReportUnschedulable, driver.tick()).message == "no nodes available to schedule pods"
 
@@ -414,7 +414,7 @@ class TestWhatOneAttemptTellsOthers:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
-    def test_a_class_that_ended_tells_nothing_to_the_one_that_comes_after_it(self) -> None:
+    def test_a_finished_class_does_not_affect_the_class_after_it(self) -> None:
         driver = Driver(N1, HUGE)
         assert not all_of(Bind, driver.tick())
 

@@ -103,7 +103,7 @@ def test_a_claim_that_is_not_bound_in_time_puts_the_pod_back() -> None:
     assert driver.where(A) is QueuePlace.BACKOFF
 
 
-def test_the_pod_waits_ten_minutes_unless_told_otherwise() -> None:
+def test_volume_binding_waits_ten_minutes_by_default() -> None:
     driver = asked(DISK)
 
     for _ in range(119):

@@ -130,7 +130,7 @@ def test_the_account_names_external_users_who_evict_or_delete(tmp_path: Path) ->
     cluster.plane.close()
 
 
-def test_the_next_start_goes_on_with_the_numbers_and_tells_nothing_twice(tmp_path: Path) -> None:
+def test_a_restart_continues_ledger_numbers_without_duplicate_records(tmp_path: Path) -> None:
     first = Cluster(tmp_path / "ledger")
     first.make(node("n", cpu=4), asking("low", 4, 0))
     first.pass_time(1)
@@ -278,7 +278,7 @@ def test_an_external_scheduler_names_its_preemptor_in_an_event(tmp_path: Path) -
     cluster.plane.close()
 
 
-def test_more_deletions_at_once_than_are_told_one_by_one_leave_nothing_that_is_waited_for(tmp_path: Path) -> None:
+def test_a_burst_of_deletions_leaves_no_pending_ledger_entry(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger", Store(require_namespaces=True, log_capacity=30))
     cluster.make(node("n", cpu=90), deployment("web", 12))
     cluster.pass_time(60)

@@ -21,7 +21,7 @@ def progress_of(cluster: Cluster) -> Raw:
     return conditions["Progressing"]
 
 
-def test_a_rollout_is_told_step_by_step() -> None:
+def test_a_rollout_reports_each_step() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(deployment(replicas=2))
         [first] = cluster.objects("ReplicaSet")
@@ -39,7 +39,7 @@ def test_a_rollout_is_told_step_by_step() -> None:
         assert [reason for reason, _ in deleted] == ["SuccessfulDelete"]
 
 
-def test_a_pod_tells_of_its_containers() -> None:
+def test_a_pod_reports_events_of_its_containers() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(pod("web"))
 
@@ -49,7 +49,7 @@ def test_a_pod_tells_of_its_containers() -> None:
         ]
 
 
-def test_a_pod_that_is_deleted_tells_once_that_its_containers_are_stopped() -> None:
+def test_a_deleted_pod_reports_once_that_its_containers_stopped() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(pod("web", spec={"containers": [{"name": name, "image": "i"} for name in ("main", "side")]}))
         cluster.delete("Pod", "web")
@@ -68,7 +68,7 @@ def test_a_pod_whose_containers_have_ended_stops_none() -> None:
         assert "Killing" not in [reason for reason, _ in told(cluster, "Pod")]
 
 
-def test_a_job_tells_of_its_pod_and_that_it_is_complete() -> None:
+def test_a_job_reports_pod_creation_and_completion() -> None:
     template = {
         "metadata": {"labels": {"job": "j"}},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]},

@@ -159,7 +159,7 @@ class Broken(Deployments):
         return list(super().handle(observation, now))  # type: ignore[arg-type]
 
 
-def test_a_mistake_in_one_component_leaves_the_others_at_work_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_in_one_component_is_reported_and_leaves_the_others_running(caplog: pytest.LogCaptureFixture) -> None:
     with Cluster(nodes=1) as cluster:
         broken = component(cluster.plane, "deployment-controller")
         sound, broken.make = broken.make, lambda: cast(Controller, Broken())

@@ -105,7 +105,7 @@ def test_no_component_stumbles_in_long_runs(caplog: pytest.LogCaptureFixture) ->
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
+def test_an_unreadable_pod_annotation_is_reported_and_ignored(name: str) -> None:
     raw = pod("a", annotations={name: "nonsense"})
     with ControlPlane(nodes=1) as cluster:
         warnings = cluster.request(Request(verb="create", kind="Pod", body=raw)).warnings
@@ -141,7 +141,7 @@ def test_a_bad_template_annotation_warns_the_creator_of_the_workload(kind: str, 
 
 
 @pytest.mark.parametrize("name", [MAINTENANCE_TIME, TROUBLE])
-def test_an_annotation_of_a_node_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
+def test_an_unreadable_node_annotation_is_reported_and_ignored(name: str) -> None:
     patch = {"metadata": {"annotations": {name: "nonsense"}}}
     with ControlPlane(nodes=1) as cluster:
         cluster.apply(pod("a"))

@@ -145,7 +145,7 @@ def test_a_cap_on_each_namespace_holds_back_those_nodes_whose_victims_are_in_a_n
     ]
 
 
-def test_where_it_is_used_up_in_all_namespaces_preemption_is_put_off_and_the_namespace_is_told() -> None:
+def test_a_cap_used_up_in_all_namespaces_delays_preemption_and_names_the_namespace() -> None:
     found = plan(*HERE, *ELSEWHERE, each_namespace("2/4h", "default", "other"), cpu=1)
     assert found.chosen is not None  # One of two is left in each.
 

@@ -46,7 +46,7 @@ def test_the_only_node_that_fits_is_taken_without_rating_it() -> None:
     assert (found.totals, cluster.nodes.name(found.row or 0)) == (None, "n")
 
 
-def test_equals_are_told_apart_by_a_lot_that_can_be_repeated() -> None:
+def test_ties_are_broken_by_a_repeatable_hash() -> None:
     cluster = cluster_of(*(node(f"n{number}") for number in range(5)))
     runner = plain_runner(cluster)
     uids = [f"uid-{number}" for number in range(1000)]

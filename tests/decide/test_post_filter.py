@@ -100,7 +100,7 @@ def test_one_that_says_that_nothing_will_help_ends_it() -> None:
     assert (result.status, result.nominated_node, last.asked) == (unresolvable("hopeless").by("First"), "", 0)
 
 
-def test_one_that_cannot_tell_ends_it_and_the_nomination_stays_as_it_is() -> None:
+def test_an_error_in_post_filter_ends_it_and_keeps_the_nomination() -> None:
     failed, last = Status(Code.ERROR, ("not found",)), gives_up("Third", "c", "")
     result = proposed(gives_up("First", "a", ""), Proposes("Second", PostFilterResult(failed, "n0")), last)
 

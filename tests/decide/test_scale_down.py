@@ -251,7 +251,7 @@ def test_whether_one_node_can_be_removed_is_asked_of_its_pods_alone() -> None:
         assert sorted(cluster.nodes.row_of) == ["n1", "n2"]
 
 
-def test_residents_are_told_apart_in_the_order_of_their_keys() -> None:
+def test_resident_pods_are_listed_in_key_order() -> None:
     cluster = cluster_of(
         node("n1"),
         pod("c", on="n1"),

@@ -147,7 +147,7 @@ def test_a_pod_settles_on_allowed_nodes_only() -> None:
         (pod("p", tolerations=[tolerate()]), ""),
     ],
 )
-def test_why_a_node_is_refused_is_said_as_the_scheduler_says_it(one: Any, reason: str) -> None:
+def test_refusal_reports_the_reason_in_the_schedulers_words(one: Any, reason: str) -> None:
     cluster = cluster_of(node("n1", cpu=4), node("n2", cpu=4))
 
     with scratch_on(cluster) as transaction:

@@ -276,7 +276,7 @@ def test_the_pods_of_all_replica_sets_of_a_deployment_are_disrupted_together() -
     assert (names, words) == (["other"], "longest time since their workloads were disrupted")
 
 
-def test_an_annotation_that_cannot_be_read_tells_of_no_disruption() -> None:
+def test_an_unreadable_annotation_records_no_disruption() -> None:
     told = with_annotation(pod("a", on="n1", cpu=4, owner="ReplicaSet/a"), WORKLOAD_DISRUPTED_AT, "lately")
 
     assert plan(*two(told, pod("b", on="n2", cpu=4)), victimCost=["DisruptedLately"]).criterion == ""
@@ -344,7 +344,7 @@ def test_budgets_are_counted_where_partners_are_kept_as_well() -> None:
         ({"minimumRunningTime": "soon"}, "soon"),
     ],
 )
-def test_an_invalid_cost_annotation_is_reported(arguments: dict[str, Any], said: str) -> None:
+def test_invalid_victim_cost_arguments_are_reported(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         explain([node("n1", cpu=1), pod("p", cpu=1)], settings=preempting(**arguments))
 

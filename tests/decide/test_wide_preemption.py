@@ -277,7 +277,7 @@ def test_where_a_criterion_would_rather_have_more_victims_none_goes_without_need
     assert chosen(plan(target, objects, **ACROSS, victimCost=["LatestStart"])) == ("a", ["w"])
 
 
-def test_a_stated_cost_is_worked_out_once_for_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_victim_cost_is_computed_once_for_all_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once of each pod, to spare the dearest, and once of what is left on each node."""
     asked: list[int] = []
 
@@ -313,7 +313,7 @@ def test_sets_are_not_tried_on_full_nodes_where_nothing_better_is_to_be_found(fa
     assert found.search.steps == 2 * len(nodes)
 
 
-def test_pods_that_nothing_tells_apart_are_counted_and_no_sets_of_them_are_tried() -> None:
+def test_indistinguishable_pods_are_counted_without_trying_their_subsets() -> None:
     """On each node four alike, of which two have to go beside one in the zone: more sets than there are steps."""
     nodes = [node(f"{zone}{place}", zone=zone, cpu=4) for zone in "abc" for place in range(10)]
     alike = [pod(f"{each.metadata.name}-{k}", on=each.metadata.name, cpu=1) for each in nodes for k in range(4)]
@@ -346,7 +346,7 @@ def test_one_older_pod_among_those_alike_is_reason_to_try_their_sets() -> None:
 # Bounds
 
 
-def test_the_nodes_for_which_the_steps_are_not_enough_are_left_out_and_that_is_said() -> None:
+def test_nodes_beyond_the_step_limit_are_skipped_and_reported() -> None:
     found = plan(AVOIDS_WEB, [*ZONES, *IN_THE_WAY], **ACROSS, maxSearchSteps=1)
 
     assert found.search is not None

@@ -108,7 +108,7 @@ def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current
         (["explain", "web", "-f", ""], set(), ":0"),
     ],
 )
-def test_kubectl_is_told_what_could_come_next(words: list[str], offered: set[str], directive: str) -> None:
+def test_shell_completion_offers_the_next_words_to_kubectl(words: list[str], offered: set[str], directive: str) -> None:
     *lines, last = run(*words, code=PLUGIN.format("complete")).stdout.splitlines()
 
     assert {line.partition("\t")[0] for line in lines} == offered

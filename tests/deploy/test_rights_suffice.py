@@ -67,7 +67,7 @@ def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
     return asyncio.run(story())
 
 
-def test_pods_are_bound_preempted_and_told_of_with_nothing_refused() -> None:
+def test_the_granted_rights_suffice_to_bind_preempt_and_report() -> None:
     guard = Guard(scheduler_rights() | preemption_rights() | LEASE_RIGHTS)
 
     play(

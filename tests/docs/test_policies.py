@@ -29,7 +29,7 @@ from tests.docs.test_reference import rows_of
         ("ReplaceOldPods", ReplaceOldPodsArgs),
     ],
 )
-def test_every_argument_is_told_with_its_default(policy: str, args: type[Strict]) -> None:
+def test_every_argument_is_documented_with_its_default(policy: str, args: type[Strict]) -> None:
     told = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
     assert list(told) == list(args.__struct_encode_fields__)
     for name, default in zip(args.__struct_encode_fields__, args.__struct_defaults__, strict=True):

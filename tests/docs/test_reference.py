@@ -111,14 +111,14 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         *((command, "docs/plans.md") for command in (plan_command, *plan_command.commands.values())),
     ],
 )
-def test_every_option_is_told(command: click.Command, document: str) -> None:
+def test_every_option_is_documented(command: click.Command, document: str) -> None:
     told = text_of(document)
     options = [parameter.opts for parameter in command.params if isinstance(parameter, click.Option)]
 
     assert [names for names in options if not any(f"`{name}" in told for name in names)] == []
 
 
-def test_every_question_and_every_code_of_a_finding_is_told() -> None:
+def test_every_question_and_finding_code_is_documented() -> None:
     told = text_of("docs/plans.md")
 
     assert [name for name in plan_command.commands if f"plan {name}" not in told] == []

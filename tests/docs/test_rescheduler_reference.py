@@ -108,12 +108,12 @@ def test_the_other_defaults_are_right() -> None:
     assert listed["scope.minimumReplicas"] == str(scope.minimum_replicas)
 
 
-def test_every_word_of_the_scope_is_told() -> None:
+def test_every_word_of_the_scope_is_documented() -> None:
     told = text_of(DOCUMENT)
     assert [word for word in (*get_args(Allowance), *get_args(Sparing)) if f"`{word}`" not in told] == []
 
 
-def test_every_annotation_by_which_pods_are_left_alone_is_told() -> None:
+def test_every_annotation_that_protects_pods_is_documented() -> None:
     told = text_of(DOCUMENT)
     names = (*LEAVE_ALONE, PREFER_NO_EVICTION, WORK_IN_PROGRESS, CHECKPOINT_TIME, CHECKPOINT_INTERVAL, MAINTENANCE_TIME)
     assert [name for name in names if f"`{name}" not in told] == []

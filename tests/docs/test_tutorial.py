@@ -191,7 +191,7 @@ def test_the_default_policy_takes_the_pod_of_the_lowest_priority() -> None:
 GUARANTEED = load_configuration(str(FOLDER / "guaranteed-pods-scheduler.yaml"))
 
 
-def test_explain_tells_the_victims_that_a_preemption_of_its_own_proposes_as_simulate_carries_it_out() -> None:
+def test_explain_and_simulate_agree_on_victims_of_a_custom_preemption() -> None:
     cluster = FOLDER / "guaranteed-pods-cluster.yaml"
     explanation = podium.explain(cluster, "product-1", GUARANTEED)
     result = podium.simulate(cluster, configuration=GUARANTEED)

@@ -86,7 +86,7 @@ def test_nominations_that_keep_no_room_from_a_pod_give_way_to_it() -> None:
         (lambda nominated, pod: "yes", "plugin OwnRoom answered at HoldsRoom for pod default/p with 'yes', not"),
     ],
 )
-def test_a_rule_that_fails_is_told_and_its_nomination_stays(rule: Callable[..., Any], told: str) -> None:
+def test_a_failing_nomination_rule_is_reported_and_keeps_the_nomination(rule: Callable[..., Any], told: str) -> None:
     cluster = cluster_of(node("n", cpu=4), pod("w", cpu=3, nominated="n"))
 
     with pytest.raises(PluginError, match=told):

@@ -275,7 +275,7 @@ def test_a_pod_rejected_beside_a_nominated_pod_may_fit_after_a_remote_change() -
     assert fits() == ["a"]
 
 
-def test_a_plugin_that_skips_at_pre_filter_is_told_of_no_changes() -> None:
+def test_a_plugin_that_skips_at_pre_filter_receives_no_changes() -> None:
     """It prepared nothing that would have to be kept true."""
     told = []
 

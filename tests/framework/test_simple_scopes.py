@@ -165,7 +165,7 @@ def test_a_pod_of_another_class_is_evaluated_again() -> None:
 
 
 @pytest.mark.parametrize("scope", ["rack", 3, None])
-def test_a_scope_that_is_none_is_told(scope: object) -> None:
+def test_an_invalid_scope_is_rejected(scope: object) -> None:
     with pytest.raises(PluginError, match=r'plugin Asked has the scope .*; it must be one of Scope.NODE \("node"\), '):
         plain_runner(many_nodes(), extra=[Asked(scope)])
 
@@ -180,7 +180,7 @@ class Talkative:
         return unschedulable(f"{node.name} has {len(node.pods)} pods")
 
 
-def test_refusals_are_told_apart_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejections_are_distinguished_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simple_form, "MOST_REFUSALS", 2)
     cluster = cluster_of(node("a"), node("b"), node("c"))
     runner = plain_runner(cluster, extra=[Talkative()])

@@ -34,7 +34,7 @@ def test_a_dry_run_does_with_the_rights_to_read() -> None:
     asyncio.run(story())
 
 
-def test_a_token_that_is_not_known_is_told_and_keeps_the_scheduler_from_being_ready() -> None:
+def test_an_unknown_token_is_reported_and_makes_the_scheduler_unready() -> None:
     async def story() -> None:
         async with Cluster(tokens=(Token(text=TOKEN),)) as cluster:
             instance = Instance(cluster, token="another-token-that-is-wrong")

@@ -77,7 +77,7 @@ def test_a_score_changes_when_other_nodes_get_the_image_or_come() -> None:
     assert scores == [48, 100, 65, 31, 48]
 
 
-def test_an_image_has_the_size_that_the_first_node_told() -> None:
+def test_the_image_size_is_that_reported_by_the_first_node() -> None:
     """Until no node holds it any more."""
     large, small = {"web:v1": 1000 * MEBIBYTE}, {"web:v1": 100 * MEBIBYTE}
     cluster = cluster_of(node("a", images=large), node("b", images=small))

@@ -34,7 +34,7 @@ def scores(target: Pod, *nodes: Node) -> dict[str, int]:
         ("", {}),
     ],
 )
-def test_a_node_that_avoids_the_pods_controller_gets_nothing_and_others_all_and_else_nothing_is_said(
+def test_an_avoiding_node_scores_zero_for_its_controller_and_full_for_others(
     owner: str, expected: dict[str, int]
 ) -> None:
     """TestNodePreferAvoidPods of kube-scheduler."""

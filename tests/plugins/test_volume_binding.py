@@ -452,7 +452,7 @@ def test_pods_that_share_a_claim_go_where_its_volume_is_being_made() -> None:
 @pytest.mark.parametrize(
     ("args", "seconds"), [({}, 600), ({"bindTimeoutSeconds": 5}, 5), ({"bindTimeoutSeconds": 0}, 0)]
 )
-def test_a_binding_may_take_ten_minutes_unless_told_otherwise(args: dict[str, int], seconds: int) -> None:
+def test_a_binding_times_out_after_ten_minutes_by_default(args: dict[str, int], seconds: int) -> None:
     cluster = cluster_of(EAST, LATE, claim("c"))
     attempt = Attempt(VolumeBinding(context(cluster, **args)), cluster, pod("incoming", mounts("c")))
     attempt.reserve("east")

@@ -249,6 +249,6 @@ def test_a_bug_that_only_a_fault_shows_is_found(what: str, bug: Bug) -> None:
     fails(lambda: [told_for_each(story, what) for story in STORIES], bug)
 
 
-def test_a_scheduler_that_leaves_undone_what_is_due_is_told_to_go_on_for_ever() -> None:
+def test_a_scheduler_that_never_does_due_work_is_detected() -> None:
     bug = instead(BindingCycles, "retries", none_of_it)
     fails(lambda: [told_for_each(story, "lost") for story in STORIES], bug, PodiumError)

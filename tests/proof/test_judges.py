@@ -72,19 +72,19 @@ def objection(seeds: Iterable[int]) -> str:
     return ""
 
 
-def test_they_tell_where_pods_are_preempted_that_may_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judges_detect_a_preempted_protected_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PodRecord, "is_preemptible", property(lambda self: True))
 
     assert "and is preempted" in objection(MANY_SEEDS)
 
 
-def test_they_tell_where_a_budget_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judges_detect_a_violated_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disruptions, "check_allowed", lambda *_, **__: None)
 
     assert "allows no disruption" in objection(MANY_SEEDS)
 
 
-def test_they_tell_where_a_rate_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_judges_detect_a_violated_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rate, "tokens", lambda self, full_ns, now: 1)
     monkeypatch.setattr(Rate, "next_ns", lambda self, full_ns, now: now)
 
@@ -116,7 +116,7 @@ def shown(*objects: Raw, counts_bound: bool = True) -> Judges:
     return judges
 
 
-def test_they_tell_where_a_node_has_more_than_it_offers() -> None:
+def test_judges_detect_an_overfull_node() -> None:
     judges = shown(NODE, pod("a", "1500m"), pod("b", "500m"))
 
     with pytest.raises(AssertionError, match="node n1 holds 21/10 cpu"):
@@ -128,7 +128,7 @@ def test_they_tell_where_a_node_has_more_than_it_offers() -> None:
     shown(NODE, pod("a", "2"), counts_bound=False).written(pod("d", "1", phase="Pending"), is_gone=False)
 
 
-def test_they_tell_where_a_device_is_given_twice() -> None:
+def test_judges_detect_a_device_allocated_twice() -> None:
     def claim(name: str, device: str, **more: object) -> Raw:
         result = {"driver": "gpu", "pool": "n1", "device": device, **more}
         allocation = {"devices": {"results": [result]}}
@@ -142,7 +142,7 @@ def test_they_tell_where_a_device_is_given_twice() -> None:
         judges.written(claim("e", "g0"), is_gone=False)
 
 
-def test_they_tell_of_a_window_with_too_many_disruptions() -> None:
+def test_judges_detect_a_window_with_too_many_disruptions() -> None:
     times = [Fraction(0), Fraction(0), Fraction(30), Fraction(60)]
     check_rate(times, "2/1m", "budget a")
 

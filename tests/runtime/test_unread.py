@@ -55,7 +55,7 @@ def test_an_idle_component_misses_only_the_last_state_of_each_object_in_order() 
     assert len(rig.unread) == 0
 
 
-def test_pods_are_told_in_the_order_in_which_they_got_a_node() -> None:
+def test_missed_pods_are_delivered_in_order_of_their_placement() -> None:
     rig = Rig()
     rig.rest(0)
 

@@ -58,7 +58,7 @@ STORIES = {
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_run_tells_the_same_however_few_events_the_log_holds(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_of_a_run_does_not_depend_on_the_log_capacity(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = [node("n"), *STORIES[story]]
     usual = podium.simulate(objects).to_dict()
     monkeypatch.setattr(simulation, "Store", partial(Store, log_capacity=20))

@@ -29,7 +29,7 @@ def web(replicas: int = 4, **annotations: str) -> Raw:
     return workload("ReplicaSet", "web", replicas, template=template(**annotations), uid="rs")
 
 
-def test_nothing_is_told_where_nothing_limits_disruptions() -> None:
+def test_without_limits_no_disruption_state_is_reported() -> None:
     assert state(node("n"), web()) == {}
 
 
@@ -58,7 +58,7 @@ def test_a_budget_reports_its_numbers_and_disruptions_by_cause() -> None:
     }
 
 
-def test_disruptions_of_the_last_period_are_told_apart_from_all_of_them() -> None:
+def test_disruptions_of_the_last_period_are_counted_separately() -> None:
     pods = [running(f"web-{number}", node="n") for number in (0, 1)]
     evictions = [{"at": "1m", "evict": {"name": "web-0"}}, {"at": "30m", "evict": {"name": "web-1"}}]
 
@@ -83,7 +83,7 @@ def test_a_pod_that_succeeds_is_not_disrupted_and_one_that_fails_is() -> None:
     assert (found["experienced"]["voluntary"], found["experienced"]["unplanned"]) == (0, 0)
 
 
-def test_caps_tell_what_is_left_of_them() -> None:
+def test_caps_show_their_remaining_tokens() -> None:
     policy = disruption_policy(caps=[{"component": "drain", "max": "2/4h"}, {"component": "scheduler", "max": "1/1h"}])
     drain = scenario({"at": "10s", "drain": {"name": "n1"}})
 
@@ -98,7 +98,7 @@ def test_caps_tell_what_is_left_of_them() -> None:
     ]
 
 
-def test_caps_on_namespaces_tell_which_have_used_something() -> None:
+def test_namespace_caps_list_the_namespaces_with_usage() -> None:
     policy = disruption_policy(
         caps=[
             {"max": "2/4h", "per": "Namespace"},
@@ -117,7 +117,7 @@ def test_caps_on_namespaces_tell_which_have_used_something() -> None:
     ]
 
 
-def test_quotas_tell_what_is_used_and_which_priority_classes_they_are_about() -> None:
+def test_quotas_report_usage_and_their_priority_classes() -> None:
     selector = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["low", "high"]}]}
     found = state(node("n"), web(2), quota("all", {"pods": "9"}), quota("some", {"pods": "5"}, scopeSelector=selector))
 
@@ -174,7 +174,7 @@ def test_replacement_hints_are_reported_until_the_pods_have_a_node() -> None:
     assert state(node("n1"), web(1), there, scenario(cordon, evict, later, until="20s")) == {}
 
 
-def test_an_explanation_tells_the_same_of_what_is_in_the_files() -> None:
+def test_an_explanation_from_files_equals_that_from_typed_objects() -> None:
     crashed = typed_pod("t", on="n", labels={"app": "db"})
     there = [
         typed_node("n", cpu=1),

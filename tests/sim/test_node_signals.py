@@ -98,7 +98,7 @@ def test_the_oldest_running_pod_of_a_workload_changes_its_usage() -> None:
     assert said == ["web-1"]
 
 
-def test_a_container_that_comes_to_use_more_than_its_limit_is_killed_and_told() -> None:
+def test_a_container_that_exceeds_its_memory_limit_is_killed_with_an_event() -> None:
     hungry = pod("a", node="n1")
     hungry["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
     use = {"at": "5s", "usage": {"name": "a", "memory": "2Gi"}}

@@ -118,7 +118,7 @@ def test_pods_come_at_their_time_those_of_one_time_in_one_step(tmp_path: Path) -
         ("p,1,1,0,0,,LS,Running,0,5,9", "line 2, column deletion_time: 5 is before scheduled_time, 9"),
     ],
 )
-def test_a_mistake_is_told_with_file_line_and_column(tmp_path: Path, pod: str, error: str) -> None:
+def test_a_pod_table_error_names_file_line_and_column(tmp_path: Path, pod: str, error: str) -> None:
     with pytest.raises(InputError) as caught:
         trace(tmp_path, pod)
 

@@ -33,7 +33,7 @@ def dump() -> list[Raw]:
     ]
 
 
-def test_a_placement_is_told_as_explain_tells_it() -> None:
+def test_placement_and_explain_report_the_same_rationale() -> None:
     objects = [*dump()[:7], pod("web", "2")]
 
     (rationale,) = played(*objects).placements.values()
@@ -75,7 +75,7 @@ def test_the_placement_log_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str
     assert told.placements_left_out > 3
 
 
-def test_several_schedulers_each_tell_of_their_own() -> None:
+def test_each_of_several_schedulers_reports_its_placements() -> None:
     scenario = {
         "apiVersion": "podium.dev/v1alpha1",
         "kind": "Scenario",

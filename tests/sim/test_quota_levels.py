@@ -71,7 +71,7 @@ def test_quotas_without_classes_and_clusters_without_nodes_are_no_matter() -> No
     assert warnings(*CLASSES, of_class("a", {"cpu": "9"}, "high")) == []
 
 
-def test_a_class_of_a_quota_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
+def test_a_missing_class_of_a_quota_is_reported_with_a_suggestion() -> None:
     """Names in a policy may have capitals, and those of classes have none."""
     policy = disruption_policy(priorities="Critical > Normal")
 

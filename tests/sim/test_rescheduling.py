@@ -36,7 +36,7 @@ def test_the_result_counts_evictions_by_component() -> None:
     assert summary["preempted"] == 0
 
 
-def test_each_eviction_is_told_with_its_reason() -> None:
+def test_each_eviction_is_reported_with_its_reason() -> None:
     told = [event for event in simulate(leaving()).events if event.reason == "Descheduled"]
 
     assert [(event.node, event.by, event.message) for event in told] == [

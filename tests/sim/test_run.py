@@ -46,7 +46,7 @@ def test_a_preemptor_waits_for_its_victims_and_holds_off_the_lesser_pod() -> Non
     }
 
 
-def test_it_ends_before_the_unschedulable_pods_are_flushed_unless_told_otherwise() -> None:
+def test_a_simulation_ends_before_unschedulable_pods_are_flushed_by_default() -> None:
     assert simulate(FULL).summary["end"] == 60
     flushed = simulate(FULL, until="10m").events
     assert max(event.last_time for event in flushed if event.reason == "FailedScheduling") >= 300
@@ -99,7 +99,7 @@ def test_a_plain_object_that_is_wrong_is_an_error_with_its_field() -> None:
         simulate([pod("a", cpu="much")])
 
 
-def test_progress_is_told_as_time_passes() -> None:
+def test_progress_is_reported_as_time_passes() -> None:
     told: list[tuple[float, int]] = []
     steps: list[Raw] = [{"at": f"{at}s", "apply": [pod(f"p{at}")]} for at in (10, 20)]
 

@@ -24,7 +24,7 @@ def error_of(*objects: Raw) -> str:
     return str(caught.value)
 
 
-def test_a_scenario_is_told_from_the_objects() -> None:
+def test_a_scenario_is_separated_from_the_objects() -> None:
     objects, found = split_documents(documents(node("n1"), scenario(until="2m"), pod("a")))
 
     assert [one.raw["kind"] for one in objects] == ["Node", "Pod"]
@@ -186,7 +186,7 @@ def test_two_scenarios_are_one_too_many() -> None:
         ),
     ],
 )
-def test_a_mistake_in_a_step_is_told_with_its_field(step: Raw, error: str) -> None:
+def test_a_step_error_names_its_field(step: Raw, error: str) -> None:
     found = error_of(scenario(step))
 
     assert found.startswith("test.json, document 1, Scenario test, ")
@@ -206,5 +206,5 @@ def test_a_mistake_in_a_step_is_told_with_its_field(step: Raw, error: str) -> No
         ({"metadata": "x"}, '.metadata: "x" is not an object'),
     ],
 )
-def test_a_mistake_in_a_scenario_is_told_with_its_field(change: dict[str, Any], error: str) -> None:
+def test_a_scenario_error_names_its_field(change: dict[str, Any], error: str) -> None:
     assert error in error_of({**scenario(), **change})

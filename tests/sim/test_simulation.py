@@ -251,7 +251,7 @@ def test_a_step_about_what_never_existed_is_an_error(step: Raw) -> None:
     assert "there is no" in steps_refused({"at": "1s", **step})
 
 
-def test_a_step_that_comes_too_late_is_told_and_skipped() -> None:
+def test_a_late_step_is_skipped_with_an_event() -> None:
     steps = [
         {"at": "1s", "finish": {"name": "waiting"}},
         {"at": "2s", "delete": {"kind": "Pod", "name": "waiting"}},

@@ -231,7 +231,7 @@ def test_admitted_pods_keep_their_values_when_their_class_changes() -> None:
     assert updated.raw["metadata"]["annotations"] == before.raw["metadata"]["annotations"]
 
 
-def test_a_class_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
+def test_a_missing_priority_class_is_reported_with_a_suggestion() -> None:
     """`Critical` is how people write it in a DisruptionPolicy, whose classes have small letters."""
     store = Store()
     for name in ("critical", "normal"):

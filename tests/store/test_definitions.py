@@ -248,7 +248,7 @@ class TestRules:
     def store(self) -> Store:
         return defining(definition(version(spec={"x-kubernetes-validations": list(self.RULES)})))
 
-    def test_a_rule_that_is_broken_is_told_in_its_words(self) -> None:
+    def test_a_violated_validation_rule_is_reported_with_its_message(self) -> None:
         store = self.store()
 
         error = refusal(store, lambda: store.create(widget(size=6), now=0, is_new=True))
@@ -427,7 +427,7 @@ class TestDefinitionsThatAreRefused:
         assert error.code in (400, 422)
 
     @pytest.mark.parametrize("change", [{"scope": "Cluster"}, {"names": {"kind": "Other", "plural": "widgets"}}])
-    def test_unchanged_fields_of_a_definition_are_kept(self, change: Raw) -> None:
+    def test_immutable_fields_of_a_definition_cannot_change(self, change: Raw) -> None:
         store = defining()
         raw = store.get("CustomResourceDefinition", "widgets.example.com").raw
 
@@ -513,7 +513,7 @@ class TestWatching:
         watch.wake_by(lambda: None)
         return watch
 
-    def test_a_watch_ends_with_the_definition_after_it_has_told_of_the_objects(self) -> None:
+    def test_a_watch_ends_with_the_definition_after_reporting_its_objects(self) -> None:
         store = defining()
         store.create(widget(), now=0, is_new=True)
         watch, woken = self.watched(store), []

@@ -509,7 +509,7 @@ def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> Non
     assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
 
 
-def test_a_node_can_be_avoided_until_a_pod_is_replaced_that_is_there_or_whose_uid_is_told() -> None:
+def test_a_node_can_be_avoided_until_a_known_pod_is_replaced() -> None:
     def waiting_for(name: str, uid: str = "") -> AvoidFor:
         return AvoidFor(until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
 

@@ -125,7 +125,7 @@ def test_a15_after_a_crash_at_any_point_the_store_is_a_beginning_with_all_that_w
             life.acknowledged = life.store.version
 
 
-def test_a15_a_log_that_was_cut_is_told_and_what_is_left_is_a_beginning(life: Life, tmp_path: Path) -> None:
+def test_a15_a_truncated_log_is_reported_and_its_rest_is_a_prefix(life: Life, tmp_path: Path) -> None:
     for number in range(12):
         write(life.store, number)
         life.note()
@@ -145,7 +145,7 @@ def test_a15_a_log_that_was_cut_is_told_and_what_is_left_is_a_beginning(life: Li
     assert len(versions) > 3
 
 
-def test_a_log_that_was_lost_is_told_even_when_the_file_then_looks_new(life: Life, tmp_path: Path) -> None:
+def test_a_lost_log_is_reported_even_if_the_file_looks_new(life: Life, tmp_path: Path) -> None:
     life.store.create(pod("web"), now=0)
     life.note()
     life.sync()
@@ -185,7 +185,7 @@ def test_a_closed_journal_is_one_file(life: Life) -> None:
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_a_flipped_bit_is_told_or_of_no_consequence(life: Life, tmp_path: Path, compacted: bool) -> None:
+def test_a_flipped_bit_is_reported_or_has_no_effect(life: Life, tmp_path: Path, compacted: bool) -> None:
     for number in range(20):
         write(life.store, number)
     life.note()
@@ -224,7 +224,7 @@ def test_a_flipped_bit_is_told_or_of_no_consequence(life: Life, tmp_path: Path, 
         ("DELETE FROM state", "0 states instead of one"),
     ],
 )
-def test_a_change_by_other_hands_is_told(life: Life, change: str, problem: str) -> None:
+def test_a_foreign_change_of_the_journal_is_reported(life: Life, change: str, problem: str) -> None:
     life.store.create(pod("given", metadata={"uid": "u1"}), now=0)
     for number in range(20):
         write(life.store, number)
@@ -245,7 +245,7 @@ def test_a_change_by_other_hands_is_told(life: Life, change: str, problem: str) 
         ),
     ],
 )
-def test_a_change_of_compacted_objects_is_told(life: Life, change: str, problem: str) -> None:
+def test_a_change_of_compacted_objects_is_reported(life: Life, change: str, problem: str) -> None:
     for name in ("p0", "p1", "p2"):
         life.store.create(pod(name), now=0)
     life.journal.compact(keep=0)
@@ -262,7 +262,7 @@ def changed(path: Path, statement: str) -> None:
     connection.close()
 
 
-def test_an_older_copy_beside_a_newer_witness_is_told(life: Life, tmp_path: Path) -> None:
+def test_an_older_copy_beside_a_newer_witness_is_reported(life: Life, tmp_path: Path) -> None:
     life.store.create(pod("a"), now=0)
     life.sync()
     older = life.crashed(tmp_path / "older")
@@ -275,7 +275,7 @@ def test_an_older_copy_beside_a_newer_witness_is_told(life: Life, tmp_path: Path
         DurableJournal(str(older))
 
 
-def test_another_history_beside_a_witness_is_told(life: Life, tmp_path: Path) -> None:
+def test_another_history_beside_a_witness_is_reported(life: Life, tmp_path: Path) -> None:
     life.store.create(pod("a"), now=0)
     life.sync()
     one = life.crashed(tmp_path / "one")

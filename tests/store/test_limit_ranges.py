@@ -102,7 +102,7 @@ def test_a_pod_beyond_the_bounds_is_refused(limits: Raw, resources: Raw, problem
     assert problem in refusal(pod_of(resources, resources), limit_range(limits))
 
 
-def test_every_bound_that_is_broken_is_told() -> None:
+def test_every_violated_bound_is_reported() -> None:
     message = refusal(pod_of({"requests": {"cpu": "50m"}}, {"limits": {"cpu": 3}}), limit_range(BOUNDS))
     assert "[minimum cpu usage per Container is 100m, but request is 50m, maximum cpu" in message
 

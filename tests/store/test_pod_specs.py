@@ -31,7 +31,7 @@ def test_pods_of_one_sort_share_what_was_read_and_what_is_written() -> None:
     assert store.create(pod("c", cpu="1501m"), now=0).raw["spec"] != one.raw["spec"]
 
 
-def test_numbers_truth_and_text_are_told_apart() -> None:
+def test_numbers_booleans_and_text_are_distinguished() -> None:
     specs: list[Raw] = [{"x": value} for value in (1, 1.0, True, "1", None, float("inf"))]
     found = [shared_spec(spec) for spec in specs]
 
@@ -63,7 +63,7 @@ def test_shared_specs_equal_the_given_ones(spec: Raw) -> None:
         assert found.spec == convert(spec, PodSpec)
 
 
-def test_specs_that_are_not_json_are_kept_unchanged() -> None:
+def test_specs_that_are_not_json_are_not_shared() -> None:
     spec = {"x": {1, 2}}
 
     assert shared_spec({"x": [1, 2]}) is not None

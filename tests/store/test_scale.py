@@ -25,7 +25,7 @@ def workload(api_version: str = "apps/v1", kind: str = "ReplicaSet", **spec: Any
 
 
 @pytest.mark.parametrize(("api_version", "kind"), WORKLOADS)
-def test_the_scale_tells_wanted_and_existing_pods_and_their_selector(api_version: str, kind: str) -> None:
+def test_the_scale_contains_wanted_and_existing_pods_and_the_selector(api_version: str, kind: str) -> None:
     store = Store()
     stored = store.create({**workload(api_version, kind, replicas=3), "status": {"replicas": 2}}, now=0)
 

@@ -22,7 +22,7 @@ def labelled(raw: Raw, **labels: str) -> Raw:
     return {**raw, "metadata": {**raw["metadata"], "labels": labels}}
 
 
-def test_a_watch_tells_each_event_of_its_kind_once_and_in_order() -> None:
+def test_a_watch_reports_each_event_of_its_kind_once_in_order() -> None:
     store = Store()
     store.create(pod("before"), now=0)
     watcher = watch(store, 1)
@@ -66,7 +66,7 @@ def test_a_field_selector_lets_ended_pods_go() -> None:
     assert told(watcher.pull()) == [("DELETED", "web", 2)]
 
 
-def test_a_watch_of_a_namespace_tells_of_no_other() -> None:
+def test_a_watch_of_a_namespace_reports_no_other_namespace() -> None:
     store = Store()
     watcher = store.watch("Pod", "shop")
     store.create(pod("a"), now=0)
@@ -117,7 +117,7 @@ def test_a_watch_without_initial_events_begins_now() -> None:
     assert told(watcher.pull()) == [("ADDED", "b", 2)]
 
 
-def test_a6_a_bookmark_is_of_the_version_up_to_which_everything_was_told() -> None:
+def test_a6_a_bookmark_has_the_version_up_to_which_all_events_were_sent() -> None:
     store = Store()
     watcher = watch(store, 0)
     assert watcher.pull() == []
@@ -149,7 +149,7 @@ def test_a6_b34_a_watch_from_a_version_that_is_no_longer_known_has_expired() -> 
     assert answer(refusal(store, lambda: watch(store, 1))) == (410, "Expired")
 
 
-def test_a_watcher_that_falls_behind_is_told_so() -> None:
+def test_a_watcher_that_falls_behind_gets_an_expired_error() -> None:
     store = Store(log_capacity=2)
     watcher = watch(store, 0)
     watcher.pull()

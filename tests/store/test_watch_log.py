@@ -17,7 +17,7 @@ def watch_from(store: Store, kind: str, version: int) -> Watch:
     return store.watch(kind, options=ListOptions(resource_version=str(version)))
 
 
-def test_the_log_tells_each_write_once_in_order_with_the_object_before_and_after() -> None:
+def test_the_log_contains_each_write_once_in_order_with_old_and_new_object() -> None:
     store = Store()
     created = store.create(pod("web"), now=0)
     bound = store.bind("default/web", "n1", now=0)
@@ -30,7 +30,7 @@ def test_the_log_tells_each_write_once_in_order_with_the_object_before_and_after
     assert events[2].stored.raw["metadata"]["resourceVersion"] == "3"
 
 
-def test_only_what_came_after_a_version_is_told() -> None:
+def test_only_events_after_a_version_are_returned() -> None:
     store = Store()
     for name in ("a", "b", "c"):
         store.create(pod(name), now=0)

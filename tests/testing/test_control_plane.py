@@ -86,7 +86,7 @@ def test_a_custom_resource_is_found_by_its_kind_once_its_definition_is_applied()
         assert plane.get("Widget.example.com", "a") is None
 
 
-def test_time_stands_still_until_it_is_told_to_pass() -> None:
+def test_simulated_time_advances_only_on_request() -> None:
     with ControlPlane(nodes=1, start_delay="5s") as cluster:
         cluster.apply(pod("a"))
         assert cluster.pods()[0]["status"]["phase"] == "Pending"
@@ -114,9 +114,7 @@ def test_preemption_is_played_as_in_a_cluster() -> None:
 
 
 @pytest.mark.parametrize(("termination", "seconds"), [("1s", 1), ("45s", 30)])
-def test_a_deleted_pod_takes_as_long_as_is_said_and_no_longer_than_its_grace_period(
-    termination: str, seconds: int
-) -> None:
+def test_a_deleted_pod_takes_its_termination_time_up_to_the_grace_period(termination: str, seconds: int) -> None:
     with ControlPlane(nodes=1, termination=termination) as cluster:
         cluster.apply(pod("a"))
         cluster.delete("Pod", "a")

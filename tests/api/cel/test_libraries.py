@@ -186,7 +186,7 @@ def test_loops_within_loops_cost_what_they_take() -> None:
         is_true("x.list.all(a, b, x.list.all(c, d, x.list.all(e, f, true)))", limit=60)
 
 
-def test_long_texts_that_are_no_tokens_are_told_quickly() -> None:
+def test_long_unterminated_expressions_are_rejected_quickly() -> None:
     for text in ("'" * 9_000, '"""' * 3_000, ".?" * 4_000, "[?" * 4_000, "x.?" + " " * 9_000):
         with pytest.raises(CompileError):
             is_true(text)

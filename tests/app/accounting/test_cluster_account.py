@@ -98,7 +98,7 @@ def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: l
     return retold_account({"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept)
 
 
-def test_a_preemption_of_which_only_events_are_left_is_told_with_what_became_of_it() -> None:
+def test_a_preemption_known_only_from_events_is_reported_with_its_outcome() -> None:
     found = told(
         [pod("high", 59, "n"), pod("web-b", 60, "m", ready=75, owner="web-5d")],
         made(0, "web-a"),
@@ -164,7 +164,7 @@ def test_an_event_of_an_older_scheduler_names_the_preemptor_by_uid_alone() -> No
         (event(60, "GangReleased", "2 pods of ...", "a", by="default-scheduler"), "gang-release", "default-scheduler"),
     ],
 )
-def test_each_component_tells_why_in_its_own_way(told_by: Raw, cause: str, by: str) -> None:
+def test_each_component_records_its_own_reason(told_by: Raw, cause: str, by: str) -> None:
     (record,) = told([], placed(10, "a", "n"), told_by).records
 
     assert (record.cause, record.by, record.node) == (cause, by, "n")
@@ -260,7 +260,7 @@ def cordoned(time: int, reason: str = "NodeNotSchedulable") -> Raw:
         ([cordoned(75)], False),
     ],
 )
-def test_a_pod_that_was_stopped_on_a_cordoned_node_is_told_with_that(said: list[Raw], is_as_a_drain: bool) -> None:
+def test_a_pod_stopped_on_a_cordoned_node_is_reported_as_drained(said: list[Raw], is_as_a_drain: bool) -> None:
     stopped = event(60, "Killing", "Stopping container main", "web-a", by="kubelet")
     stopped["source"]["host"] = "n"
     story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped, made(61, "web-b"))
@@ -315,7 +315,7 @@ def test_disruptions_of_the_ledger_are_reported_once_and_from_the_ledger() -> No
         {"message": {"a": 1}},
     ],
 )
-def test_events_that_are_none_tell_nothing(damage: Raw) -> None:
+def test_invalid_events_produce_no_records(damage: Raw) -> None:
     broken = {**preempted(60, "low", "high"), **damage}
 
     assert len(told([{"metadata": {"name": 7}}, {}], placed(10, "low", "n"), broken).records) <= 1
@@ -369,7 +369,7 @@ def test_no_disruptions_are_claimed_where_events_may_not_be_listed(tmp_path: Pat
     assert "Event may not be listed: " in done.output
 
 
-def test_where_events_may_not_be_seen_the_pods_tell_what_they_can(tmp_path: Path) -> None:
+def test_hidden_events_are_replaced_by_pod_conditions_with_a_caveat(tmp_path: Path) -> None:
     target = condition("DisruptionTarget", 60, reason="EvictionByEvictionAPI")
     server = FakeAPIServer([terminating(pod("a", 0, "n"), 60, target)], forbidden=["Event"])
 
@@ -401,7 +401,7 @@ def test_pods_that_cannot_be_read_are_counted_and_passed_over(damage: Raw) -> No
 
 
 @pytest.mark.parametrize("given", [[1, None, "x"], [{"kind": 3}], [{"kind": "Event"}], [{"kind": "Pod"}] * 3, []])
-def test_a_dump_of_nothing_tells_nothing(given: list[Any]) -> None:
+def test_a_dump_without_disruptions_reports_none(given: list[Any]) -> None:
     done = CliRunner().invoke(command, ["ledger", "-f", "-"], input=json.dumps({"items": given}))
 
     assert (done.exit_code, done.exception) == (0, None)

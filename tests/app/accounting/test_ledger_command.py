@@ -80,7 +80,7 @@ def test_the_first_screen_shows_disrupted_pods_and_their_outcome(drained: str) -
     assert ask("-f", "-", given=drained).output == TEXT
 
 
-def test_every_form_tells_the_same_disruptions(drained: str) -> None:
+def test_every_output_format_reports_the_same_disruptions(drained: str) -> None:
     expected = json.loads(drained)["ledger"]
 
     answer = json.loads(ask("-f", "-", "-o", "json", given=drained).output)

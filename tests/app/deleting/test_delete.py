@@ -168,7 +168,7 @@ def test_a_dry_run_changes_nothing(option: list[str], said: str, delete: Delete)
     assert not backend.is_going("a")
 
 
-def test_several_pods_go_one_after_another_and_what_fails_is_told_for_each(delete: Delete) -> None:
+def test_several_pods_are_deleted_in_turn_and_each_failure_is_reported(delete: Delete) -> None:
     backend = Backend(node("n1"), running("a"), running("b"), budget(allowed=1))
 
     result = delete(backend, "pods", "a", "b", "none", "--no-wait", "--timeout", "0")
@@ -179,7 +179,7 @@ def test_several_pods_go_one_after_another_and_what_fails_is_told_for_each(delet
     assert 'pod "none" cannot be deleted' in result.stderr
 
 
-def test_a_pod_that_does_not_end_in_time_is_told(delete: Delete) -> None:
+def test_a_pod_that_does_not_end_in_time_is_reported(delete: Delete) -> None:
     backend = Backend(node("n1"), running("a"))
 
     result = delete(backend, "pod", "a", "--timeout", "50ms")

@@ -83,7 +83,7 @@ def test_the_last_decision_counts_and_a_partial_line_does_not(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[]", '{"pod": "default/web"}', '{"version": 1, "pod": "default/web"}'])
-def test_a_file_that_holds_something_else_is_told(tmp_path: Path, text: str) -> None:
+def test_a_file_with_other_content_is_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other"
     path.write_text(f"{text}\n")
 
@@ -91,7 +91,7 @@ def test_a_file_that_holds_something_else_is_told(tmp_path: Path, text: str) -> 
         find_decision(str(path), "default/web")
 
 
-def test_a_pod_that_nothing_was_decided_about_is_told(tmp_path: Path) -> None:
+def test_a_pod_without_decision_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PodiumError, match="no decision is about pod default/other"):
         find_decision(recorded(tmp_path, node("n1"), WEB), "default/other")
 
@@ -108,7 +108,7 @@ def test_a_full_decision_file_is_rotated_and_readable_only_by_its_owner(tmp_path
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_nodes_that_were_told_the_same_are_one_entry() -> None:
+def test_nodes_with_equal_verdicts_share_one_entry() -> None:
     nodes = {f"n{number:02}": {"status": "Unschedulable", "reasons": ["full"]} for number in range(30)}
     nodes["a"] = {"status": "Success"}
 

@@ -263,7 +263,7 @@ def test_with_dry_run_nothing_is_bound_though_extenders_are_asked() -> None:
     play(story, {"filter": left("n1"), "bind": lambda args: {}})
 
 
-def test_a_decision_that_is_written_down_tells_what_extenders_said(tmp_path: Path) -> None:
+def test_a_recorded_decision_includes_the_extender_answers(tmp_path: Path) -> None:
     file = tmp_path / "decisions.jsonl"
 
     async def story(server: APIServer, extender: ExtenderServer) -> None:

@@ -61,7 +61,7 @@ def test_a_page_that_makes_a_browser_ask_is_turned_away() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.com", ""])
-def test_nothing_is_told_to_others_without_tls_and_a_token(host: str) -> None:
+def test_serving_other_hosts_requires_tls_and_a_token(host: str) -> None:
     with pytest.raises(InputError, match="--tls-cert-file"):
         HealthSettings(host=host, port=0).check()
     with pytest.raises(InputError, match="--metrics-token-file"):
@@ -108,7 +108,7 @@ def test_a_health_server_that_cannot_start_is_reported(tmp_path: Path) -> None:
             asyncio.run(Health(settings, bytes, dict, dict, "text/plain").start())
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     async def story(client: aiohttp.ClientSession, url: str, problems: dict[str, str]) -> None:
         port = int(url.rpartition(":")[2])
         with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1 port {port}"):

@@ -32,7 +32,7 @@ def add_preemption(server: APIServer) -> None:
     )
 
 
-def test_pods_are_bound_and_the_program_ends_with_0_when_it_is_told_to() -> None:
+def test_the_scheduler_binds_pods_and_exits_with_0_on_request() -> None:
     async def story(server: APIServer) -> None:
         server.add(pod("a"))
         async with Running(server) as running_program:
@@ -93,7 +93,7 @@ def test_a_standby_reports_the_leader_and_is_not_ready() -> None:
     play(story)
 
 
-def test_health_and_metrics_are_told_by_the_names_of_kube_scheduler() -> None:
+def test_health_and_metrics_use_kube_schedulers_names() -> None:
     async def story(server: APIServer) -> None:
         server.add(pod("a"), pod("huge", cpu=1_000))
         async with Running(server) as running_program:

@@ -73,7 +73,7 @@ def test_it_is_shown_to_look_at() -> None:
     show(story)
 
 
-def test_nodes_and_pods_are_told_as_they_are_and_as_they_become_without_what_may_be_secret() -> None:
+def test_the_page_receives_current_and_changed_nodes_and_pods_without_secrets() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         async with asker.watch("/ui/watch/nodes") as following:
             first = await following()
@@ -134,7 +134,7 @@ def test_requests_from_pages_of_other_origins_are_rejected() -> None:
     show(story)
 
 
-def test_with_a_token_nothing_is_told_without_it(tmp_path: Path) -> None:
+def test_with_a_token_unauthenticated_requests_get_no_data(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN)
     file.chmod(0o600)

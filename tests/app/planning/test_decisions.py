@@ -87,7 +87,7 @@ def test_nothing_stays_of_what_was_supposed(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_change_that_is_made_lets_in_as_many_as_it_is_told_to(seed: int) -> None:
+def test_an_applied_change_places_as_many_pods_as_announced(seed: int) -> None:
     """It is made when those have their nodes that get one as things are."""
     objects = some_cluster(Random(seed))
     answer = pending_answer(podium.load(objects))

@@ -165,7 +165,7 @@ def _containers(cpu: str) -> list[Any]:
     return [{"name": "main", "image": "registry.example/main:1", "resources": {"requests": {"cpu": cpu}}}]
 
 
-def test_a_shortage_that_lasts_is_told_in_every_form(tmp_path: Path) -> None:
+def test_a_lasting_shortage_is_reported_in_every_output_format(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1"), replica_set("web", 1), pod("web-1", on="n1", owner="web"))
     args = ["-f", cluster, "drain", "n1"]
 

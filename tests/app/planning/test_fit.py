@@ -22,7 +22,7 @@ def asked(folder: Path, *objects: Raw) -> str:
     return written(folder, *objects, name="asked.json")
 
 
-def test_the_first_screen_tells_how_many_fit_by_shape_and_what_ends_it(tmp_path: Path) -> None:
+def test_the_first_screen_shows_fits_by_shape_and_what_limits_them(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
         node("a"),

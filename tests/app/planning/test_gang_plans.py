@@ -80,7 +80,7 @@ def test_a_pod_of_a_gang_that_is_preempted_counts_for_its_gang_no_more(tmp_path:
 
 
 @pytest.mark.parametrize(("owner", "after"), [("red", 300), ("", None)])
-def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
+def test_survive_reports_a_surviving_pod_with_the_rest_of_its_gang(
     tmp_path: Path, owner: str, after: int | None
 ) -> None:
     gang = [pod(f"red-{name}", "3", on=name, owner=owner, schedulingGroup={"podGroupName": "red"}) for name in "abc"]
@@ -103,7 +103,7 @@ def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
     assert [finding["code"] for finding in answer["findings"]] == (["evict"] if after else [])
 
 
-def test_a_gang_that_stays_whole_is_not_told_of(tmp_path: Path) -> None:
+def test_a_gang_that_stays_whole_is_not_reported(tmp_path: Path) -> None:
     gang = [pod(f"red-{name}", "3", on=name, owner="red", schedulingGroup={"podGroupName": "red"}) for name in "abc"]
     urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
     settings = written(tmp_path, PLACES_GROUPS, name="scheduler.json")

@@ -25,7 +25,7 @@ def change_of(sort: str, answer: Raw) -> Raw:
     return found
 
 
-def test_the_first_screen_tells_each_cause_once_and_what_helps_most(tmp_path: Path) -> None:
+def test_the_first_screen_shows_each_cause_once_and_the_best_change(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
         node("a"),
@@ -238,7 +238,7 @@ def quota(**hard: str) -> Raw:
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
 
 
-def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp_path: Path) -> None:
+def test_pods_rejected_by_a_quota_are_reported_with_the_needed_limits(tmp_path: Path) -> None:
     limited = quota(**{"requests.cpu": "3", "pods": "10"})
     running = [pod(f"web-{number}", owner="web", on="a") for number in range(3)]
     cluster = written(tmp_path, limited, node("a"), replica_set("web", 6), *running)

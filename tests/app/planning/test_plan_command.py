@@ -62,7 +62,7 @@ atexit.register(lambda: print("podium.sim.simulation" in sys.modules, file=sys.s
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, "False"), ended.stderr
 
 
-def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(cluster: Path) -> None:
+def test_a_drain_reports_its_duration_and_the_impact_on_each_workload(cluster: Path) -> None:
     answer = told("drain", cloud_name(1), "-f", str(cluster), "--start-delay", "5s")
 
     assert answer["headline"].startswith(f"drain of {cloud_name(1)} takes ")
@@ -187,7 +187,7 @@ def test_plan_reports_pending_pods_with_their_reason(cluster: Path, tmp_path: Pa
     assert "unschedulable" in [finding["code"] for finding in answer["findings"]]
 
 
-def test_a_rollout_that_cannot_go_on_is_told_though_no_pod_is_missing() -> None:
+def test_a_stuck_rollout_is_reported_though_no_pod_is_missing() -> None:
     file = ROOT / "examples/cookbook/set.yaml"
     answer = told("set", "deploy/shop/search", "requests.cpu=2", "-f", str(file))
     search = impact_on(answer, "Deployment shop/search")

@@ -94,7 +94,7 @@ def test_an_unanswerable_plan_question_is_reported(ask: Any, says: str) -> None:
         ask(podium.plan(CLUSTER))
 
 
-def test_the_progress_is_told() -> None:
+def test_plan_reports_progress() -> None:
     told: list[float] = []
 
     podium.plan(CLUSTER, progress=lambda share, what: told.append(share)).drain(NODE)

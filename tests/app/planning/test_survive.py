@@ -90,7 +90,7 @@ def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
     ]
 
 
-def test_each_change_is_told_with_what_happens_instead(tmp_path: Path) -> None:
+def test_each_change_is_reported_with_its_effect(tmp_path: Path) -> None:
     answer = told("survive", "rs/old", "-f", threatened(tmp_path))
 
     assert changes(answer) == {

@@ -137,7 +137,7 @@ def test_a_connection_that_breaks_loses_nothing(tmp_path: Path, monkeypatch: pyt
     assert [step["apply"][0]["metadata"]["name"] for step in steps] == ["a", "b"]
 
 
-def test_an_object_that_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+def test_an_unreadable_object_is_reported_and_skipped(tmp_path: Path) -> None:
     said_lines: list[str] = []
 
     async def story() -> None:

@@ -63,7 +63,7 @@ def test_beneficiaries_come_first_then_the_hardest_hit_workloads() -> None:
     assert found.whom == [0, 1, 0, -1]
 
 
-def test_it_is_told_when_each_began_was_over_and_made_good_and_what_it_led_to() -> None:
+def test_disruptions_are_drawn_with_start_end_recovery_and_outcome() -> None:
     found = drawn(*STORY)
 
     assert (found.start, found.span, found.at) == (0, 600, [60, 120, 180, 240])
@@ -114,7 +114,7 @@ def mark(page: Opened, place: int) -> tuple[float, float]:
     return x, y
 
 
-def test_hover_tells_and_a_click_leaves_the_chain_alone(browser: Any, tmp_path: Path) -> None:
+def test_hovering_shows_details_and_a_click_leaves_the_chain(browser: Any, tmp_path: Path) -> None:
     page = opened(browser, tmp_path, *STORY)
 
     page.page.mouse.move(*mark(page, 2))

@@ -14,7 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_moments_are_at_the_times_that_a_result_tells_and_in_order(example: Path) -> None:
+def test_moments_follow_the_times_of_the_result_in_order(example: Path) -> None:
     result = simulate([example], until="10m", start_delay="3s")
 
     found, whose, by_whom = moments_of(result.pods, result.events)

@@ -83,14 +83,14 @@ def test_hovering_over_a_victim_shows_its_preemptor(story: Opened) -> None:
     assert "its grace period lasts until +1m" in told
 
 
-def test_hovering_over_a_waiting_pod_tells_why_as_explain_words_it(story: Opened) -> None:
+def test_hovering_over_a_waiting_pod_shows_the_reason_in_explains_words(story: Opened) -> None:
     told = hover(story, "default/d", waits=True)
 
     assert "waits for a node since +0s" in told
     assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in told
 
 
-def test_hovering_over_a_placed_pod_tells_why_it_is_there(browser: Any, tmp_path: Path) -> None:
+def test_hovering_over_a_placed_pod_shows_the_reason_of_its_placement(browser: Any, tmp_path: Path) -> None:
     path, objects = tmp_path / "why.html", tmp_path / "objects.json"
     waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [{"name": "c"}]}}
     objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*dump(5, 10), waiting]}))

@@ -46,7 +46,7 @@ def decision(pod: str) -> Picture:
     return picture_of(load([STARVATION]).explain(pod))
 
 
-def test_a_run_is_told_with_its_sums() -> None:
+def test_a_run_page_shows_its_sums() -> None:
     told = page_of("simulate", "-f", STARVATION, "--latency", "0")
 
     assert told["headline"] == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
@@ -55,7 +55,7 @@ def test_a_run_is_told_with_its_sums() -> None:
     assert len(told["stories"]) == 1
 
 
-def test_a_plan_is_told_by_its_impact_and_seen_beside_what_happens_anyway() -> None:
+def test_a_plan_page_shows_its_impact_beside_the_baseline() -> None:
     told = page_of("plan", "drain", NODE, "--timeout", "5m", "-f", CLUSTER)
 
     assert told["headline"] == f"drain of {NODE} timed out after 5m: budget shop/fe holds shop/fe-66b5f7c9d8-m7p4d"
@@ -84,7 +84,7 @@ def test_a_plan_without_impact_has_no_table_of_it() -> None:
     assert "Impact" not in [table.title for table in told.tables]
 
 
-def test_a_decision_tells_of_every_node_once() -> None:
+def test_a_decision_covers_every_node_once() -> None:
     told = decision("default/c").decision
 
     assert told is not None
@@ -96,7 +96,7 @@ def test_a_decision_tells_of_every_node_once() -> None:
     assert candidate.victims == ["default/a", "default/b"]
 
 
-def test_candidates_are_told_by_the_criteria_that_a_setting_states_as_the_text_does() -> None:
+def test_candidates_are_shown_by_the_configured_criteria_as_in_the_text() -> None:
     told = page_of("explain", "ml/urgent", "-f", WORK_LOST, "--config", WORK_LOST_CONFIG)["decision"]
 
     assert told["criteria"] == ["work lost", "grace"]
@@ -106,7 +106,7 @@ def test_candidates_are_told_by_the_criteria_that_a_setting_states_as_the_text_d
     ]
 
 
-def test_candidates_are_told_by_the_criteria_of_kube_scheduler_where_none_is_stated() -> None:
+def test_candidates_are_shown_by_kube_schedulers_criteria_by_default() -> None:
     told = page_of("explain", "ml/urgent", "-f", WORK_LOST)["decision"]
 
     assert told["criteria"] is None
@@ -134,13 +134,13 @@ def test_scores_are_by_total_and_the_node_that_is_taken_goes_before_its_equals()
     assert [sum(scores) for scores in told.scores] == told.totals
 
 
-def test_a_workload_is_told_before_its_pod() -> None:
+def test_an_explanation_states_the_workload_before_its_pod() -> None:
     told = picture_of(load([CLUSTER]).ask("deploy/fe", "shop"))
 
     assert told.facts[0] == "Deployment shop/fe: 3 of 3 wanted have a node"
 
 
-def test_one_node_is_told_by_every_plugin() -> None:
+def test_a_one_node_page_shows_the_verdict_of_every_plugin() -> None:
     told = page_of("explain", "c", "--node", "node-1", "-f", STARVATION)
 
     assert told["headline"] == "default/c does not fit on node-1 as it is, and preempts there"

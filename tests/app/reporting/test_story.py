@@ -74,7 +74,7 @@ def test_a_preemption_names_the_pod_that_it_was_for() -> None:
     assert told.events.message[moment] == -1
 
 
-def test_why_a_pod_waits_is_told_as_explain_words_it() -> None:
+def test_the_story_reports_the_reason_of_waiting_in_explains_words() -> None:
     told = story(STARVATION)
 
     messages = {told.words[word] for word in told.events.message if word >= 0}
@@ -82,7 +82,7 @@ def test_why_a_pod_waits_is_told_as_explain_words_it() -> None:
     assert not any("nodes are available" in message for message in messages)
 
 
-def test_pods_of_one_name_are_told_apart() -> None:
+def test_pods_with_equal_names_are_distinguished() -> None:
     again = {"at": "10s", "apply": [pod("web", "2")]}
 
     told = story(
@@ -128,7 +128,7 @@ def test_a_pod_that_had_ended_before_has_ended_before_the_first_event() -> None:
     assert of(story(node("n"), done), "done")["ended"] == -1
 
 
-def test_a_pod_that_a_budget_held_is_told_with_the_times() -> None:
+def test_a_pod_held_by_a_budget_is_reported_with_the_times() -> None:
     drained = scenario({"at": "5s", "drain": {"name": "n", "force": True}})
     web = pod("web", nodeName="n")
     web["metadata"]["labels"] = {"app": "web"}

@@ -52,7 +52,7 @@ def test_rescheduling_from_files_evicts_no_pod(cluster: str) -> None:
     assert "Nobody can be evicted from files" in result.output
 
 
-def test_a_configuration_that_is_wrong_is_told_with_its_place(cluster: str, tmp_path: Path) -> None:
+def test_an_invalid_configuration_is_reported_with_its_place(cluster: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(yaml.safe_dump({**CONFIGURATION, "treshold": 3}))
     result = reschedule("-f", cluster, "--rescheduler", str(wrong))
@@ -60,7 +60,7 @@ def test_a_configuration_that_is_wrong_is_told_with_its_place(cluster: str, tmp_
     assert f'podium: error: {wrong}: there is no field "treshold"; did you mean threshold?' in result.output
 
 
-def test_a_schedulers_configuration_given_as_the_reschedulers_is_told(cluster: str, tmp_path: Path) -> None:
+def test_a_scheduler_configuration_given_to_the_rescheduler_is_rejected(cluster: str, tmp_path: Path) -> None:
     other = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     result = reschedule("-f", cluster, "--rescheduler", written(tmp_path, other, name="scheduler.yaml"))
     assert result.exit_code == 1
@@ -80,7 +80,7 @@ def test_a_config_map_is_named_with_its_namespace(name: str) -> None:
     assert "write NAMESPACE/NAME" in result.output
 
 
-def test_how_far_from_the_best_it_is_is_said_of_one_plan() -> None:
+def test_the_distance_from_the_optimum_requires_one_plan() -> None:
     result = reschedule("--optimal", "--evict")
     assert result.exit_code == 1
     assert "--optimal is for one plan" in result.output

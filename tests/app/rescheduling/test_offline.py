@@ -130,7 +130,7 @@ def test_an_empty_cluster_has_nothing_to_move(tmp_path: Path) -> None:
     assert not report(tmp_path, node("n1")).moves
 
 
-def test_a_policy_that_is_not_there_is_told_with_the_file(tmp_path: Path) -> None:
+def test_a_missing_policy_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"rescheduler\.yaml, policy Nobodys, \.name: there is no policy"):
         report(tmp_path, *scaled_up(), policies=[{"name": "Nobodys"}])
 

@@ -77,7 +77,7 @@ def test_reasons_beyond_the_first_are_counted() -> None:
     assert "  5 more pods, for 5 other reasons\n" in said
 
 
-def test_a_policy_that_failed_is_told_and_what_a_terminal_would_act_on_is_written_out() -> None:
+def test_a_failed_policy_is_reported_with_control_characters_escaped() -> None:
     plan = ReschedulingPlan((), (), {}, {}, 0, is_cut=False, errors=("policy Spread failed: \x1b[31mno",))
     assert "policy Spread failed: \\x1b[31mno" in text(plan)
 

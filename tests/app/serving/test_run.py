@@ -66,7 +66,9 @@ def test_a_snapshot_is_a_beginning_as_a_dump_is(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().err == ""
 
 
-def test_a_scenario_is_left_out_and_that_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_in_the_initial_objects_is_skipped_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     raw = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {}}
     (tmp_path / "story.yaml").write_text(yaml.safe_dump_all([node("n1"), raw]))
 
@@ -91,7 +93,7 @@ def test_a_configuration_and_feature_gates_are_the_schedulers(tmp_path: Path) ->
     assert not settings_of(Wanted(release=gates)).release.enabled(Gate.NON_PREEMPTING_PRIORITY)
 
 
-def test_objects_that_are_served_are_there_and_of_others_it_is_told(
+def test_served_objects_are_loaded_and_others_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}

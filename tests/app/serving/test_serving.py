@@ -131,7 +131,7 @@ def test_a_cancelled_request_spares_others_and_a_failure_reaches_all(
     plane.close()
 
 
-def test_a_watcher_is_told_of_nothing_that_may_yet_be_lost(tmp_path: Path) -> None:
+def test_a_watcher_receives_only_durable_events(tmp_path: Path) -> None:
     journal = CountedJournal(str(tmp_path / "journal"))
     clock = SystemClock()
     plane = assemble(open_store(0, journal), clock, ControlPlaneSettings(), InitialContent(), journal).plane

@@ -108,7 +108,7 @@ def test_a_command_that_a_signal_ends_answers_as_in_a_shell() -> None:
     assert run("up", "--port", "0", "--", "python3", "-c", killed).returncode == 128 + 9
 
 
-def test_a_command_that_there_is_not_is_told() -> None:
+def test_a_missing_program_is_reported() -> None:
     ended = run("up", "--port", "0", "--", "no-such-command")
 
     assert ended.returncode == 127

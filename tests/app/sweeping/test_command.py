@@ -54,7 +54,7 @@ def test_files_can_be_varied(tmp_path: Path) -> None:
     assert runs[0]["summary"] != runs[1]["summary"]
 
 
-def test_runs_without_a_result_are_told_and_the_others_are_there() -> None:
+def test_runs_without_result_are_reported_beside_the_others() -> None:
     result = sweep("-f", LOOP, "--vary", "until=1s,10m", "--max-events", "20")
 
     assert result.exit_code == 1

@@ -80,6 +80,6 @@ def test_a_field_and_an_argument_are_set_in_the_profile_of_each_scheduler() -> N
         (("maxFutilePreemptions", "many"), "the default configuration with maxFutilePreemptions=many"),
     ],
 )
-def test_a_value_that_is_wrong_is_told_with_its_setting(setting: tuple[str, str], problem: str) -> None:
+def test_an_invalid_value_is_reported_with_its_setting(setting: tuple[str, str], problem: str) -> None:
     with pytest.raises(PodiumError, match=problem):
         options_of(dict([setting]), RunOptions(), None)

@@ -85,7 +85,7 @@ def test_likeness_caches_follow_pods_and_nodes() -> None:
     assert number() == 2
 
 
-def test_no_more_kinds_are_told_than_can_be_looked_at() -> None:
+def test_likeness_is_limited_to_a_maximum_number_of_kinds() -> None:
     picture = picture_of(*(node(f"n{number}", labels={"rack": str(number)}) for number in range(MOST_KINDS + 1)))
     likeness, rows = Likeness(picture), picture.cluster.nodes.all_rows()
 

@@ -317,7 +317,7 @@ def test_objectives_without_curves_use_a_table_of_node_contents() -> None:
     assert len(plan.moves) == 1
 
 
-def test_pods_that_are_alike_are_counted_and_not_told_apart() -> None:
+def test_alike_pods_are_counted_instead_of_distinguished() -> None:
     nodes = [node(f"node-{at}", pods=25) for at in range(4)]
     picture = picture_of([*nodes, *[pod(f"p-{at:02}", on="node-0") for at in range(60)]])
 
@@ -354,7 +354,7 @@ def test_too_large_a_question_is_refused_in_words() -> None:
         best(picture, Crowding(), most_pairs=3)
 
 
-def test_the_share_of_what_can_be_gained_tells_how_far_another_placement_is() -> None:
+def test_the_share_of_the_possible_gain_measures_a_placement() -> None:
     picture = picture_of([node("node-0"), node("node-1"), *[pod(f"p-{at}", on="node-0") for at in range(4)]])
 
     plan = best(picture, Crowding())

@@ -21,7 +21,7 @@ def test_a_pod_is_untouched_only_with_a_reason() -> None:
     assert untouched_pods((), lambda pod: "young") == ExcludedPods()
 
 
-def test_only_so_many_reasons_are_told_and_the_pods_of_the_others_counted() -> None:
+def test_reasons_are_limited_and_further_pods_counted() -> None:
     found = untouched_pods(PODS, lambda pod: f"it is {pod.name}")
     assert [why for why, _ in found.reasons] == [f"it is p{number:02}" for number in range(MOST_REASONS)]
     assert (found.others, found.pods) == (10, 30)

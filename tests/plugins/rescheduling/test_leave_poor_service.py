@@ -146,7 +146,7 @@ def test_few_restarts_and_failures_of_long_ago_are_forgiven() -> None:
     assert policy_of("LeavePoorService").objective(recent) == 1
 
 
-def test_kills_for_memory_are_told() -> None:
+def test_out_of_memory_kills_are_reported() -> None:
     killed = PodSignals(restarts=4, out_of_memory_kills=4, failure_ns=NOW)
     picture = faring(of("web", "w1", "a"), of("web", "w2", "b"), w1=killed)
     assert "4 times for want of memory on a" in first(policy_of("LeavePoorService"), picture).reason

@@ -40,7 +40,7 @@ def test_pods_are_created_read_changed_and_deleted() -> None:
     with_api(check, node("n1"))
 
 
-def test_a_watch_tells_what_happens() -> None:
+def test_a_core_api_watch_reports_events() -> None:
     async def check(core: Any) -> None:
         seen = []
         async with watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=20) as stream:

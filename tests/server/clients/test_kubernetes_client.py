@@ -84,7 +84,7 @@ def test_lists_come_in_pages() -> None:
     with_client(check, *(pod(name) for name in "abcde"))
 
 
-def test_a_watch_tells_what_happens() -> None:
+def test_a_core_api_watch_reports_events() -> None:
     def check(api: API, client: Client) -> None:
         core = kubernetes.CoreV1Api(api)
         seen = []

@@ -34,12 +34,12 @@ def entries(api_version: str) -> dict[str, Raw]:
     return {entry["name"]: entry for entry in found["resources"]}
 
 
-def test_every_kind_that_is_stored_is_told() -> None:
+def test_every_stored_kind_is_in_discovery() -> None:
     told = {(kind.group, kind.kind) for kind in SERVED_KINDS}
     assert told >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
 
 
-def test_both_forms_tell_the_same() -> None:
+def test_both_discovery_forms_agree() -> None:
     for is_core in (True, False):
         for found in aggregated(SERVED_KINDS, "v2", is_core=is_core)["items"]:
             name = found["metadata"].get("name", "")
@@ -78,7 +78,7 @@ def test_unserved_groups_have_no_discovery_documents(name: str) -> None:
     assert resource_list(SERVED_KINDS, f"{name}/v1") is None
 
 
-def test_every_subresource_that_the_router_serves_is_told() -> None:
+def test_every_subresource_of_the_router_is_in_discovery() -> None:
     told: dict[str, set[str]] = defaultdict(set)
     for kind in SERVED_KINDS:
         for subresource in kind.subresources:
@@ -120,7 +120,7 @@ def test_short_names_within_a_group_are_one_kinds() -> None:
             seen.add((kind.api_version, name))
 
 
-def test_custom_kinds_are_told_with_what_they_have() -> None:
+def test_custom_kinds_are_listed_with_their_subresources() -> None:
     widgets = entries("example.com/v1")
     assert set(widgets) == {"widgets", "widgets/status", "widgets/scale"}
 

@@ -288,7 +288,7 @@ def test_each_is_answered_as_kube_apiserver_does(name: str, answers: dict[str, t
     assert "Traceback" not in json.dumps(status)
 
 
-def test_b36_a_token_that_has_expired_is_told_so() -> None:
+def test_b36_an_expired_token_is_reported_as_expired() -> None:
     async def check(client: Client) -> None:
         _, page = await client.ask("GET", f"{PODS}?limit=1")
         for number in range(200):

@@ -176,7 +176,7 @@ def test_chunks_that_are_none_are_a_bad_request() -> None:
     with_server(check)
 
 
-def test_a_client_that_waits_to_be_told_is_told_to_go_on() -> None:
+def test_the_server_sends_100_continue_to_a_waiting_client() -> None:
     async def check(client: Client) -> None:
         raw = await connected(client)
         body = json.dumps(pod("a"))

@@ -65,7 +65,7 @@ def test_a_table_is_returned_to_clients_that_request_one() -> None:
     with_server(check, pod("a"), pod("b"), documents=Documents(LocalBackend()))
 
 
-def test_a_watch_tells_in_tables_and_says_once_what_the_columns_are() -> None:
+def test_a_table_watch_defines_its_columns_once() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1", **TABLE) as watcher:
             first, second = await watcher.next(), await watcher.next()
@@ -91,7 +91,7 @@ def test_metadata_alone_is_returned_on_request() -> None:
     with_server(check, pod("a"))
 
 
-def test_a_refused_eviction_tells_the_wait_in_its_details_and_has_no_header_that_kubectl_waits_by() -> None:
+def test_a_rejected_eviction_states_the_wait_in_its_details_without_retry_after() -> None:
     async def check(client: Client) -> None:
         bodies = [
             json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": f"web-{number}"}}).encode()
@@ -222,7 +222,7 @@ def test_unchanged_documents_are_answered_with_not_modified() -> None:
     with_server(check, documents=Documents(LocalBackend()))
 
 
-def test_where_there_is_nothing_that_is_said_as_clients_expect_it() -> None:
+def test_missing_objects_are_answered_as_clients_expect() -> None:
     async def check(client: Client) -> None:
         assert await client.ask("GET", "/apis/unknown.example.com/v1/things") == (404, "404 page not found\n")
         assert await client.ask("GET", "/nothing") == (404, "404 page not found\n")
@@ -264,7 +264,7 @@ def test_the_version_is_that_of_the_kubernetes_whose_api_it_is() -> None:
     with_server(check)
 
 
-def test_health_is_told_and_what_is_wrong_by_name_alone() -> None:
+def test_health_reports_problems_by_name_alone() -> None:
     problems = {"scheduler": ""}
     settings = ServerSettings(checks=(("scheduler", lambda: problems["scheduler"]),))
 

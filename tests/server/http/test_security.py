@@ -212,7 +212,7 @@ def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
         with_server(check, settings=ServerSettings(tls=TLS(certificate_file=str(file), key_file=str(file))))
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     async def check(client: Client) -> None:
         other = Server(LocalBackend(), settings=ServerSettings(port=client.server.port))
         with pytest.raises(InputError, match="somebody else does already"):

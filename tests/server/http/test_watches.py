@@ -29,7 +29,7 @@ def create(client: Client, *names: str, size: int = 0) -> None:
         client.backend.store.create(pod(name, annotations={"padding": "x" * size}), now=NOW)
 
 
-def test_a_watch_tells_what_there_is_and_what_happens() -> None:
+def test_a_watch_reports_existing_objects_and_events() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=true") as watcher:
             assert watcher.response.headers["Content-Type"] == "application/json"
@@ -110,7 +110,7 @@ def test_a_watch_from_a_version_that_is_forgotten_ends_with_gone() -> None:
     with_server(check)
 
 
-def test_a_watch_from_a_version_to_come_is_told_so() -> None:
+def test_a_watch_from_a_future_version_is_rejected_with_the_cause() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1&resourceVersion=900") as watcher:
             event = await watcher.next()
@@ -119,7 +119,7 @@ def test_a_watch_from_a_version_to_come_is_told_so() -> None:
     with_server(check)
 
 
-def test_a_watch_of_one_object_tells_of_no_other() -> None:
+def test_a_watch_of_one_object_reports_no_other_object() -> None:
     async def check(client: Client) -> None:
         async with client.watch("/api/v1/watch/namespaces/default/pods/b") as watcher:
             create(client, "c", "b")
@@ -209,7 +209,7 @@ def test_when_the_server_stops_watches_end_as_they_should() -> None:
 
 
 @pytest.mark.parametrize("objects", [1, 150])
-def test_a_watch_of_a_custom_kind_ends_with_its_definition_when_all_is_told(objects: int) -> None:
+def test_a_custom_watch_ends_with_its_definition_after_all_events(objects: int) -> None:
     async def check(client: Client) -> None:
         store = client.backend.store
         store.create(definition(), now=NOW, is_new=True)

@@ -168,7 +168,7 @@ def test_commands_that_need_running_containers_are_rejected_with_a_reason(kubect
     assert "nodes are simulated: containers do not run" in kubectl.fails(*command.split())
 
 
-def test_events_tell_what_happened(pods: Kubectl, needs_version: NeedsVersion) -> None:
+def test_events_report_what_happened(pods: Kubectl, needs_version: NeedsVersion) -> None:
     rows = pods.rows("get", "events", "--field-selector=involvedObject.name=a")
     assert ["Normal", "Scheduled", "pod/a"] in [row[1:4] for row in rows]
     assert "Successfully assigned" in pods("get", "events.v1.events.k8s.io")

@@ -101,6 +101,6 @@ def test_a_pod_that_makes_room_shows_where(kubectl: Kubectl, node: str) -> None:
         kubectl("delete", "priorityclass", name)
 
 
-def test_quota_by_priority_is_told_in_kubernetes_words(kubectl: Kubectl) -> None:
+def test_a_quota_by_priority_is_reported_in_kubernetes_words(kubectl: Kubectl) -> None:
     kubectl("create", "quota", "q", "--hard=pods=0")
     assert 'pods "p" is forbidden: exceeded quota: q' in kubectl.fails("run", "p", "--image=web:1")

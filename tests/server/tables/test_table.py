@@ -118,7 +118,7 @@ def test_few_kinds_show_no_more_than_when_they_were_created() -> None:
     }
 
 
-def test_nodes_tell_whether_they_take_pods() -> None:
+def test_node_rows_show_whether_they_accept_pods() -> None:
     ready = {
         "conditions": [{"type": "Ready", "status": "True"}],
         "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}],
@@ -134,11 +134,11 @@ def test_nodes_tell_whether_they_take_pods() -> None:
     ("status", "spec", "completions"),
     [({"succeeded": 1}, {"completions": 3}, "1/3"), ({}, {"parallelism": 2}, "0/1 of 2"), ({}, {}, "0/1")],
 )
-def test_jobs_tell_how_far_they_are(status: Raw, spec: Raw, completions: str) -> None:
+def test_job_rows_show_completions(status: Raw, spec: Raw, completions: str) -> None:
     assert row("Job", {"spec": spec, "status": status}, "batch")["Completions"] == completions
 
 
-def test_a_job_that_ended_tells_how_long_it_took() -> None:
+def test_an_ended_job_shows_its_duration() -> None:
     status = {
         "startTime": AN_HOUR_AGO,
         "completionTime": "2027-01-15T07:01:30Z",
@@ -148,7 +148,7 @@ def test_a_job_that_ended_tells_how_long_it_took() -> None:
     assert (found["Status"], found["Duration"], found["Age"]) == ("Complete", "90s", "60m")
 
 
-def test_budgets_tell_their_rate_and_what_is_left_of_it() -> None:
+def test_budgets_show_their_rate_and_its_remaining_tokens() -> None:
     annotations = {"annotations": {"podium.dev/max-disruptions": "2/1h"}}
     used = {"disruptionRate": {"max": "2/1h", "fullTime": "2027-01-15T08:15:00Z"}}
     found = row("PodDisruptionBudget", {"metadata": annotations, "status": used}, "policy")
@@ -164,7 +164,7 @@ def test_budgets_tell_their_rate_and_what_is_left_of_it() -> None:
     assert row("PodDisruptionBudget", {"metadata": wrong}, "policy")["Rate"] == "<invalid>"
 
 
-def test_priority_classes_tell_the_policy_that_holds() -> None:
+def test_priority_class_rows_show_the_effective_policy() -> None:
     annotated = {"annotations": {"podium.dev/preemption-policy": "NonPreemptible"}}
     raw = {"metadata": annotated, "value": 5, "preemptionPolicy": "Never"}
     group = "scheduling.k8s.io"
@@ -185,7 +185,7 @@ def test_a_disruption_policy_shows_what_it_says() -> None:
     )
 
 
-def test_a_quota_tells_what_is_used_of_it() -> None:
+def test_a_quota_row_shows_its_usage() -> None:
     status = {"hard": {"pods": "3", "limits.cpu": "2"}, "used": {"pods": "1"}}
     found = row("ResourceQuota", {"status": status})
     assert (found["Request"], found["Limit"]) == ("pods: 1/3", "limits.cpu: 0/2")
@@ -227,7 +227,7 @@ def test_events_of_both_groups_look_alike() -> None:
     assert [one["Count"] for one in shown] == [2, 2]
 
 
-def test_services_tell_how_they_are_reached() -> None:
+def test_service_rows_show_ports_and_selector() -> None:
     ports = [{"port": 80, "nodePort": 30080, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]
     spec = {"type": "LoadBalancer", "clusterIPs": ["10.0.0.1"], "ports": ports, "selector": {"app": "web"}}
     found = row("Service", {"spec": spec})

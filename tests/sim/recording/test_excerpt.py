@@ -111,7 +111,7 @@ def test_invalid_excerpts_are_rejected() -> None:
         ({"events": [{"at": "1s"}]}, r"\.events\[0\]\.what: is missing"),
     ],
 )
-def test_a_recording_that_cannot_be_read_is_told_with_the_field(fields: dict[str, Any], problem: str) -> None:
+def test_an_unreadable_recording_is_reported_with_its_field(fields: dict[str, Any], problem: str) -> None:
     found = drain(MINUTE)
     recording = next(document for _, document in recordings_of(found.documents))
     recording.raw.update(fields)

@@ -82,7 +82,7 @@ def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
     assert result.held == {}
 
 
-def test_a_gang_whose_missing_pods_a_quota_refuses_keeps_its_nodes_and_is_told_as_short_of_them() -> None:
+def test_a_gang_short_of_pods_under_a_quota_keeps_its_nodes_and_is_reported() -> None:
     lost = story_of({"at": "10s", "apply": [quota(2)]}, {"at": "30s", "delete": {"kind": "Node", "name": "b"}})
 
     result = instantly(

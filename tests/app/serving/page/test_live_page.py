@@ -108,7 +108,7 @@ def test_a_page_of_another_origin_is_rejected() -> None:
     with_page(check)
 
 
-def test_the_page_is_told_the_forms_of_all_questions() -> None:
+def test_the_page_receives_the_forms_of_all_questions() -> None:
     async def check(client: Client) -> None:
         _, about = await client.ask("GET", "/ui/about", headers=OURS)
         assert about["mode"] == "control-plane"
