@@ -125,7 +125,7 @@ def entry_in_words(entry: AvoidEntry) -> str:
 
 
 def awaited_in_words(entry: AvoidEntry) -> str:
-    """Return a text for what an entry waits for besides its expiry; "" for nothing."""
+    """Return a text about the event that ends an entry before its expiry; "" for nothing."""
     if entry.until_replaced is not None:
         return f"the replacement of pod {entry.until_replaced.key} is scheduled"
     return "" if entry.until_scheduled is None else f"pod {entry.until_scheduled.key} is scheduled"
@@ -355,7 +355,7 @@ def replacement_in_words(left: Replacement) -> str:
 
 
 def gets_in_words(left: Replacement) -> str:
-    """Return a text for what a replacement gets; "" if it is only awaited."""
+    """Return a text about the hints for a replacement; "" if it is only awaited."""
     gets = ["the front of the queue"] if left.first else []
     if left.node_name:
         gets.append(f"a try at {left.node_name}")

@@ -76,7 +76,7 @@ def check_amounts(amounts: Mapping[str, str | int | float], path: str) -> None:
 
 
 def check_amount(amount: str | int | float | None, path: str) -> None:
-    """Raise InputError for a negative amount, MalformedError for what is not a quantity; None is an absent value."""
+    """Raise InputError for a negative amount, MalformedError for an invalid quantity; None is an absent value."""
     error = None if amount is None else _amount_error(amount)
     if error is not None:
         raise error[0](error[1], path=path)

@@ -1,4 +1,4 @@
-"""Nodes and what their pods share: Node, Namespace (core/v1), CSINode (storage/v1), RuntimeClass (node.k8s.io/v1).
+"""Nodes and related kinds: Node, Namespace (core/v1), CSINode (storage/v1), RuntimeClass (node.k8s.io/v1).
 
 Announced maintenance is an extension; source: controlled-rescheduling.md, Example use cases ("a known or speculated
 future event").

@@ -1,4 +1,4 @@
-"""Snapshots: the origin of a cluster's objects, and what is missing from them.
+"""Snapshots: the origin of a cluster's objects, and their omissions.
 
 A file of `podium snapshot` contains a Snapshot among its objects, and objects read from a cluster get one. Answers
 repeat its limitations, since they depend on the input's completeness.

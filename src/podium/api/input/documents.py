@@ -103,7 +103,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Everything that was read, in order, and what was skipped."""
+    """The documents that were read, in order, and warnings about skipped ones."""
 
     documents: list[Document]
     left_out: tuple[InputWarning, ...] = ()

@@ -1,4 +1,4 @@
-"""Tables of pods, as snapshots have them: what pods share once, and beside it each pod's own values.
+"""Tables of pods in snapshots: the shared text once, and the values of each pod.
 
 A table is an object of podium.dev among the others of the file:
 

@@ -107,7 +107,7 @@ Fields = Mapping[str, Field]
 
 
 class _Written(NamedTuple):
-    """A type as it is written: its API version, whether it is atomic, and the texts of its fields."""
+    """A type as written: its API version, whether it is atomic, and the texts of its fields."""
 
     api_version: str
     is_atomic: bool
@@ -185,7 +185,7 @@ def defaults_of(name: str) -> Mapping[str, Any]:
 
 @cache
 def _types() -> dict[str, _Written]:
-    """Return every type as it is written."""
+    """Return every type as written."""
     found: dict[str, _Written] = {}
     api_version, fields = "", list[str]()
     for line in f"{core_types.TYPES}{group_types.TYPES}".splitlines():

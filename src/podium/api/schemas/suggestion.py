@@ -16,7 +16,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def node_hint(name: str, nodes: Collection[str]) -> str:
     """Return the end of an error about an unknown node: the nodes that may be meant; "" for none.
 
-    A machine's name without its domain stands for the nodes with that name.
+    A machine's name without its domain matches the nodes with that name.
     """
     near = sorted(node for node in nodes if node.startswith(f"{name}.")) or likely(name, sorted(nodes))
     return f"; did you mean {' or '.join(near[:3])}?" if near else ""

@@ -72,16 +72,16 @@ class Rule:
             return f"rule evaluation error: {error} evaluating rule: {self.text}"
         finally:
             spent.cost += scope.cost
-        return "" if holds is True else self._said(scope)
+        return "" if holds is True else self._message(scope)
 
-    def _said(self, scope: Variables) -> str:
+    def _message(self, scope: Variables) -> str:
         if self.message_program is not None:
             try:
-                said = self.message_program.evaluate(scope)
+                message = self.message_program.evaluate(scope)
             except EvaluationError:
-                said = ""
-            if isinstance(said, str) and said.strip() and len(said) <= _MAX_TEXT:
-                return said.strip()
+                message = ""
+            if isinstance(message, str) and message.strip() and len(message) <= _MAX_TEXT:
+                return message.strip()
         return self.message or f"failed rule: {self.text}"
 
 

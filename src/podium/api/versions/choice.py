@@ -51,7 +51,7 @@ class ReleaseChoice:
     def for_documents(self, documents: Sequence[Document]) -> tuple[Release, tuple[Caveat, ...]]:
         """Return the version that decides about these objects, and its caveats.
 
-        Without a version that is asked for, a Scenario's counts, then a Snapshot's, then that of the newest kubelet.
+        Without a requested version, a Scenario's counts, then a Snapshot's, then that of the newest kubelet.
         Raises InputError for gates that the version refuses.
         """
         found, caveats = (read_version(self.version), list[Caveat]()) if self.version else _found(documents)

@@ -18,7 +18,7 @@ from podium.api.versions.release import Release
 
 Known = TypeVar("Known", bound=Kubernetes)
 
-# By kind and gate, the fields that are dropped while the gate is off; `*` stands for each item of a list or map. A
+# By kind and gate, the fields that are dropped while the gate is off; `*` matches each item of a list or map. A
 # number is the first minor version that drops them; before, they stay by mistake.
 _TABLE = """
 CSIDriver VolumeLimitScaling spec.preventPodSchedulingIfMissing

@@ -100,7 +100,7 @@ def default_release(minor: int = 36) -> Release:
 
 
 DEFAULT_RELEASE = default_release()
-"""The version that decides where nothing names one."""
+"""The default version."""
 
 
 def version_in(text: str) -> tuple[int, int] | None:
