@@ -250,7 +250,7 @@ def check_extenders(extenders: tuple[ExtenderSettings, ...], path: str) -> None:
 
 
 def timeout_ns(extender: ExtenderSettings) -> int:
-    """Return the timeout of a call; 0 stands for the default."""
+    """Return the timeout of a call; 0 means the default."""
     return parse_duration(extender.http_timeout) or parse_duration(DEFAULT_TIMEOUT)
 
 

@@ -286,7 +286,7 @@ def reads_alone(method: Callable[..., Any], argument: str) -> bool:
 
     It does if the code uses no other argument, nothing of its module and no variable around it, calls only built-in
     functions of their arguments, and sets only its own variables. The same argument then has the same result, or the
-    same error. False stands for everything that cannot be shown.
+    same error. False means that this cannot be shown.
     """
     function = method.__func__ if isinstance(method, MethodType) else method
     if not isinstance(function, FunctionType):

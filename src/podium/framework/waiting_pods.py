@@ -33,15 +33,15 @@ class WaitingPod:
     def allow(self, plugin: str) -> None:
         """Record that ``plugin`` allows the pod; it continues when all plugins do."""
         self.deadlines_ns.pop(plugin, None)
-        self._tell()
+        self._notify()
 
     def reject(self, plugin: str, message: str) -> None:
         """Reject the pod: it returns to the queue."""
         if not self.rejected_by:
             self.rejected_by, self.message = plugin, message
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self.is_settled and self.on_settled is not None:
             self.on_settled(self.pod.uid)
 

@@ -154,7 +154,7 @@ class KeptRaw:
 
 
 class RowJudge:
-    """The plugins that apply to a class of pods, as one answer for a row.
+    """The combined verdict and score of all plugins that apply to a class of pods, for single rows.
 
     Raises CannotRankError if that is impossible. Valid until a node changes or `is_current` returns False.
     """
@@ -170,18 +170,18 @@ class RowJudge:
         each: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self._conditions = [cells.is_current for cells in each if not isinstance(cells, KeptRaw)]
         # Scores that may distinguish rows. Others give all rows the same, which does not change the choice.
-        self.scores = [(cells, weight) for cells, weight in scores if self._tells(cells)]
-        self._telling: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
-        # By row, what depends on node objects alone: the scores, or that the pod does not fit.
-        self._of_nodes = self._said_of_nodes(node_raters, state, pod)
+        self.scores = [(cells, weight) for cells, weight in scores if self._distinguishes(cells)]
+        self._distinguishing: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
+        # By row, the scores that depend on node objects alone, or `NO_FIT`.
+        self._of_nodes = self._node_scores(node_raters, state, pod)
         self._renewals = runner.cluster.nodes.entries.renewals
         self._total_of_row = self._by_row(state, pod.pod_class)
 
     def has_one_cell(self) -> bool:
         """Return whether all nodes are in one cell, as long as this is valid."""
-        return not self._telling
+        return not self._distinguishing
 
-    def _tells(self, cells: CellScore) -> bool:
+    def _distinguishes(self, cells: CellScore) -> bool:
         """Return whether some nodes may be in another cell than others."""
         nodes = self._runner.cluster.nodes
         if isinstance(cells, KeptRaw):
@@ -192,7 +192,7 @@ class RowJudge:
         """Return whether the same plugins apply and group rows as before."""
         if state.skip_filter is not self._skipped and state.skip_filter != self._skipped:
             return False
-        for is_current in self._conditions:  # noqa: SIM110 - a loop, since this is asked for every pod
+        for is_current in self._conditions:  # noqa: SIM110 - a loop, since this runs for every pod
             if not is_current(pod):
                 return False
         return True
@@ -232,12 +232,12 @@ class RowJudge:
 
     def key(self, row: int) -> tuple[int, ...]:
         """Return the cell of a row."""
-        telling = self._telling
-        if not telling:
+        distinguishing = self._distinguishing
+        if not distinguishing:
             return ()
-        if len(telling) == 1:
-            return telling[0].of_row(row)
-        return tuple([entry for cells in telling for entry in cells.of_row(row)])
+        if len(distinguishing) == 1:
+            return distinguishing[0].of_row(row)
+        return tuple([entry for cells in distinguishing for entry in cells.of_row(row)])
 
     def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[int]:
         totals = dict.fromkeys(rows.tolist(), NO_FIT)
@@ -256,10 +256,10 @@ class RowJudge:
         view = View(self._runner.cluster, rows)
         if of_rows.min(initial=0) < 0:
             raise CannotRankError
-        columns = [column for cells in self._telling for column in cells.columns(view)]
+        columns = [column for cells in self._distinguishing for column in cells.columns(view)]
         return Judged(rows, self._of_nodes[rows] + of_rows, columns)
 
-    def _said_of_nodes(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
+    def _node_scores(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
         """Return ``[rows]`` the scores of scope NODE; `NO_FIT` if a filter of that scope rejects the pod."""
         refused = self._runner.kept.refusals(state, pod)[0].values
         scores = self._runner.scoring.kept_sum(raters, Scope.NODE, state, pod)

@@ -74,7 +74,7 @@ def is_descheduler_policy(raw: Mapping[str, Any]) -> bool:
 
 
 def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
-    """Return the settings that a DeschedulerPolicy stands for, and caveats for what is left out.
+    """Return the settings equivalent to a DeschedulerPolicy, and caveats about omissions.
 
     Raises InputError with the field's path for an invalid field.
     """
@@ -537,7 +537,7 @@ def _topology_spread(conversion: Conversion, plugin: str, args: _TopologySpread)
 
 
 def _prefer(conversion: Conversion, kind: str) -> None:
-    """Count one kind of preferences; those that no plugin asks for do not count."""
+    """Count one kind of preferences; those that no plugin requests do not count."""
     nothing = dict.fromkeys(("nodeAffinity", "podAffinity", "topologySpread", "taints"), 0.0)
     conversion.policies["SatisfyPreferences"] = {
         **nothing,

@@ -430,7 +430,7 @@ class LinearObjective(Protocol):
     """
 
     def linear(self, movables: Movables) -> LinearForm:
-        """Return the objective as a function of the placement of these pods; all other pods stay where they are."""
+        """Return the objective as a function of the placement of these pods; all other pods keep their places."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

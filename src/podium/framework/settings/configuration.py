@@ -439,7 +439,7 @@ def _enabling(profile: ProfileConfiguration, names: Iterable[str]) -> ProfileCon
     return msgspec.structs.replace(profile, plugins=msgspec.structs.replace(plugins, multi_point=multi_point))
 
 
-# By plugin, the arguments that kube-scheduler lacks, with the value that stands for its behavior.
+# By plugin, the arguments that kube-scheduler lacks, with the value that gives its behavior.
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "DefaultPreemption": {
         "bindFirst": False,

@@ -142,7 +142,7 @@ class Registry:
         return Registry(self._in_tree, (*self._classes.items(), *classes))
 
     def make(self, name: str, context: PluginContext, subject: str = "it") -> Any:
-        """Return a new object by its name; ``subject`` stands for it in messages about failures.
+        """Return a new object by its name; ``subject`` names it in messages about failures.
 
         Raises InputError for refused arguments, PluginError for anything else.
         """
