@@ -1,1 +1,1 @@
-"""Pure choices: a view of the cluster goes in, a plan comes out; nothing is carried out here."""
+"""Pure decisions: functions from a view of the cluster to a plan, without side effects."""

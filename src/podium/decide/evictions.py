@@ -1,4 +1,4 @@
-"""Evictions: what a drain does with each pod, and what disruption budgets allow, as the eviction API counts.
+"""Evictions: the treatment of pods by a drain, and the disruptions that budgets allow, by the eviction API's rules.
 
 Source: kubectl pkg/drain/filters.go; pkg/registry/core/pod/storage/eviction.go (getPodDisruptionBudgets). Preemption
 reads the budgets' selectors differently: see `podium.cluster.budgets`.
@@ -76,7 +76,7 @@ class DrainPlan:
 
 
 def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options: DrainOptions, now: int) -> DrainPlan:
-    """Return what a drain at ``now`` does with the pods of one node. ``daemon_sets`` are the keys of existing ones."""
+    """Return the treatment of one node's pods by a drain at ``now``. ``daemon_sets`` are the keys of existing ones."""
     fates = (_fate(pod, daemon_sets, options, now) for pod in pods)
     return DrainPlan(tuple(sorted(fates, key=lambda fate: fate.pod.key)))
 

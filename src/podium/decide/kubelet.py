@@ -270,7 +270,7 @@ def _gives_way(pod: Pod, preemptor: Pod) -> bool:
 
 
 def _left(lacking: Mapping[str, int], holders: Sequence[Holder]) -> dict[str, int]:
-    """Return what is still lacking without the holders."""
+    """Return the amounts that are still lacking without the holders."""
     left = {name: amount - sum(holder.amounts.get(name, 0) for holder in holders) for name, amount in lacking.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
 

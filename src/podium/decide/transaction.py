@@ -1,4 +1,4 @@
-"""Temporary changes to the live cluster: what would fit where if nodes and pods came, moved and went.
+"""Temporary changes to the live cluster, to test placements with added, moved and removed nodes and pods.
 
 Nothing is copied. No other code runs between the changes and their end.
 """
@@ -51,7 +51,7 @@ class RollbackLog:
 
     @contextmanager
     def temporarily(self) -> Iterator[None]:
-        """Undo what is changed in the block at its end."""
+        """Undo the changes made in the block at its end."""
         savepoint = self.savepoint()
         try:
             yield

@@ -55,7 +55,7 @@ class FairShares:
         self._requested: Int64s = np.zeros((0, 64), dtype=np.int64)
         # The account of the pod in each slot; none for pods that terminate.
         self._account_in: Int32s = np.empty(0, dtype=np.int32)
-        # What was added up on each row: account and requests of each pod.
+        # The summed pods of each row: the account and requests of each.
         self._on_row: dict[int, list[tuple[int, Mapping[int, int]]]] = {}
 
     def takeable(self, pod: PodRecord, positions: Int64s, slots: Int64s, leaving: Iterable[PodRecord]) -> Bools:
@@ -86,7 +86,7 @@ class FairShares:
         return takeable
 
     def _taken(self, positions: Int64s, accounts: Int64s, slots: Int64s) -> Int64s:
-        """Return ``[resources, slots]``: what an owner loses on a node with each pod and those before it."""
+        """Return ``[resources, slots]``: the requests that an owner loses on a node up to each pod, including it."""
         requests = self._cluster.classes.requests[:, self._cluster.pods.pod_class[slots]]
         sums = np.zeros((len(self._requested), len(slots) + 1), dtype=np.int64)
         np.cumsum(requests, axis=1, out=sums[: len(requests), 1:])
@@ -113,7 +113,7 @@ class FairShares:
         return self._accounts.number_of.get(self._key(pod), _NO_ACCOUNT)
 
     def _requests(self, pod: PodRecord) -> Int64s:
-        """Return ``[resources]``: what a pod requests."""
+        """Return ``[resources]``: the requests of a pod."""
         requests = np.zeros(len(self._requested), dtype=np.int64)
         for resource, amount in pod.pod_class.requests.items():
             requests[resource] = amount

@@ -28,7 +28,7 @@ from podium.framework.verdicts import Code, Decoders, Status, decoded, unresolva
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 WITHOUT_VICTIMS = -2
-# A filter that rejects the node as it is, and accepts it with every pod given back.
+# A filter that rejects the node now, and accepts it with every pod given back.
 NO_VICTIM_NEEDED = -3
 NOT_TRIED = -4
 NEEDS_PROTECTED = -5
@@ -98,7 +98,7 @@ class TrialTable:
 
     @property
     def failures(self) -> Int64s:
-        """The positions where it would not."""
+        """The positions where preemption would not work."""
         return np.flatnonzero(self.refused != 0)
 
     def frozen(self) -> TrialTable:

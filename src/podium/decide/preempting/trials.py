@@ -49,7 +49,7 @@ _WORTH_PARTING = 64
 _EMPTIED_ROWS = 1 << 20
 
 MOST_EQUALS = 6
-"""The most candidates of equal cost that are named if no details were asked for."""
+"""The maximum number of equal candidates that are named if no details were requested."""
 
 
 class BestTrial(msgspec.Struct, frozen=True):

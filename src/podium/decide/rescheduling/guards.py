@@ -188,7 +188,7 @@ class Guards:
         return f"it is younger than {format_duration(least_ns)}" if self._now - since_ns < least_ns else ""
 
     def _why_lossy(self, pod: PodRecord) -> str:
-        """Return what the pod would lose: data on the node, or work."""
+        """Return what a move of the pod loses: data on the node, or work."""
         scope = self._scope
         if pod.uid in self._standing.keeps_data and not scope.allows_local_storage:
             return "it keeps data on its node"

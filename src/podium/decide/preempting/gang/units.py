@@ -43,7 +43,7 @@ class VictimUnits:
         *,
         with_dependents: bool = False,
     ) -> None:
-        """``asker`` stands for the gang: it has its priority. ``with_dependents``: pods that depend on victims go."""
+        """``asker`` represents the gang: it has its priority. ``with_dependents``: pods that depend on victims go."""
         self._cluster = cluster
         self._pool = pool = victim_pool(cluster, ranking, asker, may_disrupt)
         wholes = WholeGroups(cluster)

@@ -58,7 +58,7 @@ class VictimMinimizer:
         if not self.is_monotone:
             return ForcedVictims(pairs, needed, evaluator.refused(pairs.rows, needed), None)
         worlds = evaluator.worlds(pairs.rows, needed)
-        # Rows without forced victims do not take the pod as they are, as is known.
+        # Rows without forced victims are known to reject the pod.
         refused = evaluator.filtered(worlds) if forced.any() else np.full(len(pairs.rows), NOT_TRIED, dtype=np.int64)
         return ForcedVictims(pairs, needed, refused, worlds)
 
