@@ -156,7 +156,7 @@ Entry = TypeVar("Entry")
 class BoundedLog(Generic[Entry]):
     """An append-only log that keeps at least its last ``limit`` entries, and at most twice as many.
 
-    A reader keeps the position up to which it has read, and asks for the entries after it.
+    A reader keeps its position, and requests the entries after it.
     """
 
     def __init__(self, limit: int) -> None:

@@ -83,7 +83,7 @@ class _Bucket:
 class Budgets:
     """All budgets as of a point in time. ``position`` changes whenever the protection of a budget changes.
 
-    A cache of results keeps the position and asks for the changes `since` then.
+    A cache of results keeps the position and requests the changes `since` then.
     """
 
     def __init__(self) -> None:

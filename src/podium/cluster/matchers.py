@@ -159,7 +159,7 @@ class Matcher:
     def matching(self, classes: Int32s) -> Bools:
         """Return ``[n]`` which of some classes (ids) match."""
         if self.table is None:
-            # The last entry stands for all higher ids.
+            # The last entry represents all higher ids.
             self.table = np.zeros(max(self.classes, default=-1) + 2, dtype=np.bool_)
             self.table[list(self.classes)] = True
         found: Bools = self.table[np.minimum(classes, len(self.table) - 1)]

@@ -393,7 +393,7 @@ Value = TypeVar("Value", bound=Hashable)
 class RefCountedNumbers(Generic[Value]):
     """Reference-counted numbers of values: ``values[number]`` and ``number_of[value]``.
 
-    A number without users stands for ``blank`` until another value gets it. The ``first`` values keep theirs.
+    A number without users means ``blank`` until another value gets it. The ``first`` values keep theirs.
     """
 
     def __init__(self, blank: Value, first: Iterable[Value]) -> None:
