@@ -90,7 +90,7 @@ def invalid(
 ) -> StoreError:
     """Return the refusal of an object that is invalid in the field at `path` (`.spec.replicas`).
 
-    The path "" stands for the object itself.
+    The path "" means the object itself.
     """
     field = path.removeprefix(".")
     return _invalid(resource, key, [(cause, problem, field)], f"{field}: {problem}" if field else problem)

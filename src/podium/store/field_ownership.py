@@ -294,7 +294,7 @@ class FieldWriter:
         return not self.is_done and resource.name == self.resource.name
 
     def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
-        """Return the object with the entries as they are after this write."""
+        """Return the object with the entries after this write."""
         self.is_done = True
         before = self._entries_before(previous)
         entries = before

@@ -1,7 +1,7 @@
 """The content of a journal in SQLite: a state of the objects, the events since, and checksums over all of it.
 
 Each event's digest is a link of a chain, so that a change, a gap or a missing end is detected. The digests of objects
-and of uids add up to totals in the table `state`, which has a checksum of its own.
+and of uids add up to totals in the table `state`, which has a separate checksum.
 """
 
 from __future__ import annotations

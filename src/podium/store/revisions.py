@@ -66,7 +66,7 @@ class Identities:
         return uid in self._given
 
     def copied(self) -> Identities:
-        """Return a sequence that goes on as this one does, and knows the same uids."""
+        """Return a sequence that continues like this one, and knows the same uids."""
         copied = copy(self)
         copied._given = self._given.copy()
         return copied

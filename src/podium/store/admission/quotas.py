@@ -83,7 +83,7 @@ def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]
 
 
 def read_amount(name: str, quantity: str | int | float) -> int:
-    """Return the amount that a quantity of a quota stands for."""
+    """Return the amount of a quantity of a quota."""
     return milli_value(quantity) if _resource(name) == CPU else whole_value(quantity)
 
 
