@@ -81,7 +81,7 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def grouped_by_text(named: Iterable[tuple[str, Same]], fewest: int = _FEWEST_ALIKE) -> list[tuple[list[str], Same]]:
-    """Return the names with what is said of each: those with the same text together, unless they are fewer than that.
+    """Return the names with the text about each: names with equal texts are joined, unless they are too few.
 
     The groups are in the order of their first names.
     """

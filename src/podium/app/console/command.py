@@ -25,16 +25,16 @@ _TRACEBACK = "podium.traceback"
 _STARTING = "starting"
 _BARS = "rich.progress"
 SUBCOMMANDS = {
-    "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
-    "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
-    "plan": ("podium.app.planning.command:plan", "What a change, an outage or a drain would do to each workload."),
+    "explain": ("podium.app.explaining.command:explain", "Explain what would happen to a pod now, and why."),
+    "simulate": ("podium.app.simulating.command:simulate", "Simulate a cluster in virtual time."),
+    "plan": ("podium.app.planning.command:plan", "Predict the impact of a change, an outage or a drain on workloads."),
     "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
-    "ledger": ("podium.app.accounting.command:ledger", "Who was disrupted, for whom, at what cost, and then what."),
-    "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
-    "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
-    "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),
+    "ledger": ("podium.app.accounting.command:ledger", "Report which pods were disrupted, why, and at what cost."),
+    "sweep": ("podium.app.sweeping.command:sweep", "Run a simulation many times, and compare the results."),
+    "snapshot": ("podium.app.snapshots.command:snapshot", "Save the state of a cluster to a file."),
+    "record": ("podium.app.recording.command:record", "Record the events of a cluster to a file."),
     "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
-    "trace": ("podium.app.simulating.command:trace", "Turn recorded workloads into something to simulate."),
+    "trace": ("podium.app.simulating.command:trace", "Convert recorded workloads to input for simulations."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
@@ -200,7 +200,7 @@ fish_source are there too.
     help="Show where in the code an error came from, that of plugins included.",
 )
 def podium() -> None:
-    """Say who runs, who waits and who is disrupted in a Kubernetes cluster, and why.
+    """Explain which pods run, wait and are disrupted in a Kubernetes cluster, and why.
 
     Decisions are those of kube-scheduler v1.36, made from manifests or a dump of a cluster; nothing is changed there.
     """

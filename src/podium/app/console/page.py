@@ -1,4 +1,4 @@
-"""Text for people: lines, paragraphs and aligned columns, in colour where it is wanted.
+"""Pages of text: lines, paragraphs and aligned columns, optionally in colour.
 
 Everything is made harmless here: whatever a terminal would act on is written as an escape sequence.
 """
@@ -65,7 +65,7 @@ class Section:
 class Page:
     """Lines in the making, `width` characters wide.
 
-    Names in columns are `shortened` where they have no room, or else whole in lines that are longer than that.
+    With `shortened`, names in columns are shortened if they do not fit; otherwise they stay whole in longer lines.
     """
 
     def __init__(self, width: int = WIDTH, *, coloured: bool = False, shortened: bool = False) -> None:

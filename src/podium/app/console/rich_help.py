@@ -10,7 +10,7 @@ from rich.text import Text
 
 from podium.app.console.page import WIDTH
 
-# Stands before a paragraph whose lines click leaves as they are.
+# Marks a paragraph whose lines click does not rewrap.
 _AS_IS = "\b\n"
 
 

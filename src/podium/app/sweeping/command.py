@@ -72,7 +72,7 @@ def sweep(
     form: str,
     target: str | None,
 ) -> None:
-    """Play a simulation many times, and compare what comes of it.
+    """Run a simulation many times, and compare the results.
 
     Runs go side by side, on all cores of this machine or on many machines; the answer is the same wherever they are
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
