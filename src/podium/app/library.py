@@ -139,7 +139,7 @@ def plan(objects: Objects, **arguments: Unpack[PlanArguments]) -> Plans:
 
 
 def sweep(objects: Objects, vary: Mapping[str, Sequence[Any]], **arguments: Unpack[SweepArguments]) -> SweepResult:
-    """Play a simulation with every combination of settings and so many `seeds`, and compare what comes of it.
+    """Play a simulation with every combination of settings and that many `seeds`, and compare the results.
 
     `vary` has the values of what the runs differ in: an option of a run (`until`, `start-delay`, `bind-delay`,
     `termination`, `expendable-pods-priority-cutoff`, `kubernetes-version`, `feature-gates`), `filename` (a further file

@@ -75,7 +75,7 @@ class NodeAnswer(Shown):
 
     @property
     def fits(self) -> bool:
-        """Return whether the node is feasible as it is."""
+        """Return whether the node is feasible without changes."""
         status = self.explanation.nodes.get(self.node)
         return status is not None and status.is_success
 

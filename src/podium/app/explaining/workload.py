@@ -35,7 +35,7 @@ _MAX_PODS = 3
 # A CronJob owns Jobs, a Deployment ReplicaSets, and these own pods.
 _MAX_OWNERS = 3
 _REVISION = "deployment.kubernetes.io/revision"
-# Stands for the random part of the name of a pod that does not exist.
+# Replaces the random part of the name of a pod that does not exist.
 _NEXT = "next"
 
 
@@ -88,7 +88,7 @@ class WorkloadExplanation(Shown):
     """A workload's pods, by name, and the decision about one of them.
 
     `explanation` is about the first pending one, or else, if `is_next`, about one more that the workload would create.
-    `wanted` is the number of pods that it asks for, None if it has none.
+    `wanted` is the number of pods that it requests, None if it has none.
     """
 
     kind: str
@@ -166,7 +166,7 @@ def _is_of(item: Kubernetes, owner: Kubernetes) -> bool:
 
 
 def wanted_of(workload: Kubernetes) -> int | None:
-    """Return how many pods a workload asks for; None for DaemonSets and CronJobs."""
+    """Return how many pods a workload requests; None for DaemonSets and CronJobs."""
     if isinstance(workload, Job):
         parallelism: int = workload.spec.parallelism
         return parallelism

@@ -87,7 +87,7 @@ class WorkloadImpact(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def short_lasts(self) -> bool:
-        """Return whether the shortage that `short_seconds` measures goes on past the end of the run."""
+        """Return whether the shortage that `short_seconds` measures continues past the end of the run."""
         return bool(self.missing and self.short_seconds)
 
     def to_dict(self) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
         whom=[rows.get(_beneficiary(record), -1) for record in records],
         vain=[bool(record.in_vain) for record in records],
         following=_following(answer, places, len(records)),
-        said=[_said(answer, record) for record in records],
+        said=[_lines_about(answer, record) for record in records],
         note=f"the last {len(records):,} of {len(answer.records):,}" if left else "",
     )
 
@@ -320,7 +320,7 @@ def _following(answer: LedgerAnswer, places: dict[int, int], count: int) -> list
     return found
 
 
-def _said(answer: LedgerAnswer, record: Disruption) -> list[str]:
+def _lines_about(answer: LedgerAnswer, record: Disruption) -> list[str]:
     """Return the lines of text about a disruption, its pod first."""
     loss = record.loss
     lines = [

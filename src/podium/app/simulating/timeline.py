@@ -55,7 +55,7 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
 
 
 def write_timeline(page: Page, events: list[SimEvent], *, every_event: bool = False) -> None:
-    """Write a line for each event: time, reason, pod, node, and who did it or why.
+    """Write a line for each event: time, reason, pod, node, and the actor or the reason.
 
     Consecutive equal failures of more than two pods at the same time share a line unless `every_event`.
     """

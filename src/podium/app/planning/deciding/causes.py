@@ -127,7 +127,7 @@ def _blocked(decisions: Decisions, pods: tuple[PodRecord, ...]) -> BlockedPods:
 
 
 def _blocked_on_nodes(runner: Runner, pod: PodRecord, pods: tuple[PodRecord, ...]) -> BlockedPods:
-    """Return the obstacles of ``pod``, which stands for ``pods``. Raises PluginError if a plugin fails."""
+    """Return the obstacles of ``pod``, which represents ``pods``. Raises PluginError if a plugin fails."""
 
     def turned_down(status: Status) -> BlockedPods:
         return BlockedPods(pods, Obstacle(TURNED_DOWN, cut(status.message), status.plugin))

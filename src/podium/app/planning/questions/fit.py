@@ -71,7 +71,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         raise AssertionError("an object of a kind that is not read makes no pod")
     label = f"{type(item).__name__} {item.key}"
     if isinstance(item, Pod):
-        # As it is before it is scheduled, with a uid of its own.
+        # The pod before it is scheduled, with a separate uid.
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
         return FitTarget(label, MadePod(pod), None), rest
