@@ -80,8 +80,8 @@ def implied_rights(request: Request, store: Store) -> set[Right]:
     return found
 
 
-def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> set[Right]:
-    """Return the rights that these actions need; ``knows_ours``: at Podium's own API server."""
+def requested_rights(wanted: Iterable[Action], *, is_podium_server: bool = True) -> set[Right]:
+    """Return the rights that these actions need; ``is_podium_server``: at Podium's own API server."""
     found: set[Right] = set()
     for action in wanted:
         store = _store()
@@ -94,7 +94,9 @@ def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> se
             found.update(implied_rights(request, store))
             return router.answer(request, now)
 
-        run_conversation(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
+        run_conversation(
+            conversation_of(_with_uid(action, store), "scheduler", _NOW, is_podium_server=is_podium_server), ask, _NOW
+        )
     return found
 
 

@@ -92,15 +92,15 @@ def scheduler_rights() -> set[Right]:
     return watch_rights(Scheduler.watches | DisruptionCounter.watches) | asked | counted
 
 
-def eviction_rights(*, knows_ours: bool) -> set[Right]:
-    """Return the rights to evict pods and to avoid their nodes; ``knows_ours``: at Podium's own API server.
+def eviction_rights(*, is_podium_server: bool) -> set[Right]:
+    """Return the rights to evict pods and to avoid their nodes; ``is_podium_server``: at Podium's own API server.
 
     At other API servers the evicting program writes the nodes itself.
     """
     eviction = Evict(
         "default/owned", UID, "", "rescheduler", avoid_node=True, for_replacement=ForReplacement(first=True)
     )
-    return requested_rights([eviction], knows_ours=knows_ours)
+    return requested_rights([eviction], is_podium_server=is_podium_server)
 
 
 def rescheduler_rights() -> set[Right]:

@@ -57,7 +57,7 @@ class Foreign:
         self.api.sent.clear()
         action = Evict(key, found, "test", "rescheduler", **{"avoid_node": True, **more})
         try:
-            run_conversation(conversation_of(action, "rescheduler", now, knows_ours=False), self.ask, now)
+            run_conversation(conversation_of(action, "rescheduler", now, is_podium_server=False), self.ask, now)
         except StoreError as error:
             return error
         return None

@@ -169,7 +169,7 @@ def owned(name: str) -> Raw:
 
 def leaving(rig: Rig) -> Evict:
     """An eviction of web-1 that leaves something on its node, at a server of others."""
-    rig.transport.knows_ours = False
+    rig.transport.is_podium_server = False
     left = ForReplacement(first=True)
     return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", avoid_node=True, for_replacement=left)
 
@@ -198,7 +198,7 @@ def test_at_podiums_own_server_the_eviction_says_what_is_to_be_left() -> None:
     async def story(rig: Rig) -> None:
         rig.server.add(owned("web-1"))
         eviction = leaving(rig)
-        rig.transport.knows_ours = True
+        rig.transport.is_podium_server = True
         assert await rig.send(eviction) == [None]
         assert len(rig.server.sent) == 1
         assert len(list_of(rig).replacements) == 1

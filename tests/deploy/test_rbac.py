@@ -147,8 +147,8 @@ def test_avoid_list_trimmers_may_patch_nodes_and_read_pod_controllers() -> None:
 def test_evictors_may_patch_nodes_only_if_the_api_server_writes_no_hints() -> None:
     evict = Right("", "pods/eviction", "create")
 
-    assert rbac.eviction_rights(knows_ours=True) == {evict}
-    assert rbac.eviction_rights(knows_ours=False) == {
+    assert rbac.eviction_rights(is_podium_server=True) == {evict}
+    assert rbac.eviction_rights(is_podium_server=False) == {
         evict,
         Right("", "pods", "get"),
         Right("", "nodes", "get"),

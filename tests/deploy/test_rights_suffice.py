@@ -147,7 +147,7 @@ def test_no_more_victims_go_for_a_pod_whose_devices_may_not_be_reserved() -> Non
             server.add(priority_class("high", 1_000), *DEVICES, victim, wants)
             async with Running(server, msgspec.structs.replace(SETTINGS, lease=LEASE)) as scheduler:
                 await until(lambda: knows_why(server))
-                assert scheduler.said("a pod is not bound, and preempts none until this changes")
+                assert scheduler.said("the binding of a pod is refused; the pod preempts no pods until this changes")
             assert guard.refused == {BINDING}
             assert is_going(server, "victim")
             assert not is_going(server, "next")

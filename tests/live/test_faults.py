@@ -116,7 +116,7 @@ def test_when_the_leader_is_killed_another_takes_over_and_nothing_is_done_twice(
         first = Instance(cluster, "first")
         await until(first.program.leads.is_set)
         second = Instance(cluster, "second")
-        await until(lambda: second.said("waiting to lead"))
+        await until(lambda: second.said("waiting for the lease"))
         cluster.add(*(pod(f"p{number}", cpu="100m") for number in range(30)))
         await until(lambda: len(cluster.waiting()) < 20)
         await first.kill()

@@ -65,7 +65,7 @@ def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_
         assert second.returncode == 0
         assert holder(cluster) == ""
         messages = [json.loads(line)["msg"] for line in said.splitlines()]
-        assert messages[-2:] == ["the lease is given back", "stopped"]
+        assert messages[-2:] == ["released the lease", "stopped"]
 
     play(story)
 

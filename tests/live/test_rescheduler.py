@@ -243,7 +243,7 @@ def test_a_paused_rescheduler_asked_for_one_plan_reports_the_pause_and_ends() ->
         instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
         async with asyncio.timeout(30):
             assert await instance.task == 0
-        assert instance.said("it is paused by its configuration")
+        assert instance.said("the configuration pauses the rescheduler")
         assert not instance.said("moving a pod")
 
     play(story)
@@ -254,7 +254,7 @@ def test_one_of_two_reschedulers_leads_and_the_other_waits() -> None:
         first = Instance(cluster, lease=lease("first"), identity="first")
         await until(first.program.leads.is_set)
         second = Instance(cluster, lease=lease("second"), identity="second")
-        await until(lambda: second.said("waiting to lead"))
+        await until(lambda: second.said("waiting for the lease"))
         assert not second.said("moving a pod")
         assert await first.stop() == 0
         await until(second.program.leads.is_set)
@@ -268,7 +268,7 @@ def test_a_server_whose_certificate_is_not_checked_is_asked_for_no_evictions() -
     settings = ReschedulingSettings(
         rescheduling=read_rescheduler(HASTY, "rescheduler.yaml"), configuration=default_configuration()
     )
-    with pytest.raises(InputError, match="--evict has pods go"):
+    with pytest.raises(InputError, match="--evict evicts pods"):
         check_settings(access, settings)
     check_settings(access, msgspec.structs.replace(settings, dry_run=True))
 
@@ -299,8 +299,8 @@ def test_missing_measurements_are_reported_once() -> None:
     async def story(cluster: Scheduled) -> None:
         configuration = {**HASTY, "policies": [{"name": "SeparateInterfering"}]}
         instance = Instance(cluster, configuration=configuration, measure_s=0.05)
-        await until(lambda: instance.said("what pods and nodes use is not known"))
+        await until(lambda: instance.said("the resource usage of pods and nodes is unknown"))
         assert await instance.stop() == 0
-        assert len(instance.said("what pods and nodes use is not known")) == 1
+        assert len(instance.said("the resource usage of pods and nodes is unknown")) == 1
 
     play(story, of=Unmeasured)

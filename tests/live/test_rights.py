@@ -38,7 +38,7 @@ def test_an_unknown_token_is_reported_and_makes_the_scheduler_unready() -> None:
     async def story() -> None:
         async with Cluster(tokens=(Token(text=TOKEN),)) as cluster:
             instance = Instance(cluster, token="another-token-that-is-wrong")
-            await until(lambda: instance.said("cannot keep up with a kind"))
+            await until(lambda: instance.said("cannot list or watch a kind"))
             assert any("401 Unauthorized" in line.get("problem", "") for line in instance.log)
             assert "another-token" not in instance.text.getvalue()
             assert await instance.stop() == 0
@@ -67,6 +67,6 @@ def test_it_warns_of_optional_kinds_that_it_may_not_list_and_not_of_those_that_a
             assert await instance.stop() == 0
             warnings = [line for line in instance.log if line["level"] == "warning"]
             assert any("PodGroup" in str(line) for line in warnings) == warns
-            assert not any("cannot keep up with a kind" in line["msg"] for line in warnings)
+            assert not any("cannot list or watch a kind" in line["msg"] for line in warnings)
 
     asyncio.run(story())

@@ -105,7 +105,7 @@ def test_a_rescheduler_decides_as_the_version_of_the_server() -> None:
         text = io.StringIO()
         program = LiveRescheduler(access, settings, Log(cluster.clock.now, "json", stream=text))
         task = asyncio.ensure_future(program.run())
-        await until(lambda: "looking for moves" in text.getvalue())
+        await until(lambda: "planning moves without evicting pods" in text.getvalue())
         program.stop()
         assert await task == 0
         assert '"version": "v1.33.13"' in text.getvalue()

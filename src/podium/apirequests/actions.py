@@ -267,13 +267,13 @@ def is_repeatable(action: Action) -> bool:
     return isinstance(action, PatchObject) or type(action) in _CONVERSATIONS
 
 
-def conversation_of(action: Action, component: str, now: int, *, knows_ours: bool = True) -> Conversation:
+def conversation_of(action: Action, component: str, now: int, *, is_podium_server: bool = True) -> Conversation:
     """Return the conversation of an action. `component` is the reporting component of an Event.
 
-    If the API server does not know Podium's extensions (`knows_ours`), evictions do themselves what it would do.
+    If the API server does not know Podium's extensions (`is_podium_server`), evictions do themselves what it would do.
     """
     type_ = type(action)
-    if isinstance(action, Evict) and not knows_ours:
+    if isinstance(action, Evict) and not is_podium_server:
         return (yield from evict_at_foreign_server(action, now))
     if type_ in _CONVERSATIONS:
         return (yield from _CONVERSATIONS[type_](action, now))

@@ -80,7 +80,7 @@ class HTTPTransport:
     ``answer`` receives the result of each action. ``now`` returns the time. ``seconds_to_write`` limits writes: none is
     sent or waited for after that time. ``may_disrupt`` says whether pods may currently be deleted and evicted.
     ``on_fault`` receives unexpected errors. ``binder``, if set, carries out the bindings that it is responsible for.
-    ``knows_ours`` is whether the API server is Podium's own, which records eviction hints; set it to False for others.
+    ``is_podium_server`` is whether the API server is Podium's own, which records eviction hints.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class HTTPTransport:
         self._may_disrupt = may_disrupt
         self._on_fault = on_fault
         self.binder: Binder | None = None
-        self.knows_ours = True
+        self.is_podium_server = True
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
         # By object, the queued actions after the one in flight.
@@ -214,7 +214,9 @@ class HTTPTransport:
             problem = await self._bind(binder, action)
             if problem is None or not binder.is_ignorable:
                 return Answered(action, problem)
-        conversation = conversation_of(action, asked.component.name, self._now(), knows_ours=self.knows_ours)
+        conversation = conversation_of(
+            action, asked.component.name, self._now(), is_podium_server=self.is_podium_server
+        )
         return await self._hold(action, conversation)
 
     async def _bind(self, binder: Binder, action: Bind) -> Problem | None:

@@ -286,7 +286,7 @@ class ControlPlane:
 
     def _failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         wait_seconds = max(0, restart_ns - self._clock.now()) // 10**9
-        _LOG.error("%s has failed, and begins anew in %d s", component.name, wait_seconds, exc_info=error)
+        _LOG.error("%s failed and restarts in %d s", component.name, wait_seconds, exc_info=error)
 
 
 _Judge = Callable[[Mapping[str, str]], Mapping[str, str]]

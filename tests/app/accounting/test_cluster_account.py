@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from podium.api.times import format_time
 from podium.app.accounting.account import Account
-from podium.app.accounting.cluster import retold_account
+from podium.app.accounting.cluster import reconstructed_account
 from podium.app.console.command import podium as command
 from podium.controllers.ledger.disruption import Disruption, ReplacementPod
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
@@ -95,7 +95,9 @@ def placed(time: int, name: str, node: str) -> Raw:
 
 def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: list[Raw]) -> Account:
     """The account of a cluster."""
-    return retold_account({"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept)
+    return reconstructed_account(
+        {"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept
+    )
 
 
 def test_a_preemption_known_only_from_events_is_reported_with_its_outcome() -> None:
@@ -236,7 +238,7 @@ def test_a_stopped_and_recreated_pod_was_deleted_or_evicted_by_an_unknown_user()
     found = told([pod("web-b", 61, owner="web-5d")], *story, made(61, "web-b"))
 
     assert [(record.cause, record.by, record.rule) for record in found.records] == [
-        ("deletion", "", "nobody says whether it was deleted or evicted")
+        ("deletion", "", "it is unknown whether it was deleted or evicted")
     ]
     assert [(caveat.about, caveat.names) for caveat in found.caveats[1:]] == [("unsaid", ("shop/web-a",))]
 
@@ -268,7 +270,7 @@ def test_a_pod_stopped_on_a_cordoned_node_is_reported_as_drained(said: list[Raw]
     (record,) = told([pod("web-b", 61, owner="web-5d")], *story, *said).records
 
     assert record.cause == "deletion"
-    assert ("its node was cordoned then, as it is for a drain" in record.rule) is is_as_a_drain
+    assert ("its node was cordoned then, as for a drain" in record.rule) is is_as_a_drain
 
 
 def test_a_restarted_container_ends_no_pod() -> None:
@@ -337,7 +339,7 @@ def test_beside_a_cluster_there_is_no_run() -> None:
     done = CliRunner().invoke(command, ["ledger", "-f", "-", "--context", "x"], input=run)
 
     assert done.exit_code == 1
-    assert "A run has no dates" in done.output
+    assert "A simulation has no dates" in done.output
 
 
 def test_a_cluster_is_asked_for_no_more_than_is_needed_and_says_what_may_not_be_seen(tmp_path: Path) -> None:
@@ -350,7 +352,7 @@ def test_a_cluster_is_asked_for_no_more_than_is_needed_and_says_what_may_not_be_
     assert done.exit_code == 0, done.output
     assert "1 disruption: 1 preemption" in done.output
     assert "preemption for shop/high" in done.output
-    assert "Job may not be listed" in done.output
+    assert "listing Job is forbidden" in done.output
     listed = {path.rpartition("/")[2] for _, path in server.asked}
     assert listed == {
         *("events", "jobs", "namespaces", "pods", "replicasets", "replicationcontrollers", "statefulsets")
@@ -365,8 +367,8 @@ def test_no_disruptions_are_claimed_where_events_may_not_be_listed(tmp_path: Pat
         done = CliRunner().invoke(command, ["ledger", "--kubeconfig", file, "-o", form])
 
     assert done.exit_code == 1
-    assert "no disruptions are known, but Event may not be listed" in done.output or form == "json"
-    assert "Event may not be listed: " in done.output
+    assert "no disruptions are known, but listing Event is forbidden" in done.output or form == "json"
+    assert "listing Event is forbidden: " in done.output
 
 
 def test_hidden_events_are_replaced_by_pod_conditions_with_a_caveat(tmp_path: Path) -> None:
@@ -421,7 +423,7 @@ def test_the_current_kubectl_context_is_the_default(tmp_path: Path, monkeypatch:
 def test_running_pods_of_a_cluster_count_as_used_since_they_were_scheduled() -> None:
     raws = {"Pod": [pod("a", 0, "n1"), pod("b", 1_800, "n1"), pod("c", 0), pod("d", 0, "n1", phase="Succeeded")]}
 
-    account = retold_account(raws, "test", (_BEGAN + 3_601) * _SECOND)
+    account = reconstructed_account(raws, "test", (_BEGAN + 3_601) * _SECOND)
 
     assert sum(used.requested["cpu"] for used in account.usage) == pytest.approx(2 * 1.5)
     assert {(used.namespace, used.priority) for used in account.usage} == {("shop", 7)}

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from podium.app.accounting.account import MOST_LINKS, Account, Asked, Grouping, chains_of, in_words
+from podium.app.accounting.account import MOST_LINKS, Account, Grouping, LedgerQuery, chain_pods, chains_of
 from podium.app.accounting.command import ledger
 from podium.app.console.command import podium as command
 from podium.controllers.ledger.disruption import Beneficiary, Cause, Disruption, Loss, ReplacementPod
@@ -23,14 +23,14 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 TEXT = """\
 3 disruptions: 3 drain; 6m20s of running time lost
 
-Who was disrupted most
+Most disrupted
                           disruptions  in vain   lost          cpu lost             ready again  by
   Deployment default/web            2           4m20s  260 core-seconds  2 of 2, in 20s at most  drain
   Pod default/lonely                1              2m  120 core-seconds                  0 of 1  drain
 
 Disruptions
-  at     pod                           node    why    what became of it
-  2m     default/lonely                node-1  drain  nobody makes it again
+  at     pod                           node    why    outcome
+  2m     default/lonely                node-1  drain  has no controller that replaces it
   2m     default/web-9827bc465e-87dtj  node-1  drain  on node-2 after 20s
   2m20s  default/web-9827bc465e-vzw92  node-1  drain  on node-2 after 20s
 """
@@ -95,19 +95,19 @@ def test_every_output_format_reports_the_same_disruptions(drained: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "numbers"),
     [
-        (Asked(owners=("shop/web",)), [2]),
-        (Asked(owners=("Deployment shop/web",)), [2]),
-        (Asked(owners=("default/p1",)), [1]),
-        (Asked(namespaces=("shop",)), [2]),
-        (Asked(causes=("drain",)), [3]),
-        (Asked(lowest_priority=5), [3]),
-        (Asked(highest_priority=4), [1, 2]),
-        (Asked(since="98s"), [2, 3]),
-        (Asked(until="98s"), [1, 2]),
-        (Asked(only_in_vain=True), [3]),
+        (LedgerQuery(owners=("shop/web",)), [2]),
+        (LedgerQuery(owners=("Deployment shop/web",)), [2]),
+        (LedgerQuery(owners=("default/p1",)), [1]),
+        (LedgerQuery(namespaces=("shop",)), [2]),
+        (LedgerQuery(causes=("drain",)), [3]),
+        (LedgerQuery(lowest_priority=5), [3]),
+        (LedgerQuery(highest_priority=4), [1, 2]),
+        (LedgerQuery(since="98s"), [2, 3]),
+        (LedgerQuery(until="98s"), [1, 2]),
+        (LedgerQuery(only_in_vain=True), [3]),
     ],
 )
-def test_each_limit_leaves_out_what_it_says(asked: Asked, numbers: list[int]) -> None:
+def test_each_limit_leaves_out_what_it_says(asked: LedgerQuery, numbers: list[int]) -> None:
     records = (
         record(1),
         record(2, pod="shop/web-1", owner="Deployment shop/web"),
@@ -127,7 +127,7 @@ def test_chains_lead_from_the_most_important_pod_to_the_last_that_had_to_go() ->
         record(4, beneficiary="alone"),
     ]
 
-    assert [in_words(chain) for chain in chains_of(records)] == [
+    assert [chain_pods(chain) for chain in chains_of(records)] == [
         ["default/high", "default/p1", "default/p2", "default/p3"]
     ]
 
@@ -162,11 +162,11 @@ def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
     [
         ("", "is neither JSON nor a ledger"),
         ("[" * 100_000, "is neither JSON nor a ledger"),
-        ("[1]", "is no result"),
-        ('{"ledger": []}', "is no result"),
-        ('{"events": [], "summary": {"end": 1}, "ledger": 5}', "ledger: is no list of disruptions"),
-        ('{"events": [], "summary": {"end": "x"}}', "summary.end: is no number of seconds"),
-        ('{"events": [], "summary": {"end": 1}, "ledger": [{}]}', "ledger[0]: is no record of a disruption"),
+        ("[1]", "is not a result"),
+        ('{"ledger": []}', "is not a result"),
+        ('{"events": [], "summary": {"end": 1}, "ledger": 5}', "ledger: is not a list of disruptions"),
+        ('{"events": [], "summary": {"end": "x"}}', "summary.end: is not a number of seconds"),
+        ('{"events": [], "summary": {"end": 1}, "ledger": [{}]}', "ledger[0]: is not a record of a disruption"),
     ],
 )
 def test_an_invalid_result_is_rejected_with_its_place(given: str, problem: str) -> None:
@@ -192,7 +192,7 @@ def test_times_that_cannot_be_read_are_refused(drained: str) -> None:
     found = ask("-f", "-", "--since", "yesterday", given=drained)
 
     assert found.exit_code == 1
-    assert "--since: 'yesterday' is no duration" in found.output
+    assert "--since: 'yesterday' is not a duration" in found.output
 
 
 def test_a_page_shows_the_same_and_runs_nothing_of_it() -> None:
@@ -256,15 +256,15 @@ def test_usage_goes_without_questions_about_disruptions(charged: str) -> None:
     found = ask("-f", "-", "--usage", "--in-vain", given=charged)
 
     assert found.exit_code == 1
-    assert "--usage goes without --owner, --cause, --in-vain and -o html" in found.output
+    assert "--usage excludes --owner, --cause, --in-vain and -o html" in found.output
 
 
 def test_a_run_without_recorded_usage_is_reported(drained: str) -> None:
     raw = json.loads(drained)
     del raw["usage"]
 
-    assert "nobody kept account" in ask("-f", "-", "--usage", given=json.dumps(raw)).output
+    assert "no usage was recorded" in ask("-f", "-", "--usage", given=json.dumps(raw)).output
     raw["usage"] = [{"hour": "one"}]
     refused = ask("-f", "-", "--usage", given=json.dumps(raw))
     assert refused.exit_code != 0
-    assert "is no list of what namespaces used" in str(refused.exception) + refused.output
+    assert "is not a list of what namespaces used" in str(refused.exception) + refused.output

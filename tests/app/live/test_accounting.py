@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from podium.api.meta import OwnerReference
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_time
-from podium.app.live.accounting import AccountedMachine, LiveAccount
+from podium.app.live.accounting import AccountedController, LiveAccount
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE
 from podium.controllers.deadlines import NEVER, Deadline
@@ -35,7 +35,7 @@ class Onlooker:
         return NEVER
 
 
-def show(machine: AccountedMachine, found: Pod, at_s: int) -> None:
+def show(machine: AccountedController, found: Pod, at_s: int) -> None:
     """A pod is shown."""
     machine.handle(Changed(found), at_s * _SECOND)
 

@@ -87,7 +87,7 @@ def test_a_file_with_other_content_is_rejected(tmp_path: Path, text: str) -> Non
     path = tmp_path / "other"
     path.write_text(f"{text}\n")
 
-    with pytest.raises(InputError, match="line 1 is no decision"):
+    with pytest.raises(InputError, match="line 1 is not a decision"):
         find_decision(str(path), "default/web")
 
 
@@ -98,7 +98,7 @@ def test_a_pod_without_decision_is_reported(tmp_path: Path) -> None:
 
 def test_a_full_decision_file_is_rotated_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "decisions"
-    file = DecisionFile(str(path), most_bytes=30)
+    file = DecisionFile(str(path), max_bytes=30)
     for number in range(5):
         file.write(f"line {number} of this")
     file.close()
@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_put_aside_is_tried_again(tmp_path: Path) -> None:
     path, problems = tmp_path / "decisions", list[str]()
     aside = tmp_path / "decisions.1"
     aside.mkdir()
-    file = DecisionFile(str(path), most_bytes=10, on_problem=problems.append)
+    file = DecisionFile(str(path), max_bytes=10, on_problem=problems.append)
     for line in ("first", "second", "third"):
         file.write(line)
     aside.rmdir()

@@ -41,9 +41,9 @@ def test_unhealthy_checks_are_named() -> None:
     async def story(client: aiohttp.ClientSession, url: str, problems: dict[str, str]) -> None:
         assert await asked(client, f"{url}/readyz") == (200, "ok")
         assert (await asked(client, f"{url}/readyz?verbose")) == (200, "readyz check passed\n")
-        problems["informer-sync"] = "not all is known yet of Pod"
+        problems["informer-sync"] = "watch caches are not synced: Pod"
         code, text = await asked(client, f"{url}/readyz")
-        assert (code, text.splitlines()[0]) == (500, "[-]informer-sync failed: not all is known yet of Pod")
+        assert (code, text.splitlines()[0]) == (500, "[-]informer-sync failed: watch caches are not synced: Pod")
         assert await asked(client, f"{url}/livez") == (200, "ok")
         assert (await asked(client, f"{url}/metrics")) == (200, "metric 1\n")
         assert (await asked(client, f"{url}/debug/pprof"))[0] == 404

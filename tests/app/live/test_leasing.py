@@ -46,7 +46,7 @@ def test_leader_election_can_be_disabled(option: bool | None, said: bool, elects
     [
         ({"leaseDuration": "soon"}, r"\.leaderElection\.leaseDuration"),
         ({"leaseDuration": "5s"}, "must be longer than the deadline"),
-        ({"resourceLock": "endpoints"}, "write leases"),
+        ({"resourceLock": "endpoints"}, "use leases"),
     ],
 )
 def test_conflicting_leasing_settings_are_reported_with_their_field(election: Any, problem: str) -> None:

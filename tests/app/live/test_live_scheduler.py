@@ -83,9 +83,9 @@ def test_a_standby_reports_the_leader_and_is_not_ready() -> None:
         )
         settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
         async with Running(server, settings) as running_program:
-            await until(lambda: running_program.said("waiting to lead"))
+            await until(lambda: running_program.said("waiting for the lease"))
             code, text = await running_program.read("/readyz")
-            assert (code, "somebody else leads" in text) == (500, True)
+            assert (code, "another instance holds the lease" in text) == (500, True)
             assert (await running_program.read("/livez"))[0] == 200
         assert running_program.code == 0
         assert node_of(server, "a") == ""

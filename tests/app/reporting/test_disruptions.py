@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.app.accounting.account import Account, Asked, answer_of
+from podium.app.accounting.account import Account, LedgerQuery, answer_of
 from podium.app.reporting import report
 from podium.app.reporting.picture import Disruptions
 from podium.app.reporting.pictures import MOST_DRAWN, disruptions_of
@@ -50,7 +50,7 @@ STORY = (
 
 def drawn(*records: Disruption, is_dated: bool = False) -> Disruptions:
     """What is drawn of an account."""
-    found = disruptions_of(answer_of(Account("", records, 600, is_dated), Asked()))
+    found = disruptions_of(answer_of(Account("", records, 600, is_dated), LedgerQuery()))
     assert found is not None
     return found
 
@@ -86,7 +86,7 @@ def test_the_last_of_many_disruptions_are_drawn_with_a_count() -> None:
 
 
 def test_without_disruptions_there_is_no_picture() -> None:
-    assert disruptions_of(answer_of(Account("", (), 600), Asked())) is None
+    assert disruptions_of(answer_of(Account("", (), 600), LedgerQuery())) is None
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, folder: Path, *records: Disruption, **options: Any) -> Opened:
     """The page of an account."""
     file = folder / "ledger.html"
-    file.write_text(report(answer_of(Account("", records, 600), Asked())))
+    file.write_text(report(answer_of(Account("", records, 600), LedgerQuery())))
     return Opened(browser, file, **options)
 
 

@@ -49,7 +49,7 @@ def test_without_a_configuration_the_usual_policies_look_at_the_cluster(cluster:
 def test_rescheduling_from_files_evicts_no_pod(cluster: str) -> None:
     result = reschedule("-f", cluster, "--evict")
     assert result.exit_code == 1
-    assert "Nobody can be evicted from files" in result.output
+    assert "Pods in files cannot be evicted" in result.output
 
 
 def test_an_invalid_configuration_is_reported_with_its_place(cluster: str, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.app.rescheduling.offline import as_they_are, heedless
+from podium.app.rescheduling.offline import effective_schedulers, ignoring_avoid_lists
 from podium.framework.settings.configuration import (
     API_VERSION,
     KIND,
@@ -19,25 +19,29 @@ def configured(*profiles: dict[str, Any]) -> Configuration:
 
 
 def test_an_unknown_scheduler_honours_no_avoid_list() -> None:
-    assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=False)) == ("default-scheduler",)
+    assert ignoring_avoid_lists(effective_schedulers(default_configuration(), honors_avoid_lists=False)) == (
+        "default-scheduler",
+    )
 
 
 def test_a_scheduler_declared_to_honour_avoid_lists_does() -> None:
-    assert heedless(as_they_are(default_configuration(), heeds_avoid_lists=True)) == ()
+    assert ignoring_avoid_lists(effective_schedulers(default_configuration(), honors_avoid_lists=True)) == ()
 
 
 def test_a_profile_that_names_the_plugin_is_podiums_own() -> None:
     enabled = {"multiPoint": {"enabled": [{"name": "NodePreferAvoidPods", "weight": 5}]}}
     both = configured({"schedulerName": "ours", "plugins": enabled}, {"schedulerName": "theirs"})
-    assert heedless(as_they_are(both, heeds_avoid_lists=False)) == ("theirs",)
+    assert ignoring_avoid_lists(effective_schedulers(both, honors_avoid_lists=False)) == ("theirs",)
 
 
 def test_a_scheduler_with_the_plugin_disabled_honours_no_avoid_list() -> None:
     disabled = {"multiPoint": {"disabled": [{"name": "NodePreferAvoidPods"}]}}
-    assert heedless(as_they_are(configured({"plugins": disabled}), heeds_avoid_lists=True)) == ("default-scheduler",)
+    assert ignoring_avoid_lists(effective_schedulers(configured({"plugins": disabled}), honors_avoid_lists=True)) == (
+        "default-scheduler",
+    )
 
 
 def test_other_profile_fields_are_kept() -> None:
     given = configured({"schedulerName": "a", "plugins": {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}})
-    (profile,) = as_they_are(given, heeds_avoid_lists=False).profiles
+    (profile,) = effective_schedulers(given, honors_avoid_lists=False).profiles
     assert [entry.name for entry in profile.plugins.multi_point.disabled] == ["ImageLocality", "NodePreferAvoidPods"]

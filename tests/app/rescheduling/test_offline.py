@@ -66,7 +66,7 @@ def test_a_caveat_states_whether_avoid_lists_are_honoured(tmp_path: Path) -> Non
     about = [caveat.about for caveat in report(tmp_path, *scaled_up()).caveats]
     assert "avoid-lists" in about
     rescheduling = read_rescheduler({**CONFIGURATION, **POLICY}, "")
-    question = Question(rescheduling, default_configuration(), heeds_avoid_lists=True)
+    question = Question(rescheduling, default_configuration(), honors_avoid_lists=True)
     heeded = plan_once(read(tmp_path, *scaled_up()), question)
     assert "avoid-lists" not in [caveat.about for caveat in heeded.caveats]
     assert heeded.moves

@@ -38,12 +38,12 @@ def test_the_plan_lists_moves_with_reason_and_gain_then_pods_left_alone() -> Non
     assert text(plan, Caveat("x", "one thing is not known", 0), cluster="prod") == (
         "In prod, 2 pods would be moved  (2025-11-24T16:00:00Z)\n"
         "\n"
-        "Spread  gains 1.5\n"
+        "Spread  improves the objective by 1.5\n"
         "  n1 has three of web\n"
         "    default/a  n1  -> n2\n"
-        "    default/b  n1  -> n3  or to another that its scheduler likes as well\n"
+        "    default/b  n1  -> n3  or to another node with the same score\n"
         "\n"
-        "Objectives  0 is as good as can be, 1 as bad as one pod in quite the wrong place\n"
+        "Objectives  0 is the best possible, 1 the cost of one badly placed pod\n"
         "  policy   now  then\n"
         "  Spread     3   1.5\n"
         "  Repair  0.25  0.25\n"
@@ -65,8 +65,8 @@ def test_pods_left_alone_for_the_same_reason_share_a_line() -> None:
     assert "Nothing would be moved" in said
     assert "  default/p0, default/p2, default/p4 and 13 more (Spread): too young\n" in said
     assert "  default/p1, default/p3, default/p5 and 12 more (Spread): no room\n" in said
-    assert "Nobody else was looked at: 5 moves are under way, and the limit is 5" in said
-    assert "After 9 trials no more were made" in said
+    assert "No other pods were examined: 5 moves are under way, and the limit is 5" in said
+    assert "Planning stopped after 9 trials" in said
 
 
 def test_reasons_beyond_the_first_are_counted() -> None:
@@ -86,7 +86,7 @@ def test_a_move_without_target_states_that_landing_is_unchecked() -> None:
     plan = ReschedulingPlan(
         (PlannedMoves("Spread", "why", (PlannedMove(record("a"), "n1", None),), 1.0),), (), {}, {}, 1, is_cut=False
     )
-    assert "default/a  leaves n1; nobody asks where to" in text(plan)
+    assert "default/a  leaves n1; its target is not planned" in text(plan)
 
 
 def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:

@@ -1,1 +1,1 @@
-"""`podium ledger`: who was disrupted, for whom, by what, at what cost, and what became of it."""
+"""`podium ledger`: the disruptions of pods, with beneficiaries, causes, costs and outcomes."""

@@ -1,4 +1,4 @@
-"""The records of disruptions, and where they come from: what a simulation answered, or the ledger of a cluster."""
+"""The records of disruptions, from the result of a simulation or the ledger of a cluster, and their groups."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Records in their order, of one run or one cluster.
+    """The ordered records of one run or one cluster.
 
-    Times count from the start of a run, or, with ``is_dated``, from 1970. ``end`` is the end of the run, or the last
-    thing that is known of a cluster. ``dropped`` is how many earlier records were let go, to stay within bounds.
-    ``caveats`` say what a cluster does not tell of which nobody kept account. ``usage`` is what namespaces requested by
-    priority and hour, and ``usage_caveats`` what that leaves out.
+    Times are seconds since the start of a run or, with ``is_dated``, since 1970. ``end`` is the end of the run, or the
+    last known time of a cluster. ``dropped`` is the number of earlier records that were dropped to limit the size.
+    ``caveats`` name the gaps of an account that was reconstructed without a ledger. ``usage`` is what namespaces
+    requested by priority and hour, with ``usage_caveats``.
     """
 
     source: str
@@ -43,26 +43,26 @@ class Account:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The kinds among Pod and Event that may not be listed; without them disruptions go unnoticed."""
+        """Return which of Pod and Event the user is not allowed to list; disruptions may then be missing."""
         names = (name for caveat in self.caveats if caveat.about == "hidden" for name in caveat.names)
         return tuple(name for name in names if name in ("Pod", "Event"))
 
     def shown(self, time: Seconds) -> str:
-        """A time as people read it."""
+        """Return a time as text."""
         if self.is_dated:
             return format_time(int(time * _SECOND))
         return format_duration(int(time * _SECOND))
 
 
 def read_account(name: FileName) -> Account:
-    """The account in a file: the JSON of `podium simulate` or `podium plan`, or a ledger. Raises InputError."""
+    """Read the account in a file: the JSON of `podium simulate` or `podium plan`, or a ledger. Raises InputError."""
     if name != "-" and is_ledger(str(name)):
         return ledger_account(str(name))
     return _of_results(read_bytes(name), shown_name(name))
 
 
 def directory_account(directory: str) -> Account:
-    """The account of what `podium up` keeps in a directory. Raises InputError."""
+    """Read the ledger in a data directory of `podium up`. Raises InputError."""
     path = Path(directory) / LEDGER
     if not path.exists():
         problem = f"there is no {LEDGER} in it; podium up --data-dir keeps one"
@@ -71,7 +71,7 @@ def directory_account(directory: str) -> Account:
 
 
 def ledger_account(path: str) -> Account:
-    """The account of a ledger. Raises InputError for one that is damaged, or none."""
+    """Read the account in a ledger. Raises InputError for files that are damaged or not a ledger."""
     kept = read_ledger(path)
     end = max((last_of(record) for record in kept.records), default=0)
     return Account(path, kept.records, end, is_dated=True, dropped=kept.dropped, usage=kept.usage)
@@ -81,24 +81,24 @@ def _of_results(text: bytes, source: str) -> Account:
     try:
         raw = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        problem = "is neither JSON nor a ledger; give what podium simulate -o json printed, or the ledger of podium up"
+        problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
         raise InputError(problem, source=source) from None
     if isinstance(raw, dict) and isinstance(raw.get("items"), list):
-        # Few do.
+        # Imported only for dumps.
         from podium.app.accounting.cluster import dumped_account
 
         return dumped_account(raw["items"], source)
     result = raw.get("result", raw) if isinstance(raw, dict) else None
     if not isinstance(result, dict) or "events" not in result or not isinstance(result.get("summary"), dict):
-        problem = "is no result; give what podium simulate -o json, or podium plan -o json, printed"
+        problem = "is not a result; use the output of podium simulate -o json or podium plan -o json"
         raise InputError(problem, source=source)
     found = result.get("ledger", [])
     if not isinstance(found, list):
-        raise InputError("is no list of disruptions", source=source, path="ledger")
+        raise InputError("is not a list of disruptions", source=source, path="ledger")
     records = tuple(_record(entry, number, source) for number, entry in enumerate(found))
     end = result["summary"].get("end", 0)
     if isinstance(end, bool) or not isinstance(end, int | float):
-        raise InputError("is no number of seconds", source=source, path="summary.end")
+        raise InputError("is not a number of seconds", source=source, path="summary.end")
     return Account(source, records, end, usage=_usage(result.get("usage", []), source))
 
 
@@ -106,18 +106,18 @@ def _usage(raw: Any, source: str) -> tuple[UsageEntry, ...]:
     try:
         return tuple(msgspec.convert(raw, list[UsageEntry]))
     except msgspec.ValidationError as error:
-        raise InputError(f"is no list of what namespaces used: {error}", source=source, path="usage") from None
+        raise InputError(f"is not a list of what namespaces used: {error}", source=source, path="usage") from None
 
 
 def _record(raw: Any, number: int, source: str) -> Disruption:
     try:
         return disruption_of(raw)
     except msgspec.ValidationError as error:
-        raise InputError(f"is no record of a disruption: {error}", source=source, path=f"ledger[{number}]") from None
+        raise InputError(f"is not a record of a disruption: {error}", source=source, path=f"ledger[{number}]") from None
 
 
 def last_of(record: Disruption) -> Seconds:
-    """The last time at which something happened of a disruption."""
+    """Return the time of the last event of a disruption."""
     found = [record.loss.ended_after]
     if record.beneficiary is not None:
         found.append(record.beneficiary.placed_after)
@@ -127,21 +127,21 @@ def last_of(record: Disruption) -> Seconds:
 
 
 Chain = tuple[Disruption, ...]
-"""Disruptions, each of which leads to the next: the first is for the most important pod."""
+"""Disruptions of which each causes the next; the first benefits the most important pod."""
 
 MOST_CHAINS = 100
 MOST_LINKS = 50
-"""A chain is not followed further: pods that take turns with one another could go on for ever."""
+"""The maximum length of a chain, since pods that displace each other in turn form endless chains."""
 
 
 def chains_of(records: Sequence[Disruption]) -> list[Chain]:
-    """The chains of two disruptions or more: the longest first, then by time. No disruption is in two of them."""
+    """Return the disjoint chains of at least two disruptions: the longest first, then by time."""
     by_taker: defaultdict[str, list[Disruption]] = defaultdict(list)
     for record in records:
         if record.beneficiary is not None and record.beneficiary.uid:
             by_taker[record.beneficiary.uid].append(record)
     followed = {following.id for record in records for following in _following(record, by_taker)}
-    # Where pods take turns with one another, no disruption is the first: the earliest begins.
+    # If pods displace each other in turn, no disruption is the first: the chain starts with the earliest.
     order = sorted(records, key=lambda record: (record.id in followed, record.time, record.id))
     used: set[int] = set()
     found = [chain for record in order if len(chain := _longest(record, by_taker, used)) > 1]
@@ -149,7 +149,7 @@ def chains_of(records: Sequence[Disruption]) -> list[Chain]:
 
 
 def _longest(record: Disruption, by_taker: dict[str, list[Disruption]], used: set[int]) -> Chain:
-    """The chain from a disruption on: always the first to follow that is in no chain yet, by time."""
+    """Return the chain that starts with a disruption; each next one is the earliest in no other chain."""
     chain: list[Disruption] = []
     following: Disruption | None = None if record.id in used else record
     while following is not None and len(chain) < MOST_LINKS:
@@ -168,17 +168,17 @@ def _following(record: Disruption, by_taker: dict[str, list[Disruption]]) -> lis
     return [found for uid in takers for found in by_taker.get(uid, ()) if found.id != record.id]
 
 
-def in_words(chain: Chain) -> list[str]:
-    """The pods of a chain, from the one for which all others went."""
+def chain_pods(chain: Chain) -> list[str]:
+    """Return the pods of a chain, starting with the pod that benefits from the whole chain."""
     first = chain[0].beneficiary
     return [*([] if first is None else [first.pod]), *(record.pod for record in chain)]
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):
-    """The disruptions that have something in common, added up.
+    """A group of disruptions, with its sums.
 
-    ``lost_seconds`` is the lost running time, and ``work`` that times what the pods asked for. ``replaced`` are the
-    victims whose replacement became ready, ``longest_until_ready`` how long that took at most.
+    ``lost_seconds`` is the lost running time, and ``work`` that time multiplied by the requests. ``replaced`` is the
+    number of victims with ready replacements, ``longest_until_ready`` the longest time until then.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class LedgerAnswer:
-    """The disruptions that were asked for, all of them as one group, the groups (the hardest hit first), and chains."""
+    """The selected disruptions, their total, their groups (most disruptions first) and their chains."""
 
     account: Account
     grouping: Grouping
@@ -217,25 +217,25 @@ class LedgerAnswer:
             "groupedBy": self.grouping,
             "groups": msgspec.to_builtins(self.groups),
             "chains": [
-                {"pods": in_words(chain), "disruptions": [record.id for record in chain]} for chain in self.chains
+                {"pods": chain_pods(chain), "disruptions": [record.id for record in chain]} for chain in self.chains
             ],
             "records": [record.to_dict() for record in self.records],
             "caveats": [caveat.to_dict() for caveat in account.caveats],
         }
 
 
-def answer_of(account: Account, asked: Asked) -> LedgerAnswer:
-    """What the account says to the question. Raises InputError."""
-    records = asked.of(account)
+def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:
+    """Answer the query from the account. Raises InputError."""
+    records = query.of(account)
     grouped: dict[str, list[Disruption]] = {}
     for record in records:
-        grouped.setdefault(group_of(record, asked.grouping), []).append(record)
+        grouped.setdefault(group_of(record, query.grouping), []).append(record)
     groups = [_summed(name, found) for name, found in grouped.items()]
     groups.sort(key=lambda group: (-group.disruptions, -group.lost_seconds, group.name))
-    # Chains may lead beyond what was asked for: who has part in them is shown with all of them.
+    # Chains with a selected disruption are shown whole, including disruptions that are not selected.
     wanted = {record.id for record in records}
     chains = [chain for chain in chains_of(account.records) if any(record.id in wanted for record in chain)]
-    return LedgerAnswer(account, asked.grouping, records, _summed("all", records), tuple(groups), tuple(chains))
+    return LedgerAnswer(account, query.grouping, records, _summed("all", records), tuple(groups), tuple(chains))
 
 
 def _summed(name: str, records: Sequence[Disruption]) -> Group:
@@ -264,11 +264,11 @@ Grouping = Literal["owner", "namespace", "priority", "cause", "node", "by", "for
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Which disruptions count: all that are left by each limit that is set.
+class LedgerQuery:
+    """A query for disruptions: those that match every filter that is set, grouped.
 
-    ``owners`` are workloads as in `Deployment shop/web`, or `shop/web`, or pods on their own by key. ``since`` and
-    ``until`` are times, or durations: how long before the end of the account, or after the start of a run.
+    ``owners`` are workloads, as in `Deployment shop/web` or `shop/web`, or keys of pods without a workload. ``since``
+    and ``until`` are times, or durations before the end of the account.
     """
 
     owners: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ class Asked:
     grouping: Grouping = "owner"
 
     def of(self, account: Account) -> tuple[Disruption, ...]:
-        """The disruptions of an account that count. Raises InputError for a time that cannot be read."""
+        """Return the matching disruptions of an account. Raises InputError for invalid times."""
         since_s, until_s = self.period(account)
         return tuple(
             record
@@ -300,19 +300,19 @@ class Asked:
         )
 
     def period(self, account: Account) -> tuple[float | None, float | None]:
-        """Return from when and up to when, in the account's seconds; None is open. Raises InputError."""
+        """Return the start and end in the account's seconds; None is open. Raises InputError."""
         since_s = _seconds("--since", self.since, account) if self.since else None
         return since_s, _seconds("--until", self.until, account) if self.until else None
 
 
 def group_of(record: Disruption, grouping: Grouping) -> str:
-    """The group that a disruption belongs to."""
+    """Return the name of the group that a disruption belongs to."""
     match grouping:
         case "owner":
-            return whose(record.owner, record.pod)
+            return owner_name(record.owner, record.pod)
         case "for":
             beneficiary = record.beneficiary
-            return "nobody" if beneficiary is None else whose(beneficiary.owner, beneficiary.pod)
+            return "no pod" if beneficiary is None else owner_name(beneficiary.owner, beneficiary.pod)
         case "namespace":
             return record.namespace
         case "priority":
@@ -322,31 +322,31 @@ def group_of(record: Disruption, grouping: Grouping) -> str:
         case "node":
             return record.node
         case "by":
-            return record.by or "somebody"
+            return record.by or "unknown"
 
 
-def whose(owner: str, pod: str) -> str:
-    """Whose pod it is: its workload, or its own."""
+def owner_name(owner: str, pod: str) -> str:
+    """Return the name of a pod's workload, or of the pod if it has none."""
     return owner or f"Pod {pod}"
 
 
 def _names(record: Disruption) -> tuple[str, ...]:
-    """What people may call the owner."""
-    owner = whose(record.owner, record.pod)
+    """Return the names by which a query may select the owner."""
+    owner = owner_name(record.owner, record.pod)
     return owner, owner.partition(" ")[2]
 
 
 def _seconds(option: str, text: str, account: Account) -> float:
-    """A time on the account's own clock. A duration is counted back from its end."""
+    """Return a time in the account's seconds. A duration counts back from its end."""
     try:
         return account.end - parse_duration(text) / _SECOND
     except ValueError:
         pass
     if not account.is_dated:
-        problem = f"{option}: {text!r} is no duration; a run has no dates: write how long before its end, as in 10m"
+        problem = f"{option}: {text!r} is not a duration; a run has no dates: use a duration before its end (10m)"
         raise InputError(problem)
     try:
         return parse_time(text) / _SECOND
     except ValueError:
-        problem = f"{option}: {text!r} is neither a duration, as in 10m, nor a time, as in 2026-01-31T09:30:00Z"
+        problem = f"{option}: {text!r} is neither a duration such as 10m nor a time such as 2026-01-31T09:30:00Z"
         raise InputError(problem) from None

@@ -17,7 +17,7 @@ from podium.app.console.options import (
 )
 
 if TYPE_CHECKING:
-    from podium.app.accounting.account import Account, Asked
+    from podium.app.accounting.account import Account, LedgerQuery
     from podium.app.accounting.text import UsageAnswer
 
 _CAUSES = (
@@ -35,8 +35,8 @@ _CAUSES = (
 _GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
 _EPILOG = """
 \b
-Examples: what a simulation did to whom; who was preempted in the last hour of a cluster; what a cluster of which nobody
-kept account tells by itself
+Examples: the disruptions of a simulation; the preemptions in the last hour of podium up; the disruptions that a cluster
+without a ledger shows; usage as CSV
   podium simulate -f examples/preemption-loop.yaml -o json | podium ledger -f -
   podium ledger --data-dir ./cluster --cause preemption --since 1h
   podium ledger --context production
@@ -50,14 +50,14 @@ kept account tells by itself
     "--filename",
     "file",
     metavar="FILE",
-    help="What podium simulate or podium plan printed with -o json, gzipped or not, a ledger, or - for standard input.",
+    help="The output of podium simulate or plan -o json, a ledger, or - for standard input; may be gzipped.",
 )
 @click.option("--data-dir", metavar="DIR", help="The data directory of podium up, which may be running.")
 @optional_cluster_options
 @click.option(
     "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
 )
-@click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only pods there. Repeatable.")
+@click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only this namespace. Repeatable.")
 @click.option("--cause", "causes", type=click.Choice(_CAUSES), multiple=True, help="Only for this cause. Repeatable.")
 @click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
 @click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
@@ -72,17 +72,17 @@ kept account tells by itself
     type=click.Choice(_GROUPINGS),
     default="owner",
     show_default=True,
-    help="What disruptions are added up by.",
+    help="The key to group disruptions by.",
 )
 @click.option("--all", "every", is_flag=True, help="List each disruption, or with --usage each hour.")
 @click.option(
     "--usage",
     is_flag=True,
-    help="Say what namespaces requested, by PriorityClass and hour, instead of what was disrupted.",
+    help="Show what namespaces requested, by PriorityClass and hour, instead of disruptions.",
 )
 @output_option_of(
     ("text", "json", "yaml", "csv", HTML),
-    "How the answer is printed; csv is a row for each disruption, html a picture by time, with tables.",
+    "The output format; csv has a row for each disruption, html a timeline with tables.",
 )
 def ledger(
     *,
@@ -94,25 +94,25 @@ def ledger(
     form: str,
     **limits: Any,
 ) -> None:
-    """Say who was disrupted, for whom and why, what it cost, and what became of them.
+    """Show the disruptions of pods: victims, beneficiaries, causes, costs and outcomes.
 
-    Each preemption, eviction, drain, move and node failure is accounted for: by simulations, by podium up in its data
-    directory, and by podium scheduler and podium reschedule with --ledger. A cluster that --context names tells what
-    its objects and its Events know, beside what such a ledger has kept. If it shows no disruptions because some of
-    them may not be listed, the exit code is 1. With --usage the answer is what namespaces requested over time, by
-    priority, so that it can be charged for.
+    Ledgers record each preemption, eviction, drain, move and node failure: in simulations, in the data directory of
+    podium up, and in podium scheduler and podium reschedule with --ledger. With --context, disruptions are
+    reconstructed from the objects and Events of a cluster, in addition to such a ledger. If none are found because you
+    may not list Pods or Events, the exit code is 1. --usage shows what namespaces requested over time, by priority, for
+    chargeback.
     """
-    from podium.app.accounting.account import Asked, answer_of
+    from podium.app.accounting.account import LedgerQuery, answer_of
 
-    asked = Asked(**limits)
-    if usage and (asked.owners or asked.causes or asked.only_in_vain or form == HTML):
-        problem = "is about disruptions; --usage takes --namespace, --min-priority, --max-priority, --since, --until."
-        raise click.UsageError(f"--usage goes without --owner, --cause, --in-vain and -o html: each {problem}")
+    query = LedgerQuery(**limits)
+    if usage and (query.owners or query.causes or query.only_in_vain or form == HTML):
+        problem = "applies to disruptions; --usage takes --namespace, --min-priority, --max-priority, --since, --until."
+        raise click.UsageError(f"--usage excludes --owner, --cause, --in-vain and -o html: each {problem}")
     account = _account(file, data_dir, cluster)
     if usage:
-        is_empty = not _show_usage(account, asked, form, every=every).rows
+        is_empty = not _show_usage(account, query, form, every=every).rows
     else:
-        answer = answer_of(account, asked)
+        answer = answer_of(account, query)
         from podium.app.accounting.text import ledger_csv, write_ledger
         from podium.app.console.output import show_answer
 
@@ -122,7 +122,7 @@ def ledger(
             show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))
         is_empty = not answer.records
     if account.hidden and is_empty:
-        # What could not be read is not zero.
+        # No disruptions in kinds that could not be listed does not mean that there were none.
         sys.exit(1)
 
 
@@ -141,17 +141,17 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
     if cluster is None and kept is not None:
         return kept
     if kept is not None and not kept.is_dated:
-        raise click.UsageError("A run has no dates: beside --context give the ledger of that cluster.")
+        raise click.UsageError("A simulation has no dates: with --context, use the ledger of that cluster.")
     from podium.app.accounting.cluster import cluster_account
 
     return cluster_account(cluster or ClusterSource(), kept)
 
 
-def _show_usage(account: Account, asked: Asked, form: str, *, every: bool) -> UsageAnswer:
+def _show_usage(account: Account, query: LedgerQuery, form: str, *, every: bool) -> UsageAnswer:
     from podium.app.accounting.text import usage_of, write_usage
     from podium.app.console.output import show_answer
 
-    answer = usage_of(account, asked)
+    answer = usage_of(account, query)
     if form == "csv":
         click.echo(answer.to_csv(), nl=False)
     else:

@@ -1,4 +1,4 @@
-"""The account of disruptions as text: sums, groups, chains, futile disruptions, and the last of all."""
+"""The account of disruptions as text: totals, groups, chains, futile disruptions and the latest ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import format_duration
-from podium.app.accounting.account import Account, Asked, Chain, Group, LedgerAnswer, in_words
+from podium.app.accounting.account import Account, Chain, Group, LedgerAnswer, LedgerQuery, chain_pods
 from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
@@ -19,21 +19,21 @@ from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption, Seconds
 from podium.sim.results.result import SCHEMA_VERSION
 
-_MOST_GROUPS = 15
-_MOST_CHAINS = 8
-_MOST_IN_VAIN = 8
-_MOST_RECORDS = 20
-_MOST_PODS = 8
+_MAX_GROUPS = 15
+_MAX_CHAINS = 8
+_MAX_IN_VAIN = 8
+_MAX_RECORDS = 20
+_MAX_PODS = 8
 _SECOND = 10**9
 
 _TITLES = {
-    "owner": "Who was disrupted most",
+    "owner": "Most disrupted",
     "namespace": "By namespace",
     "priority": "By priority",
     "cause": "By cause",
     "node": "By node",
-    "by": "By who did it",
-    "for": "For whom",
+    "by": "By initiator",
+    "for": "By beneficiary",
 }
 
 
@@ -46,7 +46,7 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     if answer.records:
         page.title(title_of(answer))
         headings = ("", "disruptions", "in vain", "lost", "cpu lost", "ready again", "by")
-        page.table(list(map(_group_row, answer.groups)), headings, most=_MOST_GROUPS, right=range(1, 6))
+        page.table(list(map(_group_row, answer.groups)), headings, most=_MAX_GROUPS, right=range(1, 6))
         _write_chains(page, answer.chains)
     if answer.in_vain:
         page.title("In vain", counted(len(answer.in_vain), "disruption"))
@@ -54,9 +54,9 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
             (account.shown(record.time), Name(record.pod, PODS), Cell(record.in_vain, "warn"))
             for record in answer.in_vain
         ]
-        page.table(rows, most=_MOST_IN_VAIN)
+        page.table(rows, most=_MAX_IN_VAIN)
     if answer.records:
-        records = answer.records if every else answer.records[-_MOST_RECORDS:]
+        records = answer.records if every else answer.records[-_MAX_RECORDS:]
         some = f"the last {len(records)} of {len(answer.records):,}; --all shows all"
         page.title("Disruptions", some if len(records) < len(answer.records) else "")
         lines = [
@@ -69,7 +69,7 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
             )
             for record in records
         ]
-        page.table(lines, ("at", "pod", "node", "why", "what became of it"))
+        page.table(lines, ("at", "pod", "node", "why", "outcome"))
     page.caveats(account.caveats)
 
 
@@ -77,7 +77,7 @@ def headline_of(answer: LedgerAnswer) -> str:
     """Return the sums in one line."""
     total, hidden = answer.total, answer.account.hidden
     if not total.disruptions and hidden:
-        return f"no disruptions are known, but {' and '.join(hidden)} may not be listed"
+        return f"no disruptions are known, but listing {' and '.join(hidden)} is forbidden"
     if not total.disruptions:
         return "no disruptions" if not answer.account.records else "no disruptions of that kind"
     causes = ", ".join(f"{number:,} {cause}" for cause, number in total.causes.items())
@@ -113,14 +113,14 @@ def _group_row(group: Group) -> list[Part]:
 def _write_chains(page: Page, chains: Sequence[Chain]) -> None:
     if not chains:
         return
-    page.title("Chains", "each pod took the place of the next")
-    for chain in chains[:_MOST_CHAINS]:
-        pods = in_words(chain)
-        text = " → ".join(pods[:_MOST_PODS])
-        if len(pods) > _MOST_PODS:
-            text += f" → and {len(pods) - _MOST_PODS:,} more"
+    page.title("Chains", "each pod displaced the next")
+    for chain in chains[:_MAX_CHAINS]:
+        pods = chain_pods(chain)
+        text = " → ".join(pods[:_MAX_PODS])
+        if len(pods) > _MAX_PODS:
+            text += f" → and {len(pods) - _MAX_PODS:,} more"
         page.paragraph(text, indent=2, hanging=2)
-    page.more(len(chains) - _MOST_CHAINS)
+    page.more(len(chains) - _MAX_CHAINS)
 
 
 def why_of(record: Disruption) -> Part:
@@ -135,9 +135,9 @@ def outcome_of(record: Disruption) -> Part:
     """Return the state of a victim's replacement."""
     came = record.replacement
     if came is None:
-        return Cell("nothing came in its place", "dim") if record.owner else Cell("nobody makes it again", "dim")
+        return Cell("not replaced", "dim") if record.owner else Cell("has no controller that replaces it", "dim")
     if came.node is None:
-        return Cell("its replacement waits", "warn")
+        return Cell("its replacement is pending", "warn")
     when = f" after {_lasting(came.ready_after)}" if came.ready_after is not None else ", not ready yet"
     where = "came back" if came.node == record.node else f"on {came.node}"
     return f"{where}{when}"
@@ -173,19 +173,19 @@ def ledger_csv(account: Account, records: Sequence[Disruption]) -> str:
 
 _HOUR_S = 3_600
 _GIB = 1024**3
-_MOST_ROWS = 40
+_MAX_ROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class UsageAnswer:
-    """The rows that were asked for, by hour, namespace and priority."""
+    """The selected usage, by hour, namespace and priority."""
 
     account: Account
     rows: tuple[UsageEntry, ...]
 
     @property
     def totals(self) -> tuple[UsageEntry, ...]:
-        """The rows of each namespace and priority, added up; each has the hour in which it begins."""
+        """Return the totals of each namespace and priority, each with its first hour."""
         sums: dict[tuple[str, str, int], tuple[int, Counter[str]]] = {}
         for used in self.rows:
             key = (used.namespace, used.priority_class, used.priority)
@@ -222,17 +222,17 @@ class UsageAnswer:
         )
 
 
-def usage_of(account: Account, asked: Asked) -> UsageAnswer:
-    """Return what was used in the hours, namespaces and priorities that were asked for. Raises InputError."""
-    since_s, until_s = asked.period(account)
+def usage_of(account: Account, query: LedgerQuery) -> UsageAnswer:
+    """Return the usage in the selected hours, namespaces and priorities. Raises InputError."""
+    since_s, until_s = query.period(account)
     rows = tuple(
         used
         for used in account.usage
         if (since_s is None or used.hour + _HOUR_S > since_s)
         and (until_s is None or used.hour <= until_s)
-        and (not asked.namespaces or used.namespace in asked.namespaces)
-        and (asked.lowest_priority is None or used.priority >= asked.lowest_priority)
-        and (asked.highest_priority is None or used.priority <= asked.highest_priority)
+        and (not query.namespaces or used.namespace in query.namespaces)
+        and (query.lowest_priority is None or used.priority >= query.lowest_priority)
+        and (query.highest_priority is None or used.priority <= query.highest_priority)
     )
     return UsageAnswer(account, rows)
 
@@ -240,7 +240,7 @@ def usage_of(account: Account, asked: Asked) -> UsageAnswer:
 def write_usage(page: Page, answer: UsageAnswer, *, every: bool) -> None:
     """Write the sums by namespace and priority; with `every`, of each hour."""
     if not answer.rows:
-        page.paragraph(Cell("nothing was requested in that time, or nobody kept account of it", "bold"))
+        page.paragraph(Cell("no usage was recorded in that time", "bold"))
     else:
         hours = len({used.hour for used in answer.rows})
         spaces = len({used.namespace for used in answer.rows})
@@ -248,9 +248,9 @@ def write_usage(page: Page, answer: UsageAnswer, *, every: bool) -> None:
         page.paragraph(Cell(f"requested by the pods of {where} within {counted(hours, 'hour')}", "bold"), hanging=2)
         page.line()
         rows: Sequence[UsageEntry] = answer.rows if every else answer.totals
-        _write_table(page, answer.account, rows if every else rows[:_MOST_ROWS], by_hour=every)
-        if not every and len(rows) > _MOST_ROWS:
-            page.line(Cell(f"and {len(rows) - _MOST_ROWS:,} more; -o csv has all", "dim"), indent=2)
+        _write_table(page, answer.account, rows if every else rows[:_MAX_ROWS], by_hour=every)
+        if not every and len(rows) > _MAX_ROWS:
+            page.line(Cell(f"and {len(rows) - _MAX_ROWS:,} more; -o csv has all", "dim"), indent=2)
     page.caveats(answer.account.usage_caveats)
 
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _EPILOG = """
 \b
-Examples: what it would do at the cluster of the current context; then do it
+Examples: a dry run on the cluster of the current context; then schedule its pods
   podium scheduler --dry-run
   podium scheduler --config scheduler.yaml --decisions decisions.jsonl
 
-It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may not lead any more.
+Exit codes: 0 after SIGINT or SIGTERM, 1 after it lost its lease.
 """
 
 
 @click.command(cls=Command, epilog=_EPILOG)
 @config_option
 @release_options
-@click.option("--dry-run", is_flag=True, help="Decide and say so, and write nothing: needs only get, list and watch.")
+@click.option("--dry-run", is_flag=True, help="Log decisions and write nothing; needs only get, list and watch.")
 @click.option(
     "--pause-preemption-file",
     "pause_file",
@@ -40,21 +40,21 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
     "--trim-avoid-lists",
     "trims_avoid_lists",
     is_flag=True,
-    help="As the leader, remove expired entries of avoid lists.",
+    help="When leading, remove expired entries of avoid lists.",
 )
-@click.option("--decisions", metavar="FILE", default="", help="Write each decision there, a line of JSON.")
+@click.option("--decisions", metavar="FILE", default="", help="Append each decision to this file, as a line of JSON.")
 @click.option(
     "--allow-insecure-preemption",
     "allows_insecure_preemption",
     is_flag=True,
-    help="Preempt though the API server's certificate is not checked.",
+    help="Preempt even if the API server's certificate is not checked.",
 )
 @program_options("kube-scheduler")
 def scheduler(*, config: str | None, release: ReleaseChoice, program: ProgramOptions, **own: Any) -> None:
     """Schedule the pods of a cluster, as kube-scheduler does.
 
-    It watches the API server of a kubeconfig or, within a pod, of the pod's own cluster; binds pods, preempts, and says
-    in events and conditions why pods wait. Several of them elect a leader.
+    It connects to the API server of a kubeconfig or, within a pod, of the pod's own cluster. It binds pods, preempts,
+    and reports in events and conditions why pods are pending. Several replicas elect a leader.
     """
     from podium.app.live.live_program import LiveSettings, run_program
     from podium.app.live.live_scheduler import LiveScheduler, check_settings

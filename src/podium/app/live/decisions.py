@@ -1,7 +1,7 @@
-"""Decisions as JSON lines: written by a scheduler, and read and shown by `podium explain --decision`.
+"""The decision log: JSON lines that a scheduler writes and `podium explain --decision` shows.
 
-A line has what `podium explain` would have answered then, shortened: rejected nodes are grouped by reason, and only the
-best of ranked nodes are kept.
+A line is the answer of `podium explain` at that time, shortened: rejected nodes are grouped by reason, and only the
+best ranked nodes are kept.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.runner import Runner
 
 VERSION = 1
-MOST_NAMES = 20
-MOST_RANKED = 10
-_USUAL_BYTES = 1 << 30
+MAX_NAMES = 20
+MAX_RANKED = 10
+_DEFAULT_MAX_BYTES = 1 << 30
 
 
 class DecisionFile:
-    """A file of lines. Once it has so many bytes it is kept as FILE.1, in place of the one before, and begun anew.
+    """A file of lines. Once it has ``max_bytes`` bytes it is rotated: renamed to FILE.1, which it replaces.
 
-    A line that cannot be written is lost, and nothing else is: decisions are made all the same. ``on_problem`` is told
-    what is wrong when that is another thing than before, "" once lines are written again.
+    A line that cannot be written is lost; the scheduler keeps deciding. ``on_problem`` is called when the problem
+    changes, with "" once lines are written again.
     """
 
     def __init__(
-        self, path: str, most_bytes: int = _USUAL_BYTES, on_problem: Callable[[str], None] = lambda problem: None
+        self, path: str, max_bytes: int = _DEFAULT_MAX_BYTES, on_problem: Callable[[str], None] = lambda problem: None
     ) -> None:
-        """Raises InputError for a file that cannot be written."""
+        """Open the file. Raises InputError if it cannot be written."""
         self._path = Path(path)
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._on_problem = on_problem
         self._problem = ""
-        # Whether the last line is there in part.
+        # Whether the last line is incomplete.
         self._is_torn = False
         try:
             self._stream = self._open()
@@ -72,9 +72,9 @@ class DecisionFile:
         self._stream.close()
 
     def _write(self, line: bytes) -> None:
-        if self._stream.closed or self._stream.tell() + len(line) > self._most_bytes:
+        if self._stream.closed or self._stream.tell() + len(line) > self._max_bytes:
             self._stream.close()
-            # Somebody may have taken it away.
+            # Another process may have removed the file.
             with suppress(FileNotFoundError):
                 self._path.replace(f"{self._path}.1")
             self._stream = self._open()
@@ -86,13 +86,13 @@ class DecisionFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _open(self) -> FileIO:
-        # It tells what runs in the cluster: nobody else's business.
+        # The file shows what runs in the cluster: only its owner may read it.
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         return FileIO(descriptor, "a")
 
 
 class DecisionRecorder:
-    """Puts together what is written of each attempt; ``instance`` is who decides, ``write`` takes a line."""
+    """The recorder of attempts; ``instance`` identifies the scheduler, ``write`` receives each line."""
 
     def __init__(self, instance: str, write: Callable[[str], None]) -> None:
         self._instance = instance
@@ -100,7 +100,7 @@ class DecisionRecorder:
         self._found: dict[str, Any] = {}
 
     def before(self, queued: QueuedPod, runner: Runner, now: int) -> None:
-        """An attempt begins: take down what it is made from, by asking the same once more in full."""
+        """Explain the decision in full before the attempt, and keep the explanation for its line."""
         pod = queued.record
         explanation = Explanation.of(explain_decision(runner, pod))
         found = explanation.to_dict()
@@ -108,7 +108,7 @@ class DecisionRecorder:
         found["nodes"] = grouped(found.get("nodes", {}))
         for field in ("scores", "totals"):
             if field in found:
-                names = sorted(found[field], key=lambda name: (-explanation.totals.get(name, 0), name))[:MOST_RANKED]
+                names = sorted(found[field], key=lambda name: (-explanation.totals.get(name, 0), name))[:MAX_RANKED]
                 found[field] = {name: found[field][name] for name in names}
         if "preemption" in found:
             found["preemption"] = _shortened(found["preemption"])
@@ -125,13 +125,13 @@ class DecisionRecorder:
         }
 
     def after(self, attempt: Attempt, actions: list[Action]) -> None:
-        """The attempt has ended with what is to be done."""
+        """Write the line of the attempt, with its actions."""
         line = {**self._found, "done": list(_done(attempt.uid, actions))}
         self._write(json.dumps(line, separators=(",", ":")))
 
 
 def _done(uid: str, actions: Iterable[Action]) -> Iterable[dict[str, Any]]:
-    """What the scheduler asks for, in its order."""
+    """Yield the scheduler's actions as JSON, in order."""
     for action in actions:
         match action:
             case Bind():
@@ -139,10 +139,10 @@ def _done(uid: str, actions: Iterable[Action]) -> Iterable[dict[str, Any]]:
             case Nominate():
                 yield {"action": "nominate", "pod": action.pod, "uid": action.uid, "node": action.node_name}
             case ReportUnschedulable():
-                told = {"reason": action.reason, "message": action.message}
+                report = {"reason": action.reason, "message": action.message}
                 if action.nominated_node_name is not None:
-                    told["nominatedNode"] = action.nominated_node_name
-                yield {"action": "report", "pod": action.pod, "uid": action.uid, **told}
+                    report["nominatedNode"] = action.nominated_node_name
+                yield {"action": "report", "pod": action.pod, "uid": action.uid, **report}
             case ReportStatus():
                 yield {"action": "mark", "pod": action.key, "uid": action.uid, "for": action.cause}
             case DeleteObject():
@@ -152,21 +152,21 @@ def _done(uid: str, actions: Iterable[Action]) -> Iterable[dict[str, Any]]:
 
 
 def grouped(nodes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The verdicts about nodes: each with how many got it, and the first of them by name."""
+    """Group the nodes by verdict: each with the number of its nodes, and the first of them by name."""
     groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for name in sorted(nodes):
         verdict = nodes[name]
         groups.setdefault(json.dumps(verdict, sort_keys=True), (verdict, []))[1].append(name)
     in_order = sorted(groups.values(), key=lambda group: (-len(group[1]), group[1]))
-    return [{**verdict, "count": len(names), "names": names[:MOST_NAMES]} for verdict, names in in_order]
+    return [{**verdict, "count": len(names), "names": names[:MAX_NAMES]} for verdict, names in in_order]
 
 
 def _shortened(preemption: dict[str, Any]) -> dict[str, Any]:
-    """A plan with the nodes that were selected, and some of the other candidates."""
+    """Shorten a preemption plan to the selected nodes and some of the other candidates."""
     candidates = preemption.get("candidates", {})
     selected = preemption.get("selected", [])
-    names = dict.fromkeys((*selected[:MOST_RANKED], *sorted(candidates)))
-    kept = [name for name in names if name in candidates][:MOST_RANKED]
+    names = dict.fromkeys((*selected[:MAX_RANKED], *sorted(candidates)))
+    kept = [name for name in names if name in candidates][:MAX_RANKED]
     found = {**preemption, "candidates": {name: candidates[name] for name in kept}, "candidateCount": len(candidates)}
     if "rejected" in found:
         found["rejected"] = grouped(found["rejected"])
@@ -174,7 +174,7 @@ def _shortened(preemption: dict[str, Any]) -> dict[str, Any]:
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What so many nodes were told, the first of them by name."""
+    """A verdict that ``count`` nodes share; ``names`` are the first of them."""
 
     status: str
     count: int
@@ -184,14 +184,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True, rename={"violations": "pdbViolations"}):
-    """A node where preemption would have made room: whom it would have cost."""
+    """A node where preemption would have made room, and its victims."""
 
     victims: tuple[str, ...]
     violations: int = 0
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What preemption found."""
+    """The result of preemption."""
 
     eligible: bool = False
     reason: str = ""
@@ -225,9 +225,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
-    """The last decision about a pod in a file, as a value and as it stands there.
+    """Return the last decision about a pod in a file, decoded and as raw JSON.
 
-    Raises InputError for a file that holds something else, PodiumError where none is about the pod.
+    Raises InputError if the file is not a decision log, PodiumError if no decision is about the pod.
     """
     found: bytes | None = None
     number = 0
@@ -253,14 +253,14 @@ class _About(msgspec.Struct, frozen=True):
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     content = read_bytes(path)
     lines = content.split(b"\n")
-    # Somebody may be writing the last one.
+    # The scheduler may still be writing the last line.
     if lines and not content.endswith(b"\n"):
         lines.pop()
     return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _unreadable(path: str, number: int) -> InputError:
-    return InputError(f"line {number} is no decision, as podium scheduler --decisions writes them", source=path)
+    return InputError(f"line {number} is not a decision of podium scheduler --decisions", source=path)
 
 
 _OUTCOMES = {

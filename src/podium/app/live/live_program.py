@@ -1,4 +1,4 @@
-"""A program that runs machines at a cluster until it is told to stop, or may not lead any more."""
+"""The base of programs that run controllers on a cluster until they are stopped or lose their lease."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     from podium.app.serving.page.live_page import LivePage
     from podium.sim.run_options import RunOptions
 
-# Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
+# Kinds that a cluster may lack, or that a role for kube-scheduler does not allow to list.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
-# How long, in the end, the last deletions are waited for to be seen, and how often they are looked for.
+# How long a stopping program waits until it observes its last deletions, and how often it checks.
 _LAST_SEEN_S, _LOOKED_EACH_S = 1.0, 0.02
 
 
 def is_unsure(access: ClusterAccess) -> bool:
-    """Whether somebody else could answer in the API server's place: no certificate is checked, on the way elsewhere."""
+    """Return whether the API server's certificate is unchecked and the connection leaves the host."""
     return access.is_insecure or (
         access.server.startswith("http://") and not is_loopback(urlsplit(access.server).hostname or "")
     )
 
 
 def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -> int:
-    """Make a program and run it until it ends; return its exit code."""
+    """Create a program and run it until it ends; return its exit code."""
 
     async def main() -> int:
         program = make(Log(SystemClock().now, settings.log_format, settings.verbosity))
@@ -73,10 +73,10 @@ def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -
 
 
 class LiveProgram(ABC):
-    """One life of a program; `run` returns its exit code: 0 when it was told to stop, 1 when it lost its lease.
+    """One run of a program; `run` returns its exit code: 0 after a stop signal, 1 after it lost its lease.
 
-    ``user_agent`` is how it calls itself to API servers, ``noun`` to people. ``runs_in_thread``: its machines wait for
-    somebody, and run beside the event loop.
+    ``user_agent`` names it in requests, ``noun`` in messages. ``runs_in_thread``: its controllers make blocking calls,
+    and run in a thread beside the event loop.
     """
 
     user_agent = "podium"
@@ -87,7 +87,7 @@ class LiveProgram(ABC):
         self._access = access
         self._program = settings
         self._log = log
-        self._told = metrics
+        self._metrics = metrics
         self.now = SystemClock().now
         self._credentials = Credentials(access, self.now, allows_exec=settings.allows_exec)
         self._stopping = asyncio.Event()
@@ -99,39 +99,39 @@ class LiveProgram(ABC):
         self.url = ""
         self.leads = asyncio.Event()
 
-    # What a program is
+    # Hooks of the programs
 
     @abstractmethod
     def watched(self) -> Watched:
-        """What its machines are shown."""
+        """Return the kinds and selectors that its controllers watch."""
 
     @abstractmethod
-    def components(self, *, knows_ours: bool) -> list[Component]:
-        """What runs; ``knows_ours``: the API server is one of Podium's own."""
+    def components(self, *, is_podium_server: bool) -> list[Component]:
+        """Return the components to run; ``is_podium_server``: the API server is Podium's own."""
 
     @abstractmethod
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
-        """Return what does not hold here.
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
+        """Return the caveats for this API server.
 
-        ``absent`` are the kinds that the API server does not serve, or does not show; ``hidden`` are the latter.
+        ``absent`` are the kinds that it does not serve or does not allow to list; ``hidden`` are the latter.
         """
 
     @abstractmethod
-    def begun(self) -> None:
-        """Say that all is known, and that it works."""
+    def on_started(self) -> None:
+        """Log that the watch caches are synced and the program works."""
 
     @abstractmethod
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """Open what is needed beside the API server, and have it closed in the end."""
+        """Open resources besides the API server; ``ending`` closes them."""
 
     # Running
 
     def stop(self) -> None:
-        """Let what is on its way end, give the lease back, and return."""
+        """Request a graceful stop: finish pending requests, release the lease, and return from `run`."""
         self._stopping.set()
 
     async def run(self) -> int:
-        """Run until something ends it. Raises PodiumError where it cannot begin."""
+        """Run until the program stops or fails; return the exit code. Raises PodiumError if it cannot start."""
         async with AsyncExitStack() as ending:
             session = self._session()
             ending.push_async_callback(session.close)
@@ -145,12 +145,12 @@ class LiveProgram(ABC):
                     settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
                 )
                 ending.callback(self._account.close)
-                self._told.tell_disruptions(self._account.tallies)
+                self._metrics.watch_disruptions(self._account.tallies)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = self._page(cluster) if self._program.health.has_page else None
-            health = Health(self._program.health, self._told.text, self._alive, self._ready, CONTENT_TYPE, page)
-            self._told.watch(cluster, getattr(cluster.transport, "counts", None))
+            health = Health(self._program.health, self._metrics.text, self._alive, self._ready, CONTENT_TYPE, page)
+            self._metrics.watch(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
             if page is not None:
@@ -160,18 +160,18 @@ class LiveProgram(ABC):
             cluster.reflect()
             return await self._lead(session, cluster, ending)
 
-    def accounted(self, machine: Controller, name: str) -> Controller:
-        """The machine, with what it disrupts accounted for where that is wanted."""
-        return machine if self._account is None else self._account.of(machine, name)
+    def accounted(self, controller: Controller, name: str) -> Controller:
+        """Return the controller, wrapped so that a ledger, if any, records its disruptions."""
+        return controller if self._account is None else self._account.of(controller, name)
 
     def _page(self, cluster: LiveCluster) -> LivePage:
-        # Few want one.
+        # Imported only if the page is enabled.
         from podium.app.serving.page.live_page import cluster_page
 
-        return cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.played_as)
+        return cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
 
-    def played_as(self) -> RunOptions:
-        """How questions are played that are asked by the page: with which configuration of the schedulers."""
+    def run_options(self) -> RunOptions:
+        """Return the options with which the page simulates questions."""
         from podium.sim.run_options import RunOptions
 
         return RunOptions(ignore_extenders=True, release=ReleaseChoice.exactly(self.release))
@@ -199,9 +199,9 @@ class LiveProgram(ABC):
         )
 
     def make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
-        """What carries out what the machines ask for."""
+        """Return the transport that executes the controllers' actions."""
         if self._program.dry_run:
-            return DryTransport(answer, self.would_do)
+            return DryTransport(answer, self.log_dry_run)
         return self.writing_transport(session, answer)
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
@@ -219,18 +219,18 @@ class LiveProgram(ABC):
         return float("inf") if self._leadership is None else self._leadership.seconds_to_write()
 
     def may_disrupt(self) -> bool:
-        """Whether nobody has put the file there that keeps pods from being disrupted."""
+        """Return whether the pause file is absent."""
         file = self._program.pause_file
         return not file or not Path(file).exists()
 
     # Leading
 
     async def _lead(self, session: Session, cluster: LiveCluster, ending: AsyncExitStack) -> int:
-        """Wait to lead where others may, then for all that there is to know; then decide until something ends it."""
+        """Acquire the lease, if there is one; sync the watch caches; run the components until the program ends."""
         version = 0
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if self._program.lease is not None:
-            self._problems = {"leader-election": "somebody else leads"}
+            self._problems = {"leader-election": "another instance holds the lease"}
             leadership = self._leadership = self._make_leadership(self._program.lease, ending)
             acquired = asyncio.ensure_future(leadership.acquire())
             if not await self._before(acquired):
@@ -241,17 +241,17 @@ class LiveProgram(ABC):
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
-        self._log.info("all is known of what is watched")
-        knows_ours = self._say_caveats(await server_version(session), cluster)
+        self._log.info("watch caches are synced")
+        is_podium_server = self._log_caveats(await server_version(session), cluster)
         if isinstance(cluster.transport, HTTPTransport):
-            cluster.transport.knows_ours = knows_ours
-        components = self.components(knows_ours=knows_ours)
+            cluster.transport.is_podium_server = is_podium_server
+        components = self.components(is_podium_server=is_podium_server)
         running = asyncio.ensure_future(cluster.run(components))
         self.leads.set()
-        self.begun()
+        self.on_started()
         try:
             if await self._before(asyncio.shield(running), lost):
-                raise PodiumError(f"{self.noun} ended by itself")
+                raise PodiumError(f"{self.noun} ended unexpectedly")
         finally:
             cluster.stop()
         await running
@@ -260,10 +260,10 @@ class LiveProgram(ABC):
     def _make_leadership(self, lease: LeaseSettings, ending: AsyncExitStack) -> Leadership:
         session = self._session()
         ending.push_async_callback(session.close)
-        return Leadership(LeaderElection(lease, self._program.seed), session, self.now, self._log, self._told)
+        return Leadership(LeaderElection(lease, self._program.seed), session, self.now, self._log, self._metrics)
 
     async def _before(self, work: Awaitable[object], *ends: asyncio.Future[str]) -> bool:
-        """Whether something is done before the program is told to stop, or one of the ends has come."""
+        """Return whether the work completes before the program is stopped or one of ``ends`` completes."""
         task = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self._stopping.wait())
         waited: tuple[asyncio.Future[Any], ...] = (task, stopping, *ends)
@@ -277,15 +277,15 @@ class LiveProgram(ABC):
         return False
 
     async def _end(self, cluster: LiveCluster, lost: asyncio.Future[str]) -> int:
-        """End in order where it is to stop; at once where the lease is lost, since nothing may be written any more."""
+        """Shut down gracefully after a stop signal; exit at once if the lease is lost, as writes are unsafe."""
         if lost.done() and not self._stopping.is_set():
             self._log.error(lost.result())
             return 1
-        self._problems["stopping"] = "it is about to end"
+        self._problems["stopping"] = "shutting down"
         if not await cluster.transport.drain(self._program.drain_s):
             self._log.warning("not all requests were answered in time", seconds=self._program.drain_s)
         if self._account is not None:
-            await self._account_for_the_last(cluster, self._account)
+            await self._record_last_disruptions(cluster, self._account)
         lost.cancel()
         if self._leadership is not None:
             await asyncio.gather(lost, return_exceptions=True)
@@ -293,8 +293,8 @@ class LiveProgram(ABC):
         self._log.info("stopped")
         return 0
 
-    async def _account_for_the_last(self, cluster: LiveCluster, account: LiveAccount) -> None:
-        """Give what was asked for in the end a short while to be seen: nobody else knows who disrupted whom."""
+    async def _record_last_disruptions(self, cluster: LiveCluster, account: LiveAccount) -> None:
+        """Wait briefly to observe the last disruptions: no other program can attribute them."""
         cluster.settle()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_SEEN_S):
@@ -302,59 +302,61 @@ class LiveProgram(ABC):
                     await asyncio.sleep(_LOOKED_EACH_S)
                     cluster.settle()
 
-    # Telling
+    # Logging
 
-    def _say_caveats(self, version: str, cluster: LiveCluster) -> bool:
-        """Choose the version that decides, and log what does not hold at this API server.
+    def _log_caveats(self, version: str, cluster: LiveCluster) -> bool:
+        """Choose the Kubernetes version to follow, and log the caveats of this API server.
 
-        Return whether it is Podium's own. Raises InputError for feature gates that the version refuses.
+        Return whether the server is Podium's own. Raises InputError for feature gates that the version refuses.
         """
-        knows_ours = is_podium(version)
+        is_podium_server = is_podium(version)
         self.release, found = self._program.release.for_server(version)
-        for caveat in (*found, *self.caveats(cluster.absent, cluster.hidden, knows_ours=knows_ours)):
+        for caveat in (*found, *self.caveats(cluster.absent, cluster.hidden, is_podium_server=is_podium_server)):
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
-        return knows_ours
+        return is_podium_server
 
     def _kind_problem(self, kind: str, problem: str) -> None:
         cluster = self._cluster
         if cluster is not None and kind in self.watched().optional and cluster.reflectors[kind].machine.is_absent:
-            self._log.info("the API server does not serve or show a kind", 1, kind=kind, problem=problem)
+            self._log.info(
+                "the API server does not serve a kind or does not allow to list it", 1, kind=kind, problem=problem
+            )
         elif problem:
-            self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
+            self._log.warning("cannot list or watch a kind", kind=kind, problem=problem)
         else:
-            self._log.info("keeping up with a kind again", kind=kind)
+            self._log.info("watching a kind again", kind=kind)
 
     def _ledger_problem(self, problem: str) -> None:
         if problem:
-            self._log.error("the ledger cannot be written", file=self._program.ledger, problem=problem)
+            self._log.error("cannot write the ledger", file=self._program.ledger, problem=problem)
         else:
-            self._log.info("the ledger is written again", file=self._program.ledger)
+            self._log.info("writing the ledger again", file=self._program.ledger)
 
     def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9
-        self._log.error(f"{self.noun} failed and begins anew", problem=repr(error), seconds=round(seconds, 1))
+        self._log.error(f"{self.noun} failed and restarts", problem=repr(error), seconds=round(seconds, 1))
 
-    def would_do(self, asked: RequestedAction) -> None:
+    def log_dry_run(self, asked: RequestedAction) -> None:
         action = asked.action
         if not isinstance(action, Record):
             self._log.info("would do", action=type(action).__name__, what=repr(action))
 
     def _alive(self) -> dict[str, str]:
-        """What is wrong with the program itself; that of a leader that cannot renew its lease ends it."""
+        """Return the liveness problems: none, since a leader that cannot renew its lease exits."""
         return {}
 
     def _ready(self) -> dict[str, str]:
         problems = dict(self._problems)
         if self._cluster is not None:
             if self._cluster.unsynced:
-                problems["informer-sync"] = f"not all is known yet of {', '.join(self._cluster.unsynced)}"
+                problems["informer-sync"] = f"watch caches are not synced: {', '.join(self._cluster.unsynced)}"
             for name, problem in self._cluster.driver.failures.items():
                 problems[name] = problem
         return problems
 
 
 class Leadership:
-    """Waits for a lease, keeps it and gives it back; people see in log and metrics who leads."""
+    """The lease of a program: acquires, renews and releases it; logs and metrics show the leader."""
 
     def __init__(
         self, machine: LeaderElection, session: Session, now: Callable[[], int], log: Log, metrics: ProgramMetrics
@@ -365,40 +367,40 @@ class Leadership:
         self._metrics = metrics
 
     def seconds_to_write(self) -> float:
-        """How long something may still be written in the leader's name."""
+        """Return for how many seconds the leader may still write."""
         return self._elector.seconds_to_write()
 
     async def acquire(self) -> int:
-        """Return the version of the lease once it is held."""
-        return await self._elector.acquire(self._tell_holder)
+        """Wait until the lease is held; return its version."""
+        return await self._elector.acquire(self._log_holder)
 
     async def keep(self) -> str:
-        """Keep the lease; return why it is lost."""
+        """Renew the lease until it is lost; return the reason."""
         is_leader = self._metrics.leader.labels(self._lease.name)
         is_leader.set(1)
-        self._log.info("leading", lease=self._lease.key, identity=self._lease.identity)
+        self._log.info("acquired the lease", lease=self._lease.key, identity=self._lease.identity)
         try:
             return await self._elector.keep()
         finally:
             is_leader.set(0)
 
     async def release(self) -> None:
-        """Give the lease back, so that somebody else need not wait for its end."""
+        """Release the lease, so that another instance can acquire it at once."""
         await self._elector.release()
-        self._log.info("the lease is given back")
+        self._log.info("released the lease")
 
-    def _tell_holder(self, holder: str) -> None:
+    def _log_holder(self, holder: str) -> None:
         if holder and holder != self._lease.identity:
-            self._log.info("waiting to lead", holder=holder)
+            self._log.info("waiting for the lease", holder=holder)
 
 
 class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every program at a cluster has.
+    """The settings of every program on a cluster.
 
-    ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
-    long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
-    disrupted. ``release`` is the version that decides, by default the API server's. ``ledger`` is a file for an account
-    of disruptions, "" for none, that are kept for so long (0: always).
+    ``lease`` None disables leader election. With ``dry_run`` nothing is written. ``drain_s`` is how long a stopping
+    program waits for responses. While the file ``pause_file`` ("" for none) exists, no pod is disrupted. ``release`` is
+    the Kubernetes version to follow, by default the API server's. ``ledger`` is the file of the disruption ledger, ""
+    for none; it keeps records for ``ledger_kept_seconds`` (0: always).
     """
 
     identity: str = "podium"
@@ -419,10 +421,10 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
-    """How a scheduler is to run.
+    """The settings of a scheduler on a cluster.
 
-    ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``decisions`` is a file for
-    them, "" for none.
+    ``trims_avoid_lists``: the leader removes expired entries of the nodes' avoid lists. ``decisions`` is the file of
+    the decision log, "" for none.
     """
 
     configuration: Configuration
@@ -441,24 +443,26 @@ _TIMES = {
 
 
 def own_identity() -> str:
-    """Return an identity of this process in kube-scheduler's form, different from all others."""
+    """Return a unique identity of this process, in kube-scheduler's form."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def lease_of(
     identity: str, options: LeaseOptions, configuration: Configuration, usual_name: str = _USUAL.name
 ) -> LeaseSettings | None:
-    """Return the Lease, None if no leader is to be elected. Raises InputError for what does not go together."""
-    said = configuration.leader_election
-    elects = said.leader_elect if options.elects is None else options.elects
-    if said.resource_lock not in ("", "leases"):
-        raise _wrong(configuration, "resourceLock", f"{shown(said.resource_lock)} is not served any more; write leases")
+    """Return the settings of the Lease, None without leader election. Raises InputError for invalid combinations."""
+    configured = configuration.leader_election
+    elects = configured.leader_elect if options.elects is None else options.elects
+    if configured.resource_lock not in ("", "leases"):
+        raise _wrong(
+            configuration, "resourceLock", f"{shown(configured.resource_lock)} is no longer supported; use leases"
+        )
     if elects is False:
         return None
     lease = LeaseSettings(
         identity=identity,
-        namespace=options.namespace or said.resource_namespace or _USUAL.namespace,
-        name=options.name or said.resource_name or usual_name,
+        namespace=options.namespace or configured.resource_namespace or _USUAL.namespace,
+        name=options.name or configured.resource_name or usual_name,
         **{name: _time(name, field, options, configuration) for name, field in _TIMES.items()},
     )
     if lease.problem():
@@ -467,7 +471,7 @@ def lease_of(
 
 
 def _time(name: str, field: str, options: LeaseOptions, configuration: Configuration) -> int:
-    """Return a duration of the Lease: of the options, the configuration, or kube-scheduler's default."""
+    """Return a duration of the Lease from the options, the configuration, or kube-scheduler's default."""
     option, text = getattr(options, name), getattr(configuration.leader_election, field)
     if option is not None or not text:
         return int(option or getattr(_USUAL, name))

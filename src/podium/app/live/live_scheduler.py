@@ -1,4 +1,4 @@
-"""A scheduler that runs at a cluster until it is told to stop, or may not lead any more."""
+"""The scheduler that runs on a cluster until it is stopped or loses its lease."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from podium.app.live.decisions import DecisionRecorder
     from podium.sim.run_options import RunOptions
 
-_PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
+_ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 def watched(settings: LiveSettings) -> Watched:
-    """What a scheduler is shown. Pods that have ended concern only those who judge futile preemptions."""
-    judges = settings.configuration.max_futile_preemptions > 0
-    selectors = {} if judges else {"Pod": _PODS_THAT_RUN}
+    """Return what a scheduler watches. It needs ended pods only to detect futile preemptions."""
+    detects_futile = settings.configuration.max_futile_preemptions > 0
+    selectors = {} if detects_futile else {"Pod": _ACTIVE_PODS}
     kinds = Scheduler.watches | (AvoidListController.watches if settings.trims_avoid_lists else frozenset())
     return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 
 
 def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
-    """Raise InputError for what is not to be run: where one cannot be sure of the API server, or not all is done here.
+    """Raise InputError for invalid settings, and for preemption on an API server that is not authenticated.
 
-    Pods are deleted at a server whose certificate was checked, or on this machine, and nowhere else unless forced.
+    Pods are deleted only at a server whose certificate is checked, or on this host, unless the user forces it.
     """
     configuration = settings.configuration
     settings.health.check()
@@ -92,29 +92,29 @@ class LiveScheduler(LiveProgram):
     def watched(self) -> Watched:
         return watched(self._settings)
 
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
-        return caveats(self._access, self._settings.configuration, absent, hidden, knows_ours=knows_ours)
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
+        return caveats(self._access, self._settings.configuration, absent, hidden, is_podium_server=is_podium_server)
 
-    def begun(self) -> None:
+    def on_started(self) -> None:
         names = (profile.scheduler_name for profile in self._settings.configuration.profiles)
         self._log.info("scheduling", version=str(self.release), schedulers=", ".join(names))
 
-    def components(self, *, knows_ours: bool) -> list[Component]:
-        """What runs. Disruptions are counted by Podium's own API server, and here where it is another.
+    def components(self, *, is_podium_server: bool) -> list[Component]:
+        """Return the components. On API servers other than Podium's own, one of them counts disruptions.
 
         Raises InputError for a configuration that the API server's version refuses.
         """
         Scheduler(self._settings.configuration, release=self.release)
-        made = [] if knows_ours else [Component("disruption-counts", DisruptionCounter)]
+        made = [] if is_podium_server else [Component("disruption-counts", DisruptionCounter)]
         if self._settings.trims_avoid_lists:
             made.append(Component("avoid-list-controller", AvoidListController))
         name = self._settings.configuration.profiles[0].scheduler_name
-        return [*made, Component(name, self._make_machine, waits=True)]
+        return [*made, Component(name, self._make_controller, waits=True)]
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         settings = self._settings
         if settings.decisions:
-            # Explanations take a third of the time to import everything else.
+            # Explanations are slow to import.
             from podium.app.live.decisions import DecisionFile, DecisionRecorder
 
             file = DecisionFile(settings.decisions, on_problem=self._decisions_problem)
@@ -128,8 +128,8 @@ class LiveScheduler(LiveProgram):
                 self._log.warning("an extender's certificate is not checked", url=url)
         self.metrics.watch_queue(self._queue)
 
-    def played_as(self) -> RunOptions:
-        return replace(super().played_as(), configuration=self._settings.configuration)
+    def run_options(self) -> RunOptions:
+        return replace(super().run_options(), configuration=self._settings.configuration)
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""
@@ -138,7 +138,7 @@ class LiveScheduler(LiveProgram):
             transport.binder = self._extending.binder
         return transport
 
-    def _make_machine(self) -> Controller:
+    def _make_controller(self) -> Controller:
         settings = self._settings
         scheduler = Scheduler(
             settings.configuration,
@@ -160,40 +160,42 @@ class LiveScheduler(LiveProgram):
         return None if self._observed is None else self._observed.scheduler.queue
 
     def _binding_refused(self, pod: PodRecord, problem: str) -> None:
-        self._log.error("a pod is not bound, and preempts none until this changes", pod=pod.key, problem=problem)
+        self._log.error(
+            "the binding of a pod is refused; the pod preempts no pods until this changes", pod=pod.key, problem=problem
+        )
 
     def _decisions_problem(self, problem: str) -> None:
         if problem:
-            self._log.error("decisions cannot be written down", file=self._settings.decisions, problem=problem)
+            self._log.error("cannot write the decision log", file=self._settings.decisions, problem=problem)
         else:
-            self._log.info("decisions are written down again", file=self._settings.decisions)
+            self._log.info("writing the decision log again", file=self._settings.decisions)
 
 
 _SECOND = 10**9
-# A pod that goes on its way to a node is never bound.
-_MOST_BINDING = 10_000
+# Attempts of pods that are deleted before their binding is answered are never removed; the oldest are dropped.
+_MAX_BINDING = 10_000
 
 
-# The extension points that are asked as a whole; others are asked about the nodes that changed alone.
+# The extension points that run for a whole attempt; others run only for the nodes that changed.
 _POINTS = (("pre_enqueue", "PreEnqueue"), ("pre_filter", "PreFilter"), ("filter", "Filter"))
 
 
-def _timed(ask: Callable[..., Any], observe: Callable[[float], None]) -> Callable[..., Any]:
-    """The same, and how long it takes."""
+def _timed(call: Callable[..., Any], observe: Callable[[float], None]) -> Callable[..., Any]:
+    """Return the function, with its duration in seconds passed to ``observe``."""
 
-    def asked(*arguments: Any) -> Any:
+    def timed(*arguments: Any) -> Any:
         began_s = time.perf_counter()
         try:
-            return ask(*arguments)
+            return call(*arguments)
         finally:
             observe(time.perf_counter() - began_s)
 
-    return asked
+    return timed
 
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt to schedule a pod, and when it began by a clock of its own."""
+    """An attempt to schedule a pod; ``began_s`` is by the performance counter, ``since_ns`` by the system clock."""
 
     uid: str
     key: str
@@ -204,9 +206,9 @@ class Attempt:
 
 
 class ObservedScheduler:
-    """The scheduler as a machine, and beside it what is counted and written down of its attempts.
+    """A scheduler whose attempts are counted in metrics and recorded.
 
-    ``on_attempt`` is shown each pod before its attempt, ``on_actions`` the attempt with all that came of it.
+    ``on_attempt`` is called with each pod before its attempt, ``on_actions`` with the attempt and its actions.
     """
 
     def __init__(
@@ -221,7 +223,7 @@ class ObservedScheduler:
         self._on_attempt = on_attempt
         self._on_actions = on_actions
         self._attempt: Attempt | None = None
-        # By uid, the attempts whose binding is awaited.
+        # By uid, the attempts whose binding is pending.
         self._binding: OrderedDict[str, Attempt] = OrderedDict()
         self._now = 0
         # Looked up once for each set of labels, of which there are few.
@@ -278,14 +280,14 @@ class ObservedScheduler:
             self._incoming("backoff" if uid in errors else "unschedulable", ATTEMPT_FAILURE).inc()
         if attempt is not None and attempt.uid not in failed:
             self._binding[attempt.uid] = attempt
-            if len(self._binding) > _MOST_BINDING:
+            if len(self._binding) > _MAX_BINDING:
                 self._binding.popitem(last=False)
         self._preemption(actions, attempts=len(failed - errors))
 
     def _count(self, uid: str, result: str) -> None:
         attempt = self._attempt
         if attempt is None or attempt.uid != uid:
-            # It is known to end as another one has, and was not made.
+            # The scheduler reused the result of an equal pod, without an attempt.
             profile = next(iter(self.scheduler.runners)) if attempt is None else attempt.profile
             self._attempts(result, profile).inc()
             return

@@ -1,7 +1,7 @@
-"""What a long-running program says of itself: lines on standard error, as text or JSON.
+"""The log of a long-running program: lines on standard error, as text or JSON.
 
-Names and messages of a cluster's objects are others' text: what a terminal would act on is escaped, and so is a line's
-end. Tokens, keys and headers are never part of a line.
+Names and messages of a cluster's objects are untrusted text: control characters and line breaks are escaped. Tokens,
+keys and headers are never logged.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from podium.api.times import format_exact_time
 
 Level = Literal["info", "warning", "error"]
 Format = Literal["text", "json"]
-_MOST = 2_000
+_MAX_LENGTH = 2_000
 
 
 class Log:
-    """Writes lines; ``verbosity`` is the highest one of those that are written, as with Kubernetes' `-v`.
+    """A log; ``verbosity`` is the highest verbosity that it writes, as with Kubernetes' `-v`.
 
-    One that is ``quiet`` tells errors alone.
+    A ``quiet`` log writes only errors.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class Log:
     def _write(self, level: Level, message: str, values: dict[str, object]) -> None:
         time = format_exact_time(self._now() // 1_000 * 1_000)
         if self._form == "json":
-            told = {
+            fields = {
                 "ts": time,
                 "level": level,
                 "msg": message,
                 **{name: _plain(value) for name, value in values.items()},
             }
-            line = json.dumps(told)
+            line = json.dumps(fields)
         else:
             rest = "".join(f" {name}={json.dumps(_plain(value))}" for name, value in values.items())
-            line = f"{time} {level} {escape(message, _MOST)}{rest}"
+            line = f"{time} {level} {escape(message, _MAX_LENGTH)}{rest}"
         print(line, file=self._stream or sys.stderr, flush=True)
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, int | float | bool) or value is None else escape(str(value), _MOST)
+    return value if isinstance(value, int | float | bool) or value is None else escape(str(value), _MAX_LENGTH)

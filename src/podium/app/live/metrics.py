@@ -1,7 +1,7 @@
-"""Health checks and metrics of programs at a cluster: `/healthz`, `/livez`, `/readyz`, `/metrics`.
+"""Health checks and metrics of programs on a cluster: `/healthz`, `/livez`, `/readyz`, `/metrics`.
 
-Metrics have kube-scheduler's names. Labels are profiles, results, queues and counts of attempts: nothing that grows
-with a cluster. Source: pkg/scheduler/metrics/metrics.go, cmd/kube-scheduler/app/server.go.
+Metrics have kube-scheduler's names. Labels are profiles, results, queues and numbers of attempts: their number does
+not grow with the cluster. Source: pkg/scheduler/metrics/metrics.go, cmd/kube-scheduler/app/server.go.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ProgramMetrics:
-    """Counts what a program does; `text` is what a scrape gets. ``prefix`` begins the names of what is its own."""
+    """The metrics of a program; `text` returns a scrape. ``prefix`` starts the names of its own metrics."""
 
     prefix = "scheduler"
 
@@ -54,19 +54,19 @@ class ProgramMetrics:
         return Histogram(name, what, labels, buckets=buckets, registry=self.registry)
 
     def watch(self, cluster: LiveCluster, sent: TransportCounts | None) -> None:
-        """Tell also how it goes with what is watched and sent, whenever somebody asks."""
-        self.registry.register(_Standing(self.prefix, cluster, sent))
+        """Register metrics of the watch caches and the requests, collected at each scrape."""
+        self.registry.register(_ClusterCollector(self.prefix, cluster, sent))
 
-    def tell_disruptions(self, tallies: DisruptionTotals) -> None:
-        """Tell also who was disrupted, as far as that is accounted for."""
+    def watch_disruptions(self, tallies: DisruptionTotals) -> None:
+        """Register metrics of the disruptions in the ledger."""
         self.registry.register(LedgerMetrics(tallies))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class _Standing(Collector):
-    """What is counted when it is asked for."""
+class _ClusterCollector(Collector):
+    """The metrics of the watch caches and the requests."""
 
     def __init__(self, prefix: str, cluster: LiveCluster, sent: TransportCounts | None) -> None:
         self._prefix = prefix
@@ -103,7 +103,7 @@ def _sums(name: str, values: Mapping[str, int]) -> Iterator[GaugeMetricFamily]:
     yield family
 
 
-_MOST_ATTEMPTS = 15
+_MAX_ATTEMPTS = 15
 _QUEUES = {
     "active": QueuePlace.ACTIVE,
     "backoff": QueuePlace.BACKOFF,
@@ -114,7 +114,7 @@ _ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
 
 
 class Metrics(ProgramMetrics):
-    """Counts what a scheduler does."""
+    """The metrics of a scheduler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,17 +168,17 @@ class Metrics(ProgramMetrics):
         )
 
     def watch_queue(self, queue: Callable[[], SchedulingQueue | None]) -> None:
-        """Tell also how a queue stands, whenever somebody asks."""
+        """Register the metric of the pending pods, collected at each scrape."""
         self.registry.register(_Queue(queue))
 
     def scheduled(self, seconds_since_queued: float, attempts: int) -> None:
-        label = str(attempts) if attempts < _MOST_ATTEMPTS else f"{_MOST_ATTEMPTS}+"
+        label = str(attempts) if attempts < _MAX_ATTEMPTS else f"{_MAX_ATTEMPTS}+"
         self.sli_seconds.labels(label).observe(seconds_since_queued)
         self.pod_attempts.observe(attempts)
 
 
 class _Queue(Collector):
-    """How a scheduler's queue stands, when somebody asks."""
+    """The metric of the pending pods of a scheduler's queue."""
 
     def __init__(self, queue: Callable[[], SchedulingQueue | None]) -> None:
         self._queue = queue
@@ -199,10 +199,10 @@ _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSettings:
-    """Where to listen; ``port`` None is nowhere, 0 any port. ``token_file`` holds what who wants metrics must show.
+    """The address of health checks and metrics; ``port`` None does not listen, 0 takes any free port.
 
-    With ``has_page`` browsers are shown a page there, and who wants to see the cluster in it must show what
-    ``page_token_file`` holds, "" for nothing.
+    ``token_file`` holds the token that `/metrics` requires. ``has_page`` also serves the web page, which requires the
+    token in ``page_token_file``, "" for none.
     """
 
     host: str = "127.0.0.1"
@@ -215,13 +215,13 @@ class HealthSettings:
 
     @property
     def tls(self) -> TLS | None:
-        """The files by which connections are secured; None for plain ones."""
+        """The certificate and its key; None for plain HTTP."""
         if not self.certificate_file:
             return None
         return TLS(certificate_file=self.certificate_file, key_file=self.key_file)
 
     def check(self) -> None:
-        """Raise InputError for a place where so much must not be told to everybody."""
+        """Raise InputError for an address that other hosts reach without TLS or a token."""
         if self.has_page and self.port is None:
             raise InputError("--page needs a port: give it --port")
         if self.port is None or is_loopback(self.host):
@@ -236,7 +236,7 @@ class HealthSettings:
 
 
 class Health:
-    """A small HTTP server; ``problems`` are what keeps the program from being ready, each by what it is about."""
+    """The HTTP server of health checks and metrics; ``alive`` and ``ready`` return the problems by check."""
 
     def __init__(
         self,
@@ -256,7 +256,7 @@ class Health:
         self._token = b""
 
     async def start(self) -> str:
-        """Listen; the URL, "" where there is none. Raises InputError where it cannot."""
+        """Listen and return the URL, "" without a port. Raises InputError if it cannot listen."""
         settings = self._settings
         if settings.port is None:
             return ""
@@ -264,9 +264,9 @@ class Health:
         if settings.token_file:
             self._token = read_token(settings.token_file, is_shared=True).encode()
         app = web.Application(client_max_size=1)
-        app.router.add_get("/metrics", self._tell_metrics)
+        app.router.add_get("/metrics", self._get_metrics)
         for path in _PATHS:
-            app.router.add_get(path, self._tell)
+            app.router.add_get(path, self._get_health)
         if self._pages is not None:
             from podium.app.serving.page.live_page import PageAside
 
@@ -292,14 +292,14 @@ class Health:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _tell(self, request: web.Request) -> web.Response:
+    async def _get_health(self, request: web.Request) -> web.Response:
         self._check_host(request)
         problems = sorted(self._checks[request.path]().items())
         is_verbose = "verbose" in request.query
         text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, tells_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
 
-    async def _tell_metrics(self, request: web.Request) -> web.Response:
+    async def _get_metrics(self, request: web.Request) -> web.Response:
         self._check_host(request)
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token and not hmac.compare_digest(given, b"Bearer " + self._token):
@@ -307,19 +307,19 @@ class Health:
         return web.Response(body=self._metrics(), headers={"Content-Type": self._content_type})
 
     def _check_host(self, request: web.Request) -> None:
-        """Turn away what a page of somebody else's makes a browser ask (DNS rebinding)."""
+        """Refuse requests with a foreign host name, which protects against DNS rebinding."""
         if is_foreign_host(request.headers.get("Host", ""), self._settings.host):
             raise web.HTTPForbidden(text="this host is not known here\n")
 
 
 class LedgerMetrics:
-    """Tells what was counted, by cause, whenever somebody asks."""
+    """The metrics of disruptions by cause, collected at each scrape."""
 
     def __init__(self, tallies: DisruptionTotals) -> None:
         self._tallies = tallies
 
     def collect(self) -> Iterator[Any]:
-        """What is told, as prometheus_client asks for it."""
+        """Yield the metrics; prometheus_client calls this at each scrape."""
         from prometheus_client.core import CounterMetricFamily
 
         tallies = self._tallies

@@ -1,4 +1,4 @@
-"""The options of all programs at a cluster, and the settings that follow from them."""
+"""The command-line options of all programs on a cluster, and the settings that follow from them."""
 
 from __future__ import annotations
 
@@ -16,54 +16,56 @@ if TYPE_CHECKING:
 
 _SECOND = 10**9
 _ACCESS = (
-    click.option("--kubeconfig", metavar="FILE", default="", help="Which kubeconfig to use, in place of KUBECONFIG."),
-    click.option("--context", metavar="NAME", default="", help="Its context, in place of the current one."),
+    click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig; default: KUBECONFIG."),
+    click.option("--context", metavar="NAME", default="", help="The context; default: the current one."),
 )
 _HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
 _OWN = ("concurrency", "qps", "burst", "request_timeout", "ledger", "ledger_age_ns", "log_format", "verbosity")
 _OTHERS = (
     click.option(
-        "--bind-address", "host", default="127.0.0.1", show_default=True, help="Where health and metrics are told."
+        "--bind-address", "host", default="127.0.0.1", show_default=True, help="The address of health and metrics."
     ),
     click.option(
         "--port",
         "--secure-port",
         "port",
         type=click.IntRange(0, 65535),
-        help="The port for that; 0 takes any. Without: none.",
+        help="The port of health and metrics; 0: any free port. Default: none.",
     ),
     click.option(
         "--tls-cert-file",
         "certificate_file",
         metavar="FILE",
         default="",
-        help="Tell it over TLS, with this certificate.",
+        help="The certificate for HTTPS.",
     ),
     click.option("--tls-private-key-file", "key_file", metavar="FILE", default="", help="The key of the certificate."),
     click.option(
-        "--metrics-token-file", "token_file", metavar="FILE", default="", help="What who asks for metrics must show."
+        "--metrics-token-file", "token_file", metavar="FILE", default="", help="The token that /metrics requires."
     ),
-    click.option("--page", "has_page", is_flag=True, help="Show browsers the cluster there, to look at."),
-    click.option("--page-token-file", metavar="FILE", default="", help="What who wants to see it must show."),
+    click.option("--page", "has_page", is_flag=True, help="Serve the web page of the cluster on that port."),
+    click.option("--page-token-file", metavar="FILE", default="", help="The token that the web page requires."),
     click.option(
-        "--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Requests at once."
+        "--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Concurrent requests."
     ),
-    click.option("--kube-api-qps", "qps", type=click.FloatRange(0), help="Requests a second; usually as many as come."),
-    click.option("--kube-api-burst", "burst", type=click.IntRange(1), help="So many at once beyond that; usually 100."),
+    click.option("--kube-api-qps", "qps", type=click.FloatRange(0), help="Requests per second; default: unlimited."),
+    click.option(
+        "--kube-api-burst", "burst", type=click.IntRange(1), help="Burst of requests beyond that; default: 100."
+    ),
     click.option("--request-timeout", type=Duration(), default="30s", show_default=True),
-    click.option("--allow-exec-plugins", is_flag=True, help="Let the kubeconfig have programs run for credentials."),
+    click.option("--allow-exec-plugins", is_flag=True, help="Run the kubeconfig's credential plugins."),
     click.option(
-        "--ledger", metavar="FILE", default="", help="Keep an account of disruptions there, for podium ledger -f FILE."
+        "--ledger", metavar="FILE", default="", help="Record disruptions in this file, for podium ledger -f FILE."
     ),
     ledger_age_option,
     click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
-    click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="How much is logged."),
+    click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="The log verbosity."),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseOptions:
-    """The options of leader election; None for those that are not given."""
+    """The options of leader election; None for missing ones."""
 
     elects: bool | None = None
     namespace: str | None = None
@@ -75,7 +77,7 @@ class LeaseOptions:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """The options of a program at a cluster, ``given`` by parameter names; None and "" for missing ones."""
+    """The options of a program on a cluster, ``given`` by parameter names; None and "" for missing ones."""
 
     kubeconfig: str
     context: str
@@ -85,7 +87,7 @@ class ProgramOptions:
     def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
         """Return the fields of `ProgramSettings` that follow from these options and the ``configuration``.
 
-        ``elects``: others may do the same work at the same time. Raises InputError for what does not go together.
+        ``elects``: replicas elect a leader by default. Raises InputError for invalid combinations.
         """
         from podium.app.live.live_program import lease_of, own_identity
         from podium.app.live.metrics import HealthSettings
@@ -128,17 +130,17 @@ def _lease_options(name: str) -> tuple[Callable[..., Any], ...]:
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}
     return (
         click.option(
-            f"{prefix}/--no-leader-elect", "lease_elects", default=None, help="Work only as the leader, which is usual."
+            f"{prefix}/--no-leader-elect", "lease_elects", default=None, help="Work only as the leader; the default."
         ),
-        click.option(f"{prefix}-resource-namespace", "lease_namespace", metavar="NAME", help="Usually kube-system."),
-        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Usually {name}."),
+        click.option(f"{prefix}-resource-namespace", "lease_namespace", metavar="NAME", help="Default: kube-system."),
+        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Default: {name}."),
         *(
             click.option(
                 f"{prefix}-{time}",
                 f"lease_{time.removeprefix('lease-').replace('-', '_')}_ns",
                 type=Duration(),
-                help=f"Usually {usual}.",
+                help=f"Default: {default}.",
             )
-            for time, usual in times.items()
+            for time, default in times.items()
         ),
     )

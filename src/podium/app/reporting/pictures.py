@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from podium.api.errors import escape
 from podium.api.times import format_duration
-from podium.app.accounting.account import LedgerAnswer, in_words, whose
+from podium.app.accounting.account import LedgerAnswer, chain_pods, owner_name
 from podium.app.accounting.text import headline_of, outcome_of, title_of, why_of, write_ledger
 from podium.app.console.cells import text_of
 from podium.app.console.page import Page, counted
@@ -182,7 +182,7 @@ _WIDTH = 120
 _LONGEST_CELL = 2_000
 _MOST_ROWS = 2_000
 _GROUPS = ("", "disruptions", "in vain", "lost, s", "cpu lost, core-s", "ready again", "longest, s", "by")
-_RECORDS = ("at", "pod", "of", "priority", "node", "why", "by", "rule", "lost, s", "what became of it", "in vain")
+_RECORDS = ("at", "pod", "of", "priority", "node", "why", "by", "rule", "lost, s", "outcome", "in vain")
 
 _Cells = list[str | int | float | None]
 
@@ -192,12 +192,12 @@ def picture_of_ledger(answer: LedgerAnswer) -> Picture:
     page = Page(_WIDTH)
     write_ledger(page, answer, every=False)
     dropped = answer.account.dropped
-    rows: list[_Cells] = [[_cell(" → ".join(in_words(chain)))] for chain in answer.chains]
+    rows: list[_Cells] = [[_cell(" → ".join(chain_pods(chain)))] for chain in answer.chains]
     return Picture(
         command="ledger",
         headline=escape(headline_of(answer), _LONGEST_CELL),
         facts=[f"{dropped:,} earlier ones are no longer kept"] if dropped else [],
-        tables=[*_groups(answer), *_ledger_table("Chains: each pod took the place of the next", ("",), rows)],
+        tables=[*_groups(answer), *_ledger_table("Chains: each pod displaced the next", ("",), rows)],
         more=_records(answer),
         disruptions=disruptions_of(answer),
         caveats=caveat_texts(answer.account.caveats),
@@ -344,12 +344,12 @@ def _after(record: Disruption, start: Seconds, after: Seconds | None) -> float |
 
 
 def _owner(record: Disruption) -> str:
-    return whose(record.owner, record.pod)
+    return owner_name(record.owner, record.pod)
 
 
 def _beneficiary(record: Disruption) -> str:
     beneficiary = record.beneficiary
-    return "" if beneficiary is None else whose(beneficiary.owner, beneficiary.pod)
+    return "" if beneficiary is None else owner_name(beneficiary.owner, beneficiary.pod)
 
 
 def _line(text: str) -> str:

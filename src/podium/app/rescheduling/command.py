@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 _EPILOG = """
 \b
-Examples: what would be moved in a cluster as it was; what would be, as long as this runs; and then do it
+Examples: plan for a snapshot; plan continuously for a cluster; evict pods there
   podium reschedule -f snapshot.yaml
   podium reschedule --rescheduler rescheduler.yaml
   podium reschedule --rescheduler rescheduler.yaml --evict
 
-It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may not lead any more.
+Exit codes: 0 after SIGINT or SIGTERM, 1 after it lost its lease.
 """
 
 
 def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     namespace, _, name = value.partition("/")
     if value and (not namespace or not name or "/" in name):
-        raise click.BadParameter(f"{value!r} is no ConfigMap; write NAMESPACE/NAME")
+        raise click.BadParameter(f"{value!r} is not a ConfigMap; write NAMESPACE/NAME")
     return value
 
 
@@ -49,8 +49,8 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     "files",
     metavar="FILE",
     multiple=True,
-    help="Say once what would be moved in the cluster of these files (manifests, a dump, or a snapshot; a directory, "
-    "or - for standard input); with --context, in that cluster and the files. May be repeated.",
+    help="Plan once for the cluster in these files (manifests, a dump, or a snapshot; a directory, or - for standard "
+    "input); with --context, for that cluster and the files. May be repeated.",
 )
 @click.option(
     "--rescheduler",
@@ -64,35 +64,33 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     metavar="NAMESPACE/NAME",
     default="",
     callback=_config_map,
-    help="A ConfigMap with the configuration under config.yaml, read while this runs; and whether all is paused.",
+    help="A ConfigMap to watch, with the configuration under config.yaml; it can also pause the rescheduler.",
 )
 @config_option
-@click.option("--evict", is_flag=True, help="Move pods. Without it nothing is written, and plans are printed.")
+@click.option("--evict", is_flag=True, help="Evict pods. Without it, plans are only printed and nothing is written.")
 @click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
 @click.option(
     "--optimal",
     is_flag=True,
-    help="Say also how far the plan is from the best one, for small clusters; needs the solver of podium[exact].",
+    help="Also compare the plan with the best one, for small clusters; needs podium[exact].",
 )
 @click.option(
-    "--scheduler-heeds-avoid-lists/--scheduler-heeds-no-avoid-lists",
-    "heeds_avoid_lists",
+    "--scheduler-honors-avoid-lists/--scheduler-ignores-avoid-lists",
+    "honors_avoid_lists",
     default=None,
-    help="Whether the schedulers heed avoid lists, as Podium's do. Without it, those at Podium's own API server do.",
+    help="Whether the schedulers honor avoid lists. Default: only those of Podium's own API server do.",
 )
-@click.option(
-    "--pause-file", metavar="FILE", default="", help="Evict nobody while there is such a file, looked for each time."
-)
+@click.option("--pause-file", metavar="FILE", default="", help="Evict no pods while this file exists.")
 @click.option(
     "--count-disruptions/--no-count-disruptions",
     "counts_disruptions",
     default=True,
-    help="Count what rates of budgets limit, where no podium scheduler does. Usual with --evict.",
+    help="Count disruptions for rates of budgets, unless a podium scheduler does. Default with --evict.",
 )
 @validate_option
 @ignore_extenders_option
 @release_options
-@output_option_of(("text", "json"), "How plans are printed; at a cluster, a line of JSON each.")
+@output_option_of(("text", "json"), "The output format; on a cluster, json prints one line per plan.")
 @program_options("podium-rescheduler")
 def reschedule(
     *,
@@ -109,16 +107,16 @@ def reschedule(
     program: ProgramOptions,
     **own: Any,
 ) -> None:
-    """Move running pods to better places, within everybody's budgets.
+    """Move running pods to better nodes, within disruption budgets.
 
-    Without --evict it only says what it would do: who would be moved from where to where and why, and who is left
-    alone. At a cluster it goes on until it is stopped; with files or --once it says so once.
+    Without --evict it only prints plans: which pods would move, from which node to which and why, and which pods stay.
+    On a cluster it runs until it is stopped; with files or --once it makes one plan.
     """
     from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     if files and evict:
-        raise click.UsageError("Nobody can be evicted from files: leave out -f, or --evict.")
+        raise click.UsageError("Pods in files cannot be evicted: omit -f or --evict.")
     rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
     configuration = load_configuration(config) if config else default_configuration()
     if files or (is_once and not evict):
@@ -135,8 +133,8 @@ def reschedule(
         if program.context or program.kubeconfig or not files:
             cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
         read = read_shown(Source(files, cluster, program.allow_exec_plugins), validation)
-        heeds_avoid_lists = own["heeds_avoid_lists"]
-        question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal, release)
+        honors_avoid_lists = own["honors_avoid_lists"]
+        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, optimal, release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))

@@ -1,4 +1,4 @@
-"""A rescheduler that runs at a cluster until it is told to stop, or may not lead any more."""
+"""The rescheduler that runs on a cluster until it is stopped or loses its lease."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
-from podium.app.rescheduling.offline import PlanReport, as_they_are, live_caveats, same_moves, write_plan
+from podium.app.rescheduling.offline import PlanReport, effective_schedulers, live_caveats, same_moves, write_plan
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
 from podium.client.session import Session
@@ -39,14 +39,14 @@ PlanForm = Literal["text", "json"]
 
 
 class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
-    """``rescheduling`` is how pods are moved, ``configuration`` that of the cluster's schedulers.
+    """The settings of a rescheduler on a cluster.
 
-    They are read of the ConfigMap ``config_map`` (`namespace/name`, "" for none) while it runs.
-    With ``dry_run`` each plan that says something else than the one before is printed in ``plan_form``, and nobody is
-    evicted. With ``is_once`` the program ends after one plan. ``counts_disruptions``: at API servers that know no rates
-    of budgets it counts what they limit. ``heeds_avoid_lists``: whether the schedulers heed avoid lists; None: those at
-    Podium's own API server do, and no others. Every ``measure_s`` seconds it asks what pods and nodes use, where that
-    matters.
+    ``rescheduling`` is its configuration, ``configuration`` that of the cluster's schedulers. The ConfigMap
+    ``config_map`` (`namespace/name`, "" for none) replaces ``rescheduling`` while it runs. With ``dry_run`` no pod is
+    evicted and each plan that differs from the last one is printed in ``plan_form``. With ``is_once`` the program ends
+    after one plan. ``counts_disruptions``: count disruptions for rates of budgets on API servers that do not.
+    ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
+    Resource usage is polled every ``measure_s`` seconds, if a policy needs it.
     """
 
     rescheduling: ReschedulerConfiguration
@@ -55,7 +55,7 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     is_once: bool = False
     config_map: str = ""
     counts_disruptions: bool = True
-    heeds_avoid_lists: bool | None = None
+    honors_avoid_lists: bool | None = None
     measure_s: float = 30.0
 
 
@@ -64,24 +64,24 @@ _PODS = "status.phase!=Succeeded"
 
 
 def check_settings(access: ClusterAccess, settings: ReschedulingSettings) -> None:
-    """Raise InputError for what is not to be run: settings that cannot be, and servers of which one cannot be sure."""
+    """Raise InputError for invalid settings, and for evictions on an API server that is not authenticated."""
     settings.health.check()
     try:
-        _machine(settings, settings.release.of(), heeds_avoid_lists=True)
+        _rescheduler(settings, settings.release.of(), honors_avoid_lists=True)
     except InputError as error:
         raise error.located(source=settings.rescheduling.source) from None
     if is_unsure(access) and not settings.dry_run:
         problem = (
-            "the API server's certificate is not checked, and --evict has pods go; have it checked "
+            "the API server's certificate is not checked, and --evict evicts pods; have it checked "
             "(certificate-authority), or leave --evict out"
         )
         raise InputError(problem, source=access.source, object=f"context {access.name}")
 
 
-def _machine(settings: ReschedulingSettings, release: Release, *, heeds_avoid_lists: bool) -> Rescheduler:
+def _rescheduler(settings: ReschedulingSettings, release: Release, *, honors_avoid_lists: bool) -> Rescheduler:
     return Rescheduler(
         settings.rescheduling.settings,
-        as_they_are(settings.configuration, heeds_avoid_lists=heeds_avoid_lists),
+        effective_schedulers(settings.configuration, honors_avoid_lists=honors_avoid_lists),
         release=release,
         config_map=settings.config_map,
         seed=settings.seed,
@@ -99,11 +99,11 @@ class LiveRescheduler(LiveProgram):
         self.metrics = ReschedulerMetrics()
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
-        self._kinds = _machine(settings, self.release, heeds_avoid_lists=True).watches
+        self._kinds = _rescheduler(settings, self.release, honors_avoid_lists=True).watches
         self._component: Component | None = None
-        self._machine: Rescheduler | None = None
+        self._rescheduler: Rescheduler | None = None
         self._shown: ReschedulingPlan | None = None
-        self._heeds = False
+        self._honors_avoid_lists = False
         self._caveats: tuple[Caveat, ...] = ()
 
     def watched(self) -> Watched:
@@ -116,56 +116,64 @@ class LiveRescheduler(LiveProgram):
             seed=self._settings.seed,
         )
 
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
         settings = self._settings
-        self._heeds = knows_ours if settings.heeds_avoid_lists is None else settings.heeds_avoid_lists
-        schedulers = as_they_are(settings.configuration, heeds_avoid_lists=self._heeds)
-        found = live_caveats(self._access, settings, schedulers, hidden, self._pods(), knows_ours=knows_ours)
+        self._honors_avoid_lists = (
+            is_podium_server if settings.honors_avoid_lists is None else settings.honors_avoid_lists
+        )
+        schedulers = effective_schedulers(settings.configuration, honors_avoid_lists=self._honors_avoid_lists)
+        found = live_caveats(
+            self._access, settings, schedulers, hidden, self._pods(), is_podium_server=is_podium_server
+        )
         self._caveats = tuple(found)
         return found
 
-    def components(self, *, knows_ours: bool) -> list[Component]:
-        """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
-        counts = self._settings.counts_disruptions and not self._settings.dry_run and not knows_ours
+    def components(self, *, is_podium_server: bool) -> list[Component]:
+        """Return the components. On API servers other than Podium's own, one of them counts disruptions."""
+        counts = self._settings.counts_disruptions and not self._settings.dry_run and not is_podium_server
         made = [Component("disruption-counts", DisruptionCounter)] if counts else []
-        self._component = Component(COMPONENT, self._make_machine, waits=True)
+        self._component = Component(COMPONENT, self._make_controller, waits=True)
         return [*made, self._component]
 
-    def begun(self) -> None:
+    def on_started(self) -> None:
         settings = self._settings
         policies = ", ".join(policy.name for policy in settings.rescheduling.settings.policies)
-        what = "looking for moves, and making none" if settings.dry_run else "moving pods"
+        what = "planning moves without evicting pods" if settings.dry_run else "moving pods"
         self._log.info(what, version=str(self.release), policies=policies)
         if settings.rescheduling.settings.is_paused and not settings.config_map:
-            self._log.warning("it is paused by its configuration")
+            self._log.warning("the configuration pauses the rescheduler")
             if settings.is_once:
-                # There will be no plan after which it could end.
+                # No plan will be made, after which the program would end.
                 self.stop()
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """Measure what pods and nodes use, while some policy asks for it."""
+        """Poll the resource usage of pods and nodes while a policy needs it."""
 
-        def tell(measured: Measured) -> None:
+        def report(measured: Measured) -> None:
             if self._component is not None:
                 cluster.driver.tell(self._component, measured)
 
-        def problem(told: str) -> None:
-            self._log.warning("what pods and nodes use is not known", problem=told)
+        def log_problem(problem: str) -> None:
+            self._log.warning("the resource usage of pods and nodes is unknown", problem=problem)
 
-        measuring = UsagePoller(self._asked, self._needs_use, tell, problem, interval_s=self._settings.measure_s)
+        measuring = UsagePoller(
+            self._session_in_use, self._needs_usage, report, log_problem, interval_s=self._settings.measure_s
+        )
         running = asyncio.ensure_future(measuring.run())
         ending.callback(running.cancel)
 
     def _make_cluster(self, session: Session) -> LiveCluster:
-        self._asked = session
+        self._session_in_use = session
         return super()._make_cluster(session)
 
-    def _needs_use(self) -> bool:
-        return self._machine is not None and self._machine.needs_use
+    def _needs_usage(self) -> bool:
+        return self._rescheduler is not None and self._rescheduler.needs_use
 
-    def _make_machine(self) -> Controller:
-        machine = self._machine = _machine(self._settings, self.release, heeds_avoid_lists=self._heeds)
-        observed = ObservedRescheduler(machine, self.metrics)
+    def _make_controller(self) -> Controller:
+        controller = self._rescheduler = _rescheduler(
+            self._settings, self.release, honors_avoid_lists=self._honors_avoid_lists
+        )
+        observed = ObservedRescheduler(controller, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return self.accounted(observed, COMPONENT)
 
@@ -174,7 +182,7 @@ class LiveRescheduler(LiveProgram):
         known = {} if cluster is None else cluster.reflectors["Pod"].machine.known
         return (stored.object for stored in known.values() if isinstance(stored.object, Pod))
 
-    # Telling
+    # Reporting
 
     def _planned(self, plan: ReschedulingPlan, now: int) -> None:
         if self._settings.dry_run:
@@ -191,10 +199,10 @@ class LiveRescheduler(LiveProgram):
                     reason=planned.reason,
                 )
         for left in plan.left_alone:
-            self._log.info("a pod is left alone", 2, pod=left.pod, policy=left.policy, why=left.why)
+            self._log.info("a pod is not moved", 2, pod=left.pod, policy=left.policy, why=left.why)
 
     def _recorded(self, record: Record) -> None:
-        """Log what becomes of the ConfigMap, and policies that fail: once, until they work again."""
+        """Log the state of the ConfigMap, and each policy that starts to fail."""
         if record.reason == POLICY_FAILED:
             self._log.error("a policy failed", problem=record.message)
         elif record.reason == REFUSED:
@@ -203,12 +211,12 @@ class LiveRescheduler(LiveProgram):
             self._log.info("the ConfigMap was read", config_map=self._settings.config_map, state=record.message)
 
     def _show(self, plan: ReschedulingPlan, now: int) -> None:
-        """Print a plan that says something else than the one before."""
+        """Print a plan, if it differs from the last one."""
         if self._shown is not None and same_moves(self._shown, plan):
             return
         self._shown = plan
         settings = self._settings
-        untouched = NONE_EXCLUDED if self._machine is None else self._machine.untouched(now)
+        untouched = NONE_EXCLUDED if self._rescheduler is None else self._rescheduler.untouched(now)
         report = PlanReport(plan, settings.rescheduling.settings, now, self._access.name, self._caveats, untouched)
         if settings.plan_form == "json":
             click.echo(in_json_line(report.to_dict()))
@@ -218,7 +226,7 @@ class LiveRescheduler(LiveProgram):
         click.echo(page.text, color=True)
 
     def _rested(self) -> None:
-        """A plan was carried out as far as it goes."""
+        """Stop after one plan if that was requested: the moves of a plan have ended."""
         if self._settings.is_once:
             self.stop()
 
@@ -234,10 +242,10 @@ _RESULTS = {
 
 
 class ObservedRescheduler:
-    """The rescheduler as a machine, and beside it what is counted and told of its plans.
+    """A rescheduler whose plans are counted in metrics and reported.
 
-    ``on_plan`` is shown each plan with its time, ``on_record`` what is to be told of other things than pods, and
-    ``on_rest`` is called when a plan was carried out as far as it goes.
+    ``on_plan`` is called with each plan and its time, ``on_record`` with Events that are not about pods, and
+    ``on_rest`` when the moves of a plan have ended.
     """
 
     def __init__(self, rescheduler: Rescheduler, metrics: ReschedulerMetrics) -> None:
@@ -284,7 +292,7 @@ class ObservedRescheduler:
 
 
 class ReschedulerMetrics(ProgramMetrics):
-    """Counts what a rescheduler finds and does."""
+    """The metrics of a rescheduler."""
 
     prefix = "podium_rescheduler"
 
@@ -298,17 +306,17 @@ class ReschedulerMetrics(ProgramMetrics):
         )
         self.evictions = self.counter(
             "podium_rescheduler_evictions",
-            "Number of evictions asked for, by the policy and by what came of them: 'evicted', 'refused', 'gone', "
-            "'failed', or 'unknown' where no answer came.",
+            "Number of requested evictions, by policy and result: 'evicted', 'refused', 'gone', 'failed', or 'unknown' "
+            "if there was no response.",
             *("policy", "result"),
         )
         self.objective = self.gauge(
             "podium_rescheduler_objective",
-            "How bad each policy finds the placement at the last plan: 1 is one pod in quite the wrong place.",
+            "The objective of each policy at the last plan; 1 is the cost of one badly placed pod.",
             "policy",
         )
         self.planned = self.gauge("podium_rescheduler_planned_moves", "Moves in the last plan.")
-        self.left_alone = self.gauge("podium_rescheduler_left_alone", "Proposals that the last plan left alone.")
+        self.left_alone = self.gauge("podium_rescheduler_left_alone", "Proposals that the last plan rejected.")
         self.policy_errors = self.counter("podium_rescheduler_policy_errors", "Number of times that a policy failed.")
         self.under_way = self.gauge("podium_rescheduler_moves_under_way", "Moves whose replacement is not ready yet.")
 

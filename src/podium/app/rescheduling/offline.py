@@ -1,4 +1,4 @@
-"""Plans of a rescheduler for a cluster in files or read once, the form in which they are shown, and their caveats."""
+"""Rescheduling plans for a cluster in files or read once, their text and JSON, and their caveats."""
 
 from __future__ import annotations
 
@@ -55,27 +55,27 @@ _DAY_NS = 86_400 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How pods are moved, how the schedulers are configured, and whether they heed avoid lists.
+    """The configurations of the rescheduler and the schedulers, and the options of a plan.
 
-    Without that being said, those do that are at an API server of Podium's, where the cluster was read from one.
+    ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
 
-    Extenders are not asked, so that a configuration with some is refused unless they are to be ignored. ``compares``:
-    the plan is held against the best one, which takes a solver.
+    Extenders are not called: a configuration with extenders is rejected unless they are ignored. ``compares``: compare
+    the plan with the best one, which needs a solver.
     """
 
     rescheduling: ReschedulerConfiguration
     configuration: Configuration
-    heeds_avoid_lists: bool | None = None
+    honors_avoid_lists: bool | None = None
     ignores_extenders: bool = False
     compares: bool = False
     release: ReleaseChoice = CLUSTER_RELEASE
 
 
 def plan_once(read: Input, question: Question) -> PlanReport:
-    """The plan for a cluster as it is read, at the newest time in it.
+    """Plan moves for a cluster as it was read, at the newest time in it.
 
-    Objects that do not say since when they are there have been there for a day: nobody is spared for being young who
-    only has no age. Raises InputError for what no API server would have taken, and for policies that cannot be made.
+    Objects without a creation time count as one day old, so that no pod is exempt as too young for lack of an age.
+    Raises InputError for objects that every API server rejects, and for invalid policies.
     """
     given, settings = question.configuration, question.rescheduling.settings
     further = [
@@ -89,10 +89,10 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     objects = [document for document in read.documents if document.object is not None]
     now = present_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
-    heeds = question.heeds_avoid_lists
-    if heeds is None:
-        heeds = any(is_podium(snapshot.server_version) for snapshot in snapshots)
-    schedulers = as_they_are(given, heeds_avoid_lists=heeds)
+    honors = question.honors_avoid_lists
+    if honors is None:
+        honors = any(is_podium(snapshot.server_version) for snapshot in snapshots)
+    schedulers = effective_schedulers(given, honors_avoid_lists=honors)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
@@ -114,27 +114,27 @@ def _plan(
     *,
     compares: bool,
 ) -> tuple[ReschedulingPlan, ExcludedPods, Comparison | None]:
-    """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
+    """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
     found: list[ReschedulingPlan] = []
-    machine = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
-    machine.on_plan = lambda plan, _: found.append(plan)
-    for change in _changes(objects, machine.watches, now, release):
-        machine.handle(change, now)
-    due_ns = machine.deadline().time_ns
+    rescheduler = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
+    rescheduler.on_plan = lambda plan, _: found.append(plan)
+    for change in _changes(objects, rescheduler.watches, now, release):
+        rescheduler.handle(change, now)
+    due_ns = rescheduler.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
-    machine.handle(Tick(), now)
+    rescheduler.handle(Tick(), now)
     plan = found[0] if found else ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
-    kept = machine.untouched(now)
+    kept = rescheduler.untouched(now)
     if not compares:
         return plan, kept, None
     from podium.app.rescheduling.exact import compared
 
-    picture, policies, standing = machine.show(now)
-    return plan, kept, compared(plan, picture, policies, settings, standing)
+    picture, policies, inputs = rescheduler.show(now)
+    return plan, kept, compared(plan, picture, policies, settings, inputs)
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
-    """All that a machine is to be shown, as an API server would have stored it: what others stand on first."""
+    """Yield the objects as an API server would store them, pods last."""
     store = Store()
     store.serve_as(release)
     create_objects(store, objects, now - _DAY_NS)
@@ -151,10 +151,10 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """A plan made at ``now``, by which settings, and what it rests on.
+    """A plan made at ``now``, its settings and caveats.
 
-    ``cluster`` is what was looked at, ``untouched`` who could not be moved, and ``comparison`` how far from the best
-    the plan is, where that was asked.
+    ``cluster`` names the cluster, ``untouched`` are the pods that may not be moved, and ``comparison`` is how far the
+    plan is from the best one, if requested.
     """
 
     plan: ReschedulingPlan
@@ -167,11 +167,11 @@ class PlanReport:
 
     @property
     def moves(self) -> tuple[PlannedMove, ...]:
-        """All moves, in their order, without those of pods that have ended."""
+        """The moves in order, without those of pods that have ended."""
         return tuple(move for planned in self.plan.planned for move in planned.moves if not move.has_ended)
 
     def objectives(self) -> list[tuple[str, float, float]]:
-        """By policy: its name, and its objective before and after."""
+        """Return the name of each policy and its objective before and after the plan."""
         return [(name, before, self.plan.after.get(name, before)) for name, before in self.plan.before.items()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,11 +197,11 @@ class PlanReport:
 
 
 def same_moves(plan: ReschedulingPlan, other: ReschedulingPlan) -> bool:
-    """Whether two plans say the same to people: the same moves, and the same left alone."""
-    return _said(plan) == _said(other)
+    """Return whether two plans have the same moves and the same rejected proposals."""
+    return _visible_part(plan) == _visible_part(other)
 
 
-def _said(plan: ReschedulingPlan) -> tuple[object, ...]:
+def _visible_part(plan: ReschedulingPlan) -> tuple[object, ...]:
     moves = [
         (planned.policy, planned.reason, [(move.pod.uid, move.source, move.target) for move in planned.moves])
         for planned in plan.planned
@@ -244,12 +244,12 @@ def _rounded(value: float) -> float:
     return round(value, _DIGITS)
 
 
-_MOST_REASONS = 20
-_MOST_PODS = 3
+_MAX_REASONS = 20
+_MAX_PODS = 3
 
 
 def write_plan(page: Page, report: PlanReport) -> None:
-    """Write the plan: what would be done."""
+    """Write the plan."""
     plan, moves = report.plan, report.moves
     where = f"In {report.cluster}, " if report.cluster else ""
     if moves:
@@ -278,8 +278,10 @@ def _gain(planned: PlannedMoves) -> str:
     if any(move.has_ended for move in planned.moves):
         return "keeps pods off a node"
     if planned.part_of is None:
-        return f"gains {_number(planned.gain)}"
-    return f"a part of {counted(planned.part_of.pods, 'move')}, which together gain {_number(planned.part_of.gain)}"
+        return f"improves the objective by {_number(planned.gain)}"
+    return (
+        f"part of {counted(planned.part_of.pods, 'move')} that together improve it by {_number(planned.part_of.gain)}"
+    )
 
 
 def _row(move: PlannedMove) -> list[Part]:
@@ -287,10 +289,10 @@ def _row(move: PlannedMove) -> list[Part]:
     if move.has_ended:
         controller = move.pod.controller
         who = "its controller" if controller is None else f"{controller.kind} {controller.name}"
-        return [pod, Name(move.source, NODES, before=f"has ended, and goes; {who} keeps off ")]
+        return [pod, Name(move.source, NODES, before=f"has ended and is deleted; {who} avoids ")]
     if move.target is None:
-        return [pod, Name(move.source, NODES, before="leaves ", after="; nobody asks where to")]
-    doubt = "" if move.is_sure else "or to another that its scheduler likes as well"
+        return [pod, Name(move.source, NODES, before="leaves ", after="; its target is not planned")]
+    doubt = "" if move.is_sure else "or to another node with the same score"
     return [pod, Name(move.source, NODES), Name(move.target, NODES, before="-> "), doubt]
 
 
@@ -298,7 +300,7 @@ def _write_objectives(page: Page, report: PlanReport) -> None:
     rows = report.objectives()
     if not rows:
         return
-    page.title("Objectives", "0 is as good as can be, 1 as bad as one pod in quite the wrong place")
+    page.title("Objectives", "0 is the best possible, 1 the cost of one badly placed pod")
     body = [(name, _number(before), _number(after)) for name, before, after in rows]
     page.table(body, ("policy", "now", "then"), right=(1, 2))
 
@@ -310,16 +312,16 @@ def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
     groups: dict[tuple[str, str], list[str]] = {}
     for left in plan.left_alone:
         groups.setdefault((left.policy, left.why), []).append(left.pod)
-    for (policy, why), pods in list(groups.items())[:_MOST_REASONS]:
-        page.paragraph(f"{listed(pods, _MOST_PODS)} ({policy}): {why}", indent=2, hanging=2)
-    more = sum(len(pods) for pods in list(groups.values())[_MOST_REASONS:])
+    for (policy, why), pods in list(groups.items())[:_MAX_REASONS]:
+        page.paragraph(f"{listed(pods, _MAX_PODS)} ({policy}): {why}", indent=2, hanging=2)
+    more = sum(len(pods) for pods in list(groups.values())[_MAX_REASONS:])
     if more:
-        page.paragraph(f"{counted(more, 'more pod')}, for {len(groups) - _MOST_REASONS:,} other reasons", indent=2)
+        page.paragraph(f"{counted(more, 'more pod')}, for {len(groups) - _MAX_REASONS:,} other reasons", indent=2)
     if plan.stopped:
-        page.paragraph(f"Nobody else was looked at: {plan.stopped}", indent=2, hanging=2)
+        page.paragraph(f"No other pods were examined: {plan.stopped}", indent=2, hanging=2)
     if plan.is_cut:
         page.paragraph(
-            f"After {plan.trials} trials no more were made (maxTrials); there may be more to gain.", indent=2, hanging=2
+            f"Planning stopped after {plan.trials} trials (maxTrials); more moves may be possible.", indent=2, hanging=2
         )
 
 
@@ -338,15 +340,15 @@ def _number(value: float) -> str:
 
 
 AVOIDING = "NodePreferAvoidPods"
-"""The plugin that keeps pods off nodes whose avoid lists name their controllers."""
+"""The plugin that keeps pods off nodes with avoid lists that name their controllers."""
 
 
-def as_they_are(configuration: Configuration, *, heeds_avoid_lists: bool) -> Configuration:
-    """The schedulers as they decide: where they do not heed avoid lists, without the plugin that does.
+def effective_schedulers(configuration: Configuration, *, honors_avoid_lists: bool) -> Configuration:
+    """Return the schedulers, without the plugin for avoid lists if they do not honor these.
 
-    A profile that names the plugin is one of Podium's: no other scheduler would take the configuration.
+    A profile that names the plugin belongs to Podium: other schedulers reject such a configuration.
     """
-    if heeds_avoid_lists:
+    if honors_avoid_lists:
         return configuration
     profiles = tuple(
         profile if (AVOIDING in profile.plugins.names()) else changed(profile, plugins=_without(profile))
@@ -355,12 +357,12 @@ def as_they_are(configuration: Configuration, *, heeds_avoid_lists: bool) -> Con
     return replace(configuration, profiles=profiles)
 
 
-def heedless(configuration: Configuration) -> tuple[str, ...]:
-    """The schedulers of a configuration (`as_they_are`) that do not heed avoid lists."""
-    return tuple(_heedless(configuration))
+def ignoring_avoid_lists(configuration: Configuration) -> tuple[str, ...]:
+    """Return the schedulers of a configuration (`effective_schedulers`) that ignore avoid lists."""
+    return tuple(_ignoring_avoid_lists(configuration))
 
 
-def _heedless(configuration: Configuration) -> Iterator[str]:
+def _ignoring_avoid_lists(configuration: Configuration) -> Iterator[str]:
     for profile in configuration.profiles:
         if AVOIDING not in DEFAULT_PLUGINS.merged_with(profile.plugins).names():
             yield profile.scheduler_name
@@ -382,12 +384,12 @@ def live_caveats(
     hidden: Collection[str],
     pods: Iterable[Pod],
     *,
-    knows_ours: bool,
+    is_podium_server: bool,
 ) -> list[Caveat]:
-    """What is not known or does not hold.
+    """Return the caveats for an API server.
 
-    ``schedulers`` are as they are thought to decide (`as_they_are`). ``knows_ours``: the API server is Podium's own;
-    ``hidden`` are the kinds that it does not show to this program, ``pods`` those that run.
+    ``schedulers`` are the `effective_schedulers`. ``is_podium_server``: the API server is Podium's own; ``hidden`` are
+    the kinds that it does not allow this program to list, ``pods`` the running pods.
     """
     return [
         *settings.rescheduling.caveats,
@@ -395,36 +397,36 @@ def live_caveats(
         *of_access(access),
         *hidden_kinds(hidden),
         *of_schedulers(settings.rescheduling.settings, schedulers, pods),
-        *(() if knows_ours else _of_foreign_server(settings)),
+        *(() if is_podium_server else _of_foreign_server(settings)),
     ]
 
 
 def of_schedulers(settings: ReschedulerSettings, schedulers: Configuration, pods: Iterable[Pod]) -> Iterator[Caveat]:
-    """Which schedulers do not keep replacements off the nodes that their predecessors left, and which are not known."""
-    names = heedless(schedulers)
+    """Yield the schedulers that do not keep replacements off the nodes that pods left, and unknown schedulers."""
+    names = ignoring_avoid_lists(schedulers)
     if names and settings.judgement is Judgement.PLACEMENT and settings.guidance is not Guidance.BIND:
-        message = f"avoid lists are not heeded, as far as is known, by {_listed(names)}: {_HEEDLESS[settings.steering]}"
+        message = f"avoid lists are assumed to be ignored by {_listed(names)}: {_WITHOUT_LISTS[settings.steering]}"
         yield Caveat("avoid-lists", message, len(names), names[:MOST_NAMES])
     known = {profile.scheduler_name for profile in schedulers.profiles}
     unknown = tuple(sorted({pod.spec.scheduler_name for pod in pods} - known))
     if unknown:
         message = (
-            f"not in the configuration (--config) is {_listed(unknown)}: where it would send a replacement is judged "
-            "by what every kubelet enforces, so that few of its pods are moved"
+            f"not in the configuration (--config): {_listed(unknown)}; targets for its pods are judged only by what "
+            "every kubelet enforces, so that few of these pods are moved"
         )
         yield Caveat("unknown-schedulers", message, len(unknown), unknown[:MOST_NAMES])
 
 
-_HEEDLESS = {
+_WITHOUT_LISTS = {
     Steering.AVOID_LIST: (
-        "a pod is moved only where its scheduler's own scores send its replacement elsewhere; steering: SoftTaint does "
-        f"more there, and --scheduler-heeds-avoid-lists, or {AVOIDING} in the configuration, says that they are heeded"
+        "a pod is moved only if its scheduler's own scores place its replacement elsewhere; steering: SoftTaint does "
+        f"more there; if they honor avoid lists, set --scheduler-honors-avoid-lists, or {AVOIDING} in the configuration"
     ),
     Steering.SOFT_TAINT: (
         "a node that a pod is moved from has the taint podium.dev/moving-pods-away (PreferNoSchedule) for the time of "
         "the move"
     ),
-    Steering.SCORES_ALONE: "a pod is moved only where its scheduler's own scores send its replacement elsewhere",
+    Steering.SCORES_ALONE: "a pod is moved only if its scheduler's own scores place its replacement elsewhere",
 }
 
 
@@ -433,11 +435,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _of_foreign_server(settings: ReschedulingSettings) -> Iterator[Caveat]:
-    """What Podium's own API server does, and others do not."""
+    """Yield the features that only Podium's own API server has."""
     if settings.counts_disruptions and not settings.dry_run:
         yield Caveat(
             "rates",
-            "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; where podium "
+            "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; if podium "
             "scheduler counts them already, use --no-count-disruptions",
             0,
         )

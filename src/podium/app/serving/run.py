@@ -217,9 +217,9 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
 def _ledger_problem(problem: str) -> None:
     """Log a problem of the ledger, which goes on in memory until it can be written again."""
     if problem:
-        logging.getLogger(__name__).error("the ledger cannot be written: %s", problem)
+        logging.getLogger(__name__).error("cannot write the ledger: %s", problem)
     else:
-        logging.getLogger(__name__).warning("the ledger is written again")
+        logging.getLogger(__name__).warning("writing the ledger again")
 
 
 def _journal(directory: Path) -> DurableJournal:

@@ -340,7 +340,7 @@ def _scheduler(life: Life) -> Iterator[str]:
         for line in process.stdout:
             told = json.loads(line)
             url = told.get("url", url)
-            if told["msg"] == "all is known of what is watched":
+            if told["msg"] == "watch caches are synced":
                 yield url
                 break
         else:

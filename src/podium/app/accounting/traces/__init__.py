@@ -1,1 +1,1 @@
-"""What disruptions have left in a cluster that nobody kept account of: in its objects, and in its Events."""
+"""The reconstruction of disruptions from a cluster's objects and Events, without a ledger."""

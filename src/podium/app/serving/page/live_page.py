@@ -309,7 +309,7 @@ def cluster_page(
     def shown() -> Shown:
         if cluster.unsynced:
             # It is asked for again.
-            raise StoreError(503, "ServiceUnavailable", f"not all is known yet of {', '.join(cluster.unsynced)}")
+            raise StoreError(503, "ServiceUnavailable", f"watch caches are not synced: {', '.join(cluster.unsynced)}")
         return Shown(
             mode="component",
             title=title,

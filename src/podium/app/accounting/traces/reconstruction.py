@@ -1,4 +1,4 @@
-"""What happened in a cluster, told once more to a ledger: from what its objects and its Events say of it."""
+"""The reconstruction of a cluster's disruptions: its objects and Events, replayed to a ledger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
 from podium.api.pod import Pod, PodCondition, PodSpec, PodStatus
 from podium.api.times import format_time, parse_time
 from podium.api.workloads import ReplicaSet
-from podium.app.accounting.traces.sightings import ENDED_BY_KUBELET, Sighting, ToldEvent, sightings
+from podium.app.accounting.traces.event_records import ENDED_BY_KUBELET, EventRecord, Sighting, sightings
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.ledger.causes import DisruptionRequest, ObjectLookup, is_disrupted, is_wanted
@@ -30,15 +30,15 @@ _HASH = "pod-template-hash"
 
 
 class GonePods:
-    """What is known of pods that are no more: whose they were, where, and since when."""
+    """What Events and sibling pods show of deleted pods: owner, node and time of placement."""
 
-    def __init__(self, events: Iterable[ToldEvent], pods: Iterable[Pod], find: ObjectLookup) -> None:
+    def __init__(self, events: Iterable[EventRecord], pods: Iterable[Pod], find: ObjectLookup) -> None:
         self._find = find
-        # By the pods' key; pods of StatefulSets come again under theirs.
+        # By the key of the pods; pods of a StatefulSet are recreated with the same key.
         self._owners: dict[str, OwnerReference] = {}
         self._placed: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
-        self._let_go: defaultdict[str, list[int]] = defaultdict(list)
-        # By the uid of the owner: when it made pods, and a pod of it that is left.
+        self._deleted: defaultdict[str, list[int]] = defaultdict(list)
+        # By the uid of the owner: the times at which it created pods, and one of its existing pods.
         self._made_ns: defaultdict[str, list[int]] = defaultdict(list)
         self._siblings: dict[str, Pod] = {}
         for pod in pods:
@@ -53,35 +53,35 @@ class GonePods:
                 )
                 self._made_ns[event.uid].append(event.time_ns)
             elif event.reason == "SuccessfulDelete" and (said := _DELETED.match(event.message)) is not None:
-                self._let_go[f"{namespace}/{said[1]}"].append(event.time_ns)
+                self._deleted[f"{namespace}/{said[1]}"].append(event.time_ns)
             elif event.reason == "Scheduled" and (said := _ASSIGNED.match(event.message)) is not None:
                 self._placed[event.key].append((event.time_ns, event.uid, said[2]))
 
-    def is_let_go(self, key: str, time_ns: int) -> bool:
-        """Whether its own workload has deleted the pod about then."""
-        return any(abs(deleted_ns - time_ns) <= _ABOUT_NS for deleted_ns in self._let_go.get(key, ()))
+    def is_deleted_by_owner(self, key: str, time_ns: int) -> bool:
+        """Return whether the pod's workload deleted it at about that time."""
+        return any(abs(deleted_ns - time_ns) <= _ABOUT_NS for deleted_ns in self._deleted.get(key, ()))
 
     def is_replaced(self, key: str, time_ns: int) -> bool:
-        """Whether its workload has made a pod since; a pod on its own, of which that is known, is not to come again."""
+        """Return whether its workload created a pod since; without a known workload, whether it was scheduled."""
         owner = self._owners.get(key)
         if owner is None:
             return bool(self._placed.get(key))
         return any(made_ns >= time_ns for made_ns in self._made_ns[owner.uid])
 
     def is_known(self, key: str) -> bool:
-        """Whether somebody is left to tell what the pod asked for, and how important it was."""
+        """Return whether a sibling pod shows the pod's priority and requests."""
         owner = self._owners.get(key)
         return owner is not None and owner.uid in self._siblings
 
     def placed(self, key: str, uid: str, time_ns: int) -> tuple[int, str] | None:
-        """When after a time a pod that is gone was placed, and where; None where it was not."""
+        """Return when and on which node a deleted pod was placed after a time; None if it was not."""
         for placed_ns, of, node in self._placed.get(key, ()):
             if placed_ns >= time_ns and (not uid or not of or of == uid):
                 return placed_ns, node
         return None
 
     def pod(self, key: str, uid: str, node: str = "") -> Pod:
-        """The pod as it was while it ran, on a node ("" for one that waits)."""
+        """Return the pod as it ran on a node; "": as it was pending."""
         namespace, _, name = key.partition("/")
         owner = self._owners.get(key)
         sibling = self._siblings.get(owner.uid) if owner is not None else None
@@ -95,7 +95,7 @@ class GonePods:
         return Pod(metadata=metadata, spec=PodSpec(node_name=node))
 
     def ending(self, seen: Sighting, uid: str) -> Pod | None:
-        """The pod as it began to end; None where nobody knows from which node."""
+        """Return the pod when it started to terminate; None if its node is unknown."""
         places = [place for place in self._placed.get(seen.key, ()) if place[0] <= seen.time_ns]
         start_ns, _, node = places[-1] if places else (None, "", seen.node)
         if not node:
@@ -104,14 +104,14 @@ class GonePods:
         return ending(self.pod(seen.key, uid, node), seen, start)
 
     def _labels(self, namespace: str, owner: OwnerReference | None) -> dict[str, str]:
-        """The label by which a Deployment's ReplicaSet is known."""
+        """Return the label pod-template-hash of a Deployment's ReplicaSet, if any."""
         found = None if owner is None else self._find(owner.kind, f"{namespace}/{owner.name}")
         template_hash = found.metadata.labels.get(_HASH, "") if isinstance(found, ReplicaSet) else ""
         return {_HASH: template_hash} if template_hash else {}
 
 
 def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
-    """The pod, marked and terminating as it was seen to be; one that its kubelet has ended has failed."""
+    """Return the pod with its DisruptionTarget condition, terminating, or Failed if its kubelet ended it."""
     conditions: tuple[PodCondition, ...] = ()
     if seen.reason:
         mark = PodCondition(type="DisruptionTarget", status="True", reason=seen.reason, message=seen.message)
@@ -123,32 +123,31 @@ def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
 
 
 _SECOND = 10**9
-_UNSAID = "nobody says whether it was deleted or evicted"
-_AS_A_DRAIN = "its node was cordoned then, as it is for a drain"
-# What happens at one instant: pods end before others come in their place.
+_AMBIGUOUS = "it is unknown whether it was deleted or evicted"
+_AS_A_DRAIN = "its node was cordoned then, as for a drain"
+# The order at one instant: pods end before others replace them.
 _ENDS, _COMES, _PLACED, _READY = range(4)
 
 
 class Seen(NamedTuple):
-    """A pod as a cluster has it: its reading, and its wire form."""
+    """A pod of the cluster: the typed object and its JSON."""
 
     pod: Pod
     raw: Raw
 
 
 @dataclass(frozen=True, slots=True)
-class Retold:
-    """The disruptions that are known, and how much is not known of them.
+class Reconstructed:
+    """The reconstructed disruptions and their gaps.
 
-    ``without_node`` are pods that had to go from where nobody knows, and are not among the records; ``guessed`` are
-    records of pods of which nobody knows how important they were and what they asked for; ``unsaid`` those of which
-    nobody says whether they were deleted or evicted.
+    ``without_node`` are disrupted pods with an unknown node, which have no records. ``guessed`` are pods with unknown
+    priority and requests. ``ambiguous`` are pods that may have been deleted or evicted.
     """
 
     records: tuple[Disruption, ...]
     without_node: tuple[str, ...]
     guessed: tuple[str, ...]
-    unsaid: tuple[str, ...]
+    ambiguous: tuple[str, ...]
 
 
 class _Step(NamedTuple):
@@ -159,61 +158,61 @@ class _Step(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Play:
+class _Replay:
     objects: dict[tuple[str, str], Kubernetes]
     pods: dict[str, Pod] = field(default_factory=dict)
     records: dict[int, Disruption] = field(default_factory=dict)
 
     def find(self, kind: str, key: str) -> Kubernetes | None:
-        """An object as it is now, a pod as it was at the time; None for what is not known."""
+        """Return an object as it is now, or a pod as it was at that time; None if unknown."""
         return self.pods.get(key) if kind == "Pod" else self.objects.get((kind, key))
 
     def keep(self, record: Disruption, trail: FollowUp | None) -> None:
         self.records[record.id] = record
 
 
-class Retelling:
-    """Finds what is known of each pod that had to go, and plays it by time."""
+class Reconstruction:
+    """Finds the disruptions of pods in objects and Events, and replays them by time."""
 
     def __init__(
         self,
         seen: Sequence[Seen],
         objects: dict[tuple[str, str], Kubernetes],
-        events: Sequence[ToldEvent],
+        events: Sequence[EventRecord],
         known: Collection[str] = (),
         last_id: int = 0,
     ) -> None:
-        """``known`` are uids of pods that are accounted for elsewhere; ``objects`` are the others by kind and key."""
+        """Exclude pods with the uids ``known``; ``objects`` are all objects except pods, by kind and key."""
         self._seen = {found.pod.key: found for found in seen}
         self._uids = {found.pod.metadata.uid: found.pod.key for found in seen}
         self._sightings = sightings(events)
-        self._told = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
+        self._reported = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
         self._known = set(known)
-        self._play = _Play(objects)
+        self._replay = _Replay(objects)
         self._cordons = Cordons(events)
-        self._gone = GonePods(events, [found.pod for found in seen], self._play.find)
-        self._ledger = DisruptionLedger(self._play.keep, self._play.find, last_id=last_id)
+        self._gone = GonePods(events, [found.pod for found in seen], self._replay.find)
+        self._ledger = DisruptionLedger(self._replay.keep, self._replay.find, last_id=last_id)
         self._steps: list[_Step] = []
         self._without_node: list[str] = []
         self._guessed: list[str] = []
-        self._unsaid: list[str] = []
+        self._ambiguous: list[str] = []
 
-    def told(self) -> Retold:
-        """The disruptions, by time."""
+    def run(self) -> Reconstructed:
+        """Return the disruptions, sorted by time."""
         for found in self._seen.values():
             self._add_life(found)
         for found in self._seen.values():
             self._add_present(found)
         for sighting in self._sightings:
             self._add_sighting(sighting)
-        # Most times are told in whole seconds.
+        # Most times are in whole seconds.
         for step in sorted(self._steps, key=lambda step: (step.time_ns // _SECOND, step.order, step.time_ns, step.key)):
             step.act(step.time_ns)
-        records = tuple(record for _, record in sorted(self._play.records.items()))
-        return Retold(records, tuple(self._without_node), tuple(self._guessed), tuple(self._unsaid))
+        records = tuple(record for _, record in sorted(self._replay.records.items()))
+        return Reconstructed(records, tuple(self._without_node), tuple(self._guessed), tuple(self._ambiguous))
 
     def _add_life(self, found: Seen) -> None:
-        """How a pod that is there came, was placed, and got ready."""
+        """Replay the creation, placement and readiness of an existing pod."""
         pod, raw = found
         created = pod.metadata.creation_timestamp
         if not created:
@@ -231,7 +230,7 @@ class Retelling:
             self._steps.append(_Step(max(ready_ns, placed_ns), _READY, pod.key, partial(self._changes, pod, False)))
 
     def _add_present(self, found: Seen) -> None:
-        """A pod that ends, or that its kubelet has ended, and is there still."""
+        """Replay the disruption of an existing pod that terminates or that its kubelet ended."""
         pod, raw = found
         if not is_disrupted(pod) or pod.metadata.uid in self._known:
             return
@@ -247,17 +246,17 @@ class Retelling:
         is_marked = target is not None and target.status == "True"
         if not is_marked and not self._is_deleted(pod):
             return
-        told = self._told.get(pod.metadata.uid)
-        announced = None if told is None else self._announcement(told)
+        reported = self._reported.get(pod.metadata.uid)
+        announced = None if reported is None else self._announcement(reported)
         if not is_marked:
             announced = DisruptionRequest("", is_outsider=True)
-        self._add_end(time_ns, pod, announced, "" if told is None else told.whom_uid)
+        self._add_end(time_ns, pod, announced, "" if reported is None else reported.beneficiary_uid)
 
     def _is_deleted(self, pod: Pod) -> bool:
-        """Whether somebody has deleted a pod that its workload wants still."""
-        if self._gone.is_let_go(pod.key, _deleted_ns(pod)):
+        """Return whether the pod was deleted although its workload still wants it."""
+        if self._gone.is_deleted_by_owner(pod.key, _deleted_ns(pod)):
             return False
-        wanted = is_wanted(pod, self._play.find)
+        wanted = is_wanted(pod, self._replay.find)
         return wanted is True or (wanted is None and self._gone.is_replaced(pod.key, _deleted_ns(pod)))
 
     def _add_sighting(self, seen: Sighting) -> None:
@@ -267,13 +266,13 @@ class Retelling:
         present = self._seen.get(seen.key)
         is_there = present is not None and present.pod.metadata.uid == uid
         if is_there and present is not None and not seen.reason:
-            # Its containers were started anew, or it ends and is told of already.
+            # Its containers were restarted, or its disruption is already replayed.
             return
         if is_there and present is not None and not is_disrupted(present.pod):
-            # What was about to be done was refused.
+            # The eviction was refused.
             return
         if not seen.reason and (
-            self._gone.is_let_go(seen.key, seen.time_ns) or not self._gone.is_replaced(seen.key, seen.time_ns)
+            self._gone.is_deleted_by_owner(seen.key, seen.time_ns) or not self._gone.is_replaced(seen.key, seen.time_ns)
         ):
             return
         if is_there and present is not None:
@@ -287,23 +286,23 @@ class Retelling:
         if not is_there and not self._gone.is_known(seen.key):
             self._guessed.append(seen.key)
         if not seen.reason:
-            self._unsaid.append(seen.key)
-        self._add_end(seen.time_ns, victim, self._announcement(seen), seen.whom_uid)
+            self._ambiguous.append(seen.key)
+        self._add_end(seen.time_ns, victim, self._announcement(seen), seen.beneficiary_uid)
 
-    def _add_end(self, time_ns: int, victim: Pod, announced: DisruptionRequest | None, whom_uid: str) -> None:
+    def _add_end(self, time_ns: int, victim: Pod, announced: DisruptionRequest | None, beneficiary_uid: str) -> None:
         self._known.add(victim.metadata.uid)
         beneficiary = "" if announced is None else announced.beneficiary
         if beneficiary in self._seen:
-            # It was there, though both may be told to be of the same second.
-            self._play.pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
+            # It existed, although both times may be in the same second.
+            self._replay.pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
         elif beneficiary:
-            self._add_absent(beneficiary, whom_uid or f"{beneficiary}@gone", time_ns)
+            self._add_absent(beneficiary, beneficiary_uid or f"{beneficiary}@gone", time_ns)
         self._steps.append(_Step(time_ns, _ENDS, victim.key, partial(self._ends, victim, announced)))
 
     def _add_absent(self, key: str, uid: str, time_ns: int) -> None:
-        """A pod for which others went, and that is no more: whether it was placed, Events tell."""
+        """Replay a deleted beneficiary; Events show whether it was placed."""
         waiting = self._gone.pod(key, uid)
-        self._play.pods.setdefault(key, waiting)
+        self._replay.pods.setdefault(key, waiting)
         placed = self._gone.placed(key, uid, time_ns)
         if placed is None:
             self._steps.append(_Step(time_ns, _READY, key, partial(self._goes, waiting)))
@@ -312,17 +311,17 @@ class Retelling:
             self._steps.append(_Step(placed[0], _PLACED, key, partial(self._changes, there, False)))
 
     def _announcement(self, seen: Sighting) -> DisruptionRequest:
-        """Who wanted the pod to go, as an Event tells it."""
+        """Return the request for the disruption, as Events show it."""
         if not seen.reason:
             is_cordoned = self._cordons.was_cordoned(seen.node, seen.time_ns)
-            rationale = Rationale(f"{_UNSAID}; {_AS_A_DRAIN}" if is_cordoned else _UNSAID)
+            rationale = Rationale(f"{_AMBIGUOUS}; {_AS_A_DRAIN}" if is_cordoned else _AMBIGUOUS)
             return DisruptionRequest("", rationale=rationale, is_outsider=True)
-        beneficiary = seen.beneficiary or self._uids.get(seen.whom_uid, "")
-        told = Rationale(seen.message, room=seen.node) if seen.message or beneficiary else None
-        return DisruptionRequest(seen.by, seen.component, beneficiary, told)
+        beneficiary = seen.beneficiary or self._uids.get(seen.beneficiary_uid, "")
+        reported = Rationale(seen.message, room=seen.node) if seen.message or beneficiary else None
+        return DisruptionRequest(seen.by, seen.component, beneficiary, reported)
 
     def _uid_of(self, seen: Sighting) -> str:
-        """Of an Event that does not say which pod of that name it is about, the one that was there."""
+        """Return the uid of the pod with that name at the time of an Event without a uid."""
         found = self._seen.get(seen.key)
         created = None if found is None else found.pod.metadata.creation_timestamp
         if found is not None and created is not None and parse_time(created) <= seen.time_ns:
@@ -330,17 +329,17 @@ class Retelling:
         return f"{seen.key}@{seen.time_ns}"
 
     def _changes(self, pod: Pod, is_added: bool, now: int) -> None:
-        self._play.pods[pod.key] = pod
+        self._replay.pods[pod.key] = pod
         self._ledger.changed(pod, now, is_added=is_added)
 
     def _ends(self, victim: Pod, announced: DisruptionRequest | None, now: int) -> None:
         if announced is not None:
             self._ledger.announced(victim.metadata.uid, announced)
-        self._play.pods[victim.key] = victim
+        self._replay.pods[victim.key] = victim
         self._ledger.changed(victim, now, is_added=False)
 
     def _goes(self, pod: Pod, now: int) -> None:
-        self._play.pods.pop(pod.key, None)
+        self._replay.pods.pop(pod.key, None)
         self._ledger.gone(pod, now)
 
 
@@ -356,23 +355,23 @@ def _deleted_ns(pod: Pod) -> int:
 
 
 _CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
-# A kubelet notices it when it next reports how its node is, and whoever drains does not wait for that.
+# A kubelet notices the cordon at its next status report, and a drain does not wait for that.
 _NOTICED_WITHIN_NS = 10 * 10**9
 
 
 class Cordons:
-    """Which nodes were cordoned at a time, by what their kubelets have said last."""
+    """The times at which nodes were cordoned, as their kubelets reported."""
 
-    def __init__(self, events: Iterable[ToldEvent]) -> None:
-        """``events`` come by time."""
-        self._said: dict[str, list[tuple[int, bool]]] = {}
+    def __init__(self, events: Iterable[EventRecord]) -> None:
+        """Index the ``events``, which are sorted by time."""
+        self._states: dict[str, list[tuple[int, bool]]] = {}
         for event in events:
             if event.kind == "Node" and event.host and event.reason in _CORDONED:
                 is_cordoned = _CORDONED[event.reason]
                 since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
-                self._said.setdefault(event.host, []).append((since_ns, is_cordoned))
+                self._states.setdefault(event.host, []).append((since_ns, is_cordoned))
 
     def was_cordoned(self, node: str, time_ns: int) -> bool:
-        """Whether a node was cordoned at a time; False where nobody says so."""
-        said = [is_cordoned for since_ns, is_cordoned in self._said.get(node, ()) if since_ns <= time_ns]
-        return bool(said) and said[-1]
+        """Return whether a node was cordoned at a time; False if unknown."""
+        states = [is_cordoned for since_ns, is_cordoned in self._states.get(node, ()) if since_ns <= time_ns]
+        return bool(states) and states[-1]

@@ -1,4 +1,4 @@
-"""Which Events tell that a pod had to go, and what they say of it.
+"""The disruptions of pods that Events report.
 
 Source: pkg/scheduler/framework/preemption (Preempted), pkg/kubelet/eviction (Evicted), pkg/kubelet/preemption
 (Preempting), pkg/controller/tainteviction (TaintManagerEviction), pkg/kubelet/kuberuntime (Killing); cluster-autoscaler
@@ -18,8 +18,8 @@ from podium.controllers.actions import DESCHEDULED, GANG_RELEASE
 from podium.controllers.scheduling.gangs.group_reports import RELEASE_REASON, RELEASE_RULE
 
 
-class ToldEvent(NamedTuple):
-    """An Event: when it came last, what it is about, and who tells it, from which node ("" for none)."""
+class EventRecord(NamedTuple):
+    """An Event: its last time, its object, and its reporter with the reporter's node ("" for none)."""
 
     time_ns: int
     reason: str
@@ -35,13 +35,13 @@ class ToldEvent(NamedTuple):
     action: str
 
 
-def told_events(raws: Iterable[Raw]) -> list[ToldEvent]:
-    """The Events that can be read, by time, then as they came."""
-    found = (_told(raw) for raw in raws)
+def event_records(raws: Iterable[Raw]) -> list[EventRecord]:
+    """Return the readable Events, sorted by time, then in input order."""
+    found = (_event_record(raw) for raw in raws)
     return sorted((event for event in found if event is not None), key=lambda event: event.time_ns)
 
 
-def _told(raw: Raw) -> ToldEvent | None:
+def _event_record(raw: Raw) -> EventRecord | None:
     metadata, series = _part(raw, "metadata"), _part(raw, "series")
     times = (
         *(series.get("lastObservedTime"), raw.get("lastTimestamp"), raw.get("eventTime")),
@@ -52,7 +52,7 @@ def _told(raw: Raw) -> ToldEvent | None:
     if time_ns is None or not _text(about, "name"):
         return None
     source = _part(raw, "source")
-    return ToldEvent(
+    return EventRecord(
         time_ns,
         _text(raw, "reason"),
         _text(raw, "message"),
@@ -93,10 +93,10 @@ _AUTOSCALED, _STOPPED = "deleting pod for node scale down", "Stopping container"
 
 
 class Sighting(NamedTuple):
-    """A pod that is seen to end: when, which, and why.
+    """The disruption of a pod in Events: its time, pod and reason.
 
-    ``reason`` is that of a condition DisruptionTarget, "" for none; ``component`` what evicts. ``beneficiary`` and
-    ``whom_uid`` are the pod for whom it goes, ``node`` where it was, as far as that is told.
+    ``reason`` is that of a condition DisruptionTarget, "" for none; ``component`` evicts the pod. ``beneficiary`` and
+    ``beneficiary_uid`` are the pod that benefits, ``node`` is the pod's node; "" if unknown.
     """
 
     time_ns: int
@@ -107,12 +107,12 @@ class Sighting(NamedTuple):
     message: str = ""
     component: str = ""
     beneficiary: str = ""
-    whom_uid: str = ""
+    beneficiary_uid: str = ""
     node: str = ""
 
 
-def sightings(events: Iterable[ToldEvent]) -> list[Sighting]:
-    """What Events, by time, tell of pods that end; those that only say that containers are stopped come last."""
+def sightings(events: Iterable[EventRecord]) -> list[Sighting]:
+    """Return the disruptions in Events, which are sorted by time; those known only from stopped containers last."""
     found: dict[tuple[str, str], Sighting] = {}
     stopped: dict[tuple[str, str], Sighting] = {}
     for event in events:
@@ -128,7 +128,7 @@ def sightings(events: Iterable[ToldEvent]) -> list[Sighting]:
     return [*found.values(), *(sighting for place, sighting in stopped.items() if place not in found)]
 
 
-def _sighting(event: ToldEvent) -> Sighting | None:
+def _sighting(event: EventRecord) -> Sighting | None:
     usual = Sighting(event.time_ns, event.key, event.uid, EVICTED, event.by, event.message, node=event.host)
     match event.reason:
         case "Preempted":
@@ -141,7 +141,7 @@ def _sighting(event: ToldEvent) -> Sighting | None:
                 PREEMPTED,
                 event.by,
                 beneficiary=event.related,
-                whom_uid=event.related_uid or uid,
+                beneficiary_uid=event.related_uid or uid,
                 node=node,
             )
         case "Evicted" if event.by == "kubelet":
@@ -156,8 +156,8 @@ def _sighting(event: ToldEvent) -> Sighting | None:
     return usual._replace(component=component, message=message) if component else None
 
 
-def _component(event: ToldEvent) -> tuple[str, str]:
-    """Which component evicts the pod, "" for none, and why."""
+def _component(event: EventRecord) -> tuple[str, str]:
+    """Return the component that evicts the pod, "" for none, and the reason."""
     if event.reason == "ScaleDown" and event.message.startswith(_AUTOSCALED):
         return "autoscaler", "its node is to be removed"
     if event.reason == RELEASE_REASON:
