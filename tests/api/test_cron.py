@@ -57,7 +57,7 @@ def test_the_next_time_is_the_first_that_the_fields_name(schedule: str, after: s
         ("0 0 */1 * 5", "2026-02-06T00:00:00Z"),
     ],
 )
-def test_where_both_days_are_limited_either_will_do(schedule: str, then: str) -> None:
+def test_either_restricted_day_field_matches_a_schedule(schedule: str, then: str) -> None:
     assert next_time(schedule, "2026-02-01T00:00:00Z") == then
 
 

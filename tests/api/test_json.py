@@ -115,7 +115,7 @@ def test_values_nest_to_a_depth_and_no_deeper(opening: str, closing: str) -> Non
 
 
 @pytest.mark.parametrize("refused", ['{"a": NaN, ', '{"x": {"a": 1, "a": 2}, ', '{"a": 1e999, ', r'{"a": "\ud800", '])
-def test_where_the_syntax_breaks_behind_something_refused_the_syntax_is_the_fault(refused: str) -> None:
+def test_a_syntax_error_after_an_invalid_value_is_reported_first(refused: str) -> None:
     with pytest.raises(NotJSONError, match="not valid JSON"):
         list(parse_documents(refused))
 

@@ -41,7 +41,7 @@ def left(name: str, seconds: int = 0, *, owner: str = "web", kind: str = "Replic
     return replacement(controller(owner, kind), evicted, FIRST, 30, DAY_ONE_NS + seconds * SECOND)
 
 
-def test_it_is_written_beside_the_entries_and_read_again() -> None:
+def test_replacement_hints_are_stored_beside_entries_and_read_back() -> None:
     entry = avoid_entry(controller("web"), "rescheduler", "", DAY_ONE_NS)
     text = AvoidList((entry,), (left("web-1"),)).written()
 
@@ -98,7 +98,7 @@ def test_a_text_that_is_no_such_list_says_nothing(text: str) -> None:
     assert not avoid_list(text)
 
 
-def test_one_eviction_leaves_one_thing_however_often_it_is_written() -> None:
+def test_repeated_hints_of_one_eviction_are_read_once() -> None:
     text = json.dumps({"replacements": [GOOD] * 3})
 
     assert avoid_list(text).replacements == (left("web-1"),)

@@ -355,7 +355,7 @@ class TestDeviceClaims:
         assert others is not None
         assert "got allocated elsewhere" in others.message
 
-    def test_one_that_others_use_keeps_its_devices(self) -> None:
+    def test_a_claim_with_other_users_keeps_its_devices(self) -> None:
         api = API(pod("a"), pod("b"), DEVICES)
         self.reserve(api, allocation={"devices": {}})
         uid = api.uid("ResourceClaim", "default/gpu")

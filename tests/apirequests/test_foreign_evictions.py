@@ -110,7 +110,7 @@ def test_the_node_is_written_before_the_pod_is_evicted() -> None:
     assert foreign.is_ending()
 
 
-def test_it_is_what_podiums_own_server_writes() -> None:
+def test_foreign_evictions_write_the_same_list_as_podiums_server() -> None:
     ours, foreign = Foreign(owned("a")), Foreign(owned("a"))
     wanted: dict[str, Any] = {"avoid_for": AvoidFor(90 * 10**9), "for_replacement": FIRST}
     action = Evict(A, ours.api.uid("Pod", A), "test", "rescheduler", avoid_node=True, **wanted)

@@ -87,7 +87,7 @@ def test_a_gang_of_which_too_few_are_there_is_not_attempted() -> None:
     assert "which has 2 pods; 3 are placed together or none" in found.text
 
 
-def test_those_that_have_nodes_count() -> None:
+def test_placed_members_count_toward_the_gang() -> None:
     there: list[Kubernetes] = [member("g", "first", cpu=1, on="a")]
 
     gang: dict[str, Any] = told("w0", node("a", cpu=3), pod_group("g", 2), *there, *workers(1)).to_dict()["gang"]

@@ -55,7 +55,7 @@ def test_its_picture_is_that_of_its_command(line: str) -> None:
     assert ANSWERS[line]().html() == printed.output
 
 
-def test_why_pods_are_where_they_are_is_found_out_for_pictures_alone() -> None:
+def test_placement_reasons_are_computed_for_pictures_alone() -> None:
     result = podium.simulate(STARVING, until="2m")
 
     assert result.placements == {}

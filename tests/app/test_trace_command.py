@@ -56,7 +56,7 @@ def test_a_limit_leaves_the_pods_that_come_first(limit: int, files: tuple[str, .
     assert [msgspec.json.decode(line)["kind"] for line in lines] == [*["PriorityClass"] * 3, "Node", "Scenario"]
 
 
-def test_it_is_put_under_pressure_by_options(files: tuple[str, ...]) -> None:
+def test_trace_options_scale_nodes_and_speed_up_arrivals(files: tuple[str, ...]) -> None:
     lines = openb(*files, "--scale-nodes", "0.5", "--speed-up", "5", "--devices", "--owners").splitlines()
 
     documents = [msgspec.json.decode(line) for line in lines]

@@ -36,7 +36,7 @@ def steps(machine: LeaderElection, api: API, now: int) -> None:
         pass
 
 
-def test_where_there_is_no_lease_it_is_made_and_held() -> None:
+def test_a_missing_lease_is_created_and_held() -> None:
     api, machine = API(), candidate("a")
 
     steps(machine, api, NOW)
@@ -48,7 +48,7 @@ def test_where_there_is_no_lease_it_is_made_and_held() -> None:
     assert re.fullmatch(r"2026-01-01T00:00:00\.000000Z", spec["renewTime"])
 
 
-def test_it_is_renewed_every_two_seconds_without_being_read() -> None:
+def test_a_held_lease_is_renewed_every_two_seconds_without_a_read() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)
     api.sent.clear()

@@ -73,7 +73,7 @@ def test_the_objects_are_first_asked_for_as_events_of_a_watch() -> None:
     assert options.field_selector == "status.phase!=Failed"
 
 
-def test_where_the_objects_of_one_namespace_are_wanted_no_others_are_asked_for() -> None:
+def test_a_namespaced_reflector_lists_only_its_namespace() -> None:
     machine = machine_of(namespace="shop")
     first = asked(machine)
     machine.refused(error(400, "BadRequest"), NOW)
@@ -327,7 +327,7 @@ class TestAKindInSeveralVersions:
         machine.refused(error(404, "NotFound"), NOW)
         return machine
 
-    def test_it_is_asked_for_in_the_other_one_where_the_server_does_not_have_the_first(self) -> None:
+    def test_a_kind_is_requested_in_its_other_version_if_the_first_is_missing(self) -> None:
         machine = self.given()
 
         request = asked(machine).request
@@ -339,7 +339,7 @@ class TestAKindInSeveralVersions:
         assert isinstance(shown_group, PodGroup)
         assert shown_group.min_count == 3
 
-    def test_it_is_absent_where_the_server_has_neither_and_begins_with_the_first_again(self) -> None:
+    def test_a_kind_is_absent_if_the_server_has_no_version_and_is_then_probed_again(self) -> None:
         machine = self.given()
 
         machine.refused(error(404, "NotFound"), NOW)
@@ -358,5 +358,5 @@ class TestAKindInSeveralVersions:
         machine.refused(error(404, "NotFound"), NOW + 60 * SECOND)
         assert machine.problem == problem
 
-    def test_one_that_has_to_be_there_is_not_looked_for_elsewhere(self) -> None:
+    def test_a_required_kind_is_not_requested_in_another_version(self) -> None:
         assert self.given(is_optional=False).is_absent

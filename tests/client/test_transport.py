@@ -296,7 +296,7 @@ def test_a_binding_overtaken_by_another_client_is_not_forced() -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_where_the_connection_is_cut_what_was_asked_is_done_once(when: str) -> None:
+def test_a_request_on_a_broken_connection_is_carried_out_once(when: str) -> None:
     async def story(rig: Rig) -> None:
         setattr(rig.server, when, answering(first("create"), lambda: CUT))
         assert await rig.send(rig.bind("a")) == [None]

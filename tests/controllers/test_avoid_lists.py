@@ -310,7 +310,7 @@ def test_lists_that_cannot_be_read_are_left_alone() -> None:
     assert rig.at(HOUR) == []
 
 
-def test_it_is_settled_though_entries_will_run_out() -> None:
+def test_future_expiry_of_entries_keeps_nothing_alive() -> None:
     rig = Rig(WEB, node(evicted("web", 0)))
     assert rig.machine.deadline().keeps_alive
 

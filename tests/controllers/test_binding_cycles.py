@@ -213,7 +213,7 @@ class TestWithoutAnAnswer:
         driver.wait(1)
         assert all_of(Bind, driver.tick()) == [bind]
 
-    def test_it_is_over_when_the_watch_shows_that_the_binding_was_carried_out(self) -> None:
+    def test_an_unanswered_binding_ends_when_the_watch_shows_it(self) -> None:
         driver, bind = binding(A)
         driver.answer(bind, NO_ANSWER)
 
@@ -222,7 +222,7 @@ class TestWithoutAnAnswer:
         assert events(actions) == [("Scheduled", "default/a")]
         assert driver.deadline_seconds is None
 
-    def test_it_is_over_when_the_second_binding_succeeds(self) -> None:
+    def test_an_unanswered_binding_ends_when_the_second_one_succeeds(self) -> None:
         driver, bind = binding(A)
         driver.answer(bind, NO_ANSWER)
         driver.wait(1)
@@ -373,7 +373,7 @@ class TestPermit:
 
         assert driver.tick() == [Bind("default/a", "default/a", "n1")]
 
-    def test_it_goes_on_when_the_plugin_lets_it(self) -> None:
+    def test_a_waiting_pod_continues_when_the_plugin_allows_it(self) -> None:
         driver, spy = holding()
         driver.see(A)
         driver.tick()
@@ -386,7 +386,7 @@ class TestPermit:
         assert driver.tick() == [Bind("default/a", "default/a", "n1")]
         assert spy.points == ["reserve", "permit", "pre_bind"]
 
-    def test_it_waits_for_every_plugin_that_asked_for_it(self) -> None:
+    def test_a_waiting_pod_needs_every_plugin_that_requested_the_wait(self) -> None:
         driver, _ = holding("First", "Second")
         driver.plugin("Second").answers["permit"] = PermitResult(Status(Code.WAIT), 20 * SECOND)
         driver.see(A)
@@ -400,7 +400,7 @@ class TestPermit:
         assert the(Bind, driver.tick()).pod == "default/a"
 
     @pytest.mark.upstream(33, 46)
-    def test_it_comes_back_when_the_plugin_turns_it_down(self) -> None:
+    def test_a_waiting_pod_returns_to_the_queue_when_the_plugin_rejects_it(self) -> None:
         """[TestRequeueByPermitRejection; TestUnReservePermitPlugins]"""
         driver, spy = holding()
         driver.see(A)
@@ -418,7 +418,7 @@ class TestPermit:
         assert queued is not None
         assert queued.unschedulable_plugins == ("Spy",)
 
-    def test_it_comes_back_when_its_time_is_up(self) -> None:
+    def test_a_waiting_pod_returns_to_the_queue_at_its_timeout(self) -> None:
         driver, _ = holding()
         driver.see(A)
         driver.tick()
@@ -652,7 +652,7 @@ class TestUnreserveThatRaises:
         return driver, second
 
     @pytest.mark.parametrize("point", ["reserve", "pre_bind"])
-    def test_it_keeps_neither_the_others_from_it_nor_the_pod_on_its_node(self, point: str) -> None:
+    def test_an_unreserve_error_blocks_neither_other_plugins_nor_the_node(self, point: str) -> None:
         driver, _ = self.broken(point)
         driver.see(A)
 
@@ -663,7 +663,7 @@ class TestUnreserveThatRaises:
         assert len(driver.scheduler.bindings) == 0
         assert ("FailedUnreserve", "default/a") in events(actions)
 
-    def test_it_does_not_hinder_that_a_pod_is_forgotten(self) -> None:
+    def test_an_unreserve_error_does_not_keep_a_deleted_pod(self) -> None:
         driver, _ = self.broken("permit")
         driver.see(A)
         driver.tick()
@@ -672,7 +672,7 @@ class TestUnreserveThatRaises:
         assert driver.holds(A) == ""
         assert driver.where(A) is None
 
-    def test_it_does_not_hinder_that_others_have_bound_the_pod(self) -> None:
+    def test_an_unreserve_error_does_not_block_a_foreign_binding(self) -> None:
         driver, _ = self.broken("permit")
         driver.see(A)
         driver.tick()

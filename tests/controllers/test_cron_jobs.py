@@ -224,7 +224,7 @@ def test_recurring_jobs_do_not_keep_a_simulation_alive() -> None:
     assert rig.machines[0].deadline().time_ns is not None
 
 
-def test_one_that_is_deleted_leaves_nothing_behind() -> None:
+def test_a_deleted_cron_job_leaves_no_jobs_and_no_deadline() -> None:
     rig = rig_of(cron())
     rig.pass_to(25 * MINUTE)
 

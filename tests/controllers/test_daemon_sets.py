@@ -388,7 +388,7 @@ def test_a_lagging_watch_makes_no_surplus_pods() -> None:
     assert rig.nodes() == ["n1", "n2", "n3", "n4", "n5"]
 
 
-def test_one_that_is_deleted_makes_no_more_pods() -> None:
+def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig = DaemonRig(*NODES, log())
     rig.patch("DaemonSet", "log", {"metadata": {"finalizers": ["example.com/kept"]}})
     rig.delete("DaemonSet", "log")

@@ -40,7 +40,7 @@ def notes(rig: Rig) -> list[str]:
     return [rig.pods()[name].metadata.annotations.get("note", "") for name in rig.active()]
 
 
-def test_it_makes_a_replica_set_with_its_template_and_a_hash() -> None:
+def test_a_deployment_creates_a_replica_set_with_its_template_and_a_hash() -> None:
     rig = rig_of(web(2, minReadySeconds=0))
 
     (name,) = rig.names("ReplicaSet")
@@ -144,7 +144,7 @@ def test_recreate_waits_until_the_old_pods_are_gone() -> None:
 
 
 @pytest.mark.parametrize(("strategy", "is_available"), [("RollingUpdate", "True"), ("Recreate", "False")])
-def test_some_pods_may_be_missing_of_one_that_is_available_but_with_recreate(strategy: str, is_available: str) -> None:
+def test_an_available_deployment_may_lack_some_pods_unless_it_recreates(strategy: str, is_available: str) -> None:
     rig = rig_of(web(4, strategy={"type": strategy}))
     rig.unready(rig.names("Pod")[0])
 
@@ -184,7 +184,7 @@ def test_a_name_that_is_taken_is_passed_over() -> None:
     assert len(rig.active()) == 1
 
 
-def test_one_that_is_deleted_goes_with_all_that_is_its_own_and_makes_nothing_more() -> None:
+def test_a_deleted_deployment_removes_its_dependents_and_creates_nothing() -> None:
     rig = rig_of(web(2))
 
     rig.delete("Deployment", "web", propagation="Foreground")

@@ -69,7 +69,7 @@ def test_the_pod_message_names_the_cap_and_the_time_of_the_next_attempt() -> Non
     assert driver.nominated(high(0)) == ""
 
 
-def test_it_is_tried_again_as_soon_as_there_is_a_token() -> None:
+def test_a_capped_preemption_is_retried_as_soon_as_a_token_is_free() -> None:
     driver = full(1, policy("1/1h", full_after=90))
     driver.see(high(0))
     assert begun(driver) == 0
@@ -145,7 +145,7 @@ def test_a_preemption_that_needs_more_tokens_than_are_left_waits_for_all_of_them
     assert driver.scheduler.cap.next_deadline() == HOUR * SECOND
 
 
-def test_one_that_needs_more_than_the_cap_ever_allows_waits_until_all_of_it_is_there() -> None:
+def test_a_preemption_above_the_maximum_cap_waits_for_all_tokens() -> None:
     small = [replace(web(n), spec=replace(pod("", cpu=2).spec, node_name="n0")) for n in range(2)]
     driver = Driver(node("n0", cpu=4), *small, BUDGET, policy("1/1h", full_after=60))
     driver.see(high(0))

@@ -247,7 +247,7 @@ def test_a_workload_that_a_namesake_has_replaced_has_no_scale() -> None:
         {**workload("TestWorkload", "sum", 1, uid="sum"), "apiVersion": "apps.test.io/v1"},
     ],
 )
-def test_where_a_controller_has_no_scale_nothing_may_be_disrupted(spec: Raw, owner: Raw) -> None:
+def test_a_controller_without_scale_allows_no_disruptions(spec: Raw, owner: Raw) -> None:
     objects = [owner] if owner["kind"] == "Job" else []
     rig = rig_of(budget("pdb", **spec), *objects)
     seen = status(rig)["observedGeneration"]

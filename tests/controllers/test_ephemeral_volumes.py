@@ -69,7 +69,7 @@ def test_nothing_is_made_for_a_pod_that_ends() -> None:
     assert claims(rig_of(user("web", "cache", **ending))) == []
 
 
-def test_where_another_has_the_name_the_pod_waits_until_that_is_gone() -> None:
+def test_a_pod_waits_while_another_claim_has_its_name() -> None:
     rig = rig_of(claim("web-cache"), user("web", "cache"))
     assert rig.writes == []
 

@@ -344,7 +344,7 @@ def test_earlier_pods_that_may_stay_do_not_count_as_taking_the_room(most: int) -
     assert f"on node a1 default/batch-{most};" in waits.message
 
 
-def test_it_can_be_switched_off() -> None:
+def test_counting_wasted_preemptions_can_be_disabled() -> None:
     driver = losing(20, settings=0)
 
     assert deletions(driver.tick()) == ["mark default/batch-20"]
@@ -408,7 +408,7 @@ class TestAfterAFailOver:
 
         assert next_wait_seconds(successor) == 59
 
-    def test_one_whose_last_preemption_is_under_way_is_not_judged_before_its_victims_are_gone(self) -> None:
+    def test_an_ongoing_preemption_is_judged_only_after_its_victims_are_gone(self) -> None:
         driver = losing(2)
         annotated = noted(HIGH, driver.tick())
 

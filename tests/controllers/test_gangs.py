@@ -163,7 +163,7 @@ class TestTheAttempt:
         assert condition(actions) == ("True", "Scheduled", "")
         assert rig.where(pods[2]) is QueuePlace.UNSCHEDULABLE
 
-    def test_they_are_tried_by_priority_and_then_by_the_time_of_their_first_attempt(self) -> None:
+    def test_gangs_are_attempted_by_priority_then_by_first_attempt(self) -> None:
         rig = driver(node("n", cpu=4), pod_group("g", 2))
         rig.see(*workers(1))
         rig.wait(1)
@@ -266,7 +266,7 @@ class TestTheWay:
         slow.let_go(rig)
         assert bound(rig.tick()) == ["g-0", "g-1"]
 
-    def test_one_that_is_turned_down_turns_back_the_others(self) -> None:
+    def test_a_rejected_member_rejects_the_waiting_others(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.controllers.test_gangs:Slow"])
         slow = rig.plugin("Slow")
         slow.waits_for = {"g-1"}
@@ -280,7 +280,7 @@ class TestTheWay:
         assert [rig.holds(each) for each in pods] == ["", ""]
         assert not rig.scheduler.bindings.gathered
 
-    def test_one_that_is_deleted_turns_back_the_others(self) -> None:
+    def test_a_deleted_member_rejects_the_waiting_others(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.controllers.test_gangs:Slow"])
         rig.plugin("Slow").waits_for = {"g-1"}
         rig.see(*(pods := workers(2)))
@@ -360,7 +360,7 @@ class TestTheWay:
         assert all_of(Evict, rig.attempts()) == []
 
     @pytest.mark.parametrize("problem", [REFUSED, CONFLICT])
-    def test_one_whose_binding_is_refused_is_tried_again_beside_the_others(self, problem: Any) -> None:
+    def test_a_member_with_a_rejected_binding_is_retried_beside_the_others(self, problem: Any) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))
         first, second = all_of(Bind, rig.attempts())
 
@@ -371,7 +371,7 @@ class TestTheWay:
         assert bound(rig.attempts()) == ["g-1"]
         assert rig.holds(pods[0]) == "n"
 
-    def test_one_whose_binding_has_no_answer_counts_as_bound(self) -> None:
+    def test_a_member_with_an_unanswered_binding_counts_as_bound(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
         first, second = all_of(Bind, rig.attempts())
 
@@ -381,7 +381,7 @@ class TestTheWay:
 
         assert bound(rig.tick()) == ["g-0"]
 
-    def test_one_that_was_gone_leaves_the_others(self) -> None:
+    def test_a_missing_member_leaves_the_others_in_place(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
         first, second = all_of(Bind, rig.attempts())
 
@@ -414,12 +414,12 @@ class TestAnotherArrangement:
         rig.see(*pods)
         return rig, pods
 
-    def test_one_by_one_they_wait_as_in_kube_scheduler(self) -> None:
+    def test_without_arranging_the_gang_waits_as_in_kube_scheduler(self) -> None:
         rig, _ = self.given()
 
         assert bound(rig.attempts()) == []
 
-    def test_they_go_where_another_arrangement_is_looked_for(self) -> None:
+    def test_gang_members_fit_with_an_arrangement_search(self) -> None:
         rig, pods = self.given(maxArrangementSteps=1_000)
 
         assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
@@ -479,7 +479,7 @@ class TestPreemption:
 
         assert [rig.nominated(each) for each in pods] == ["", ""]
 
-    def test_they_are_placed_when_the_victims_are_gone(self) -> None:
+    def test_the_gang_is_placed_when_its_victims_are_gone(self) -> None:
         rig, _, actions = self.given()
         rig.carry_out([each for each in actions if isinstance(each, ReportStatus)])
 
@@ -506,7 +506,7 @@ class TestAGangInPart:
         rig.attempts()
         return rig, pods
 
-    def test_it_gives_its_nodes_back_after_a_while(self) -> None:
+    def test_an_incomplete_gang_gives_its_nodes_back_after_a_while(self) -> None:
         rig, _ = self.given()
         assert rig.deadline_seconds == 60
 
@@ -525,7 +525,7 @@ class TestAGangInPart:
             (Problem(403, "Forbidden", "a webhook says no"), False),
         ],
     )
-    def test_it_is_asked_again_and_that_is_news_but_where_a_budget_refused(
+    def test_a_refused_eviction_of_a_member_is_retried_unless_a_budget_refused(
         self, problem: Problem, keeps_alive: bool
     ) -> None:
         rig, _ = self.given()
@@ -546,7 +546,7 @@ class TestAGangInPart:
 
         assert not all_of(Evict, rig.tick())
 
-    def test_it_does_not_where_the_others_got_places(self) -> None:
+    def test_an_incomplete_gang_keeps_its_nodes_if_the_others_are_placed(self) -> None:
         rig, _ = self.given()
 
         rig.see(node("m", cpu=2))
@@ -556,7 +556,7 @@ class TestAGangInPart:
 
         assert not all_of(Evict, rig.tick())
 
-    def test_it_does_not_where_the_others_have_ended(self) -> None:
+    def test_an_incomplete_gang_keeps_its_nodes_if_the_others_have_ended(self) -> None:
         rig, pods = self.given()
 
         rig.miss(pods[1])

@@ -232,7 +232,9 @@ def test_b8_a_node_short_of_memory_goes_on_to_the_next_pod_where_one_cannot_be_k
 @pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
 @pytest.mark.parametrize("problem", [CRASH_BEFORE, CRASH_AFTER, LOST, BROKEN])
 @pytest.mark.parametrize("number", [0, 1])
-def test_wherever_it_crashes_it_comes_to_the_same_end(kind: type[Action], problem: Problem, number: int) -> None:
+def test_a_kubelet_reaches_the_same_end_after_a_crash_at_any_point(
+    kind: type[Action], problem: Problem, number: int
+) -> None:
     rig = rig_of(there=small("3Gi"), pressure_transition_ns=20 * SECOND)
     asked = rig.fail_once(kind, problem, number)
 

@@ -149,7 +149,7 @@ def test_containers_that_use_more_memory_than_they_may_are_killed_and_started_ag
     assert (found.restarts, found.out_of_memory_kills, found.is_crash_looping) == (2, 2, True)
 
 
-def test_as_soon_as_they_use_more_they_are_killed() -> None:
+def test_pods_are_killed_as_soon_as_their_usage_exceeds_their_limit() -> None:
     played = Played()
     limits = {"memory": "1Gi"}
     played.show(node(), pod("a", annotations={"memory-usage": "1Gi"}, limits=limits))

@@ -98,7 +98,7 @@ def test_a_pod_has_ended_when_its_last_container_has() -> None:
     assert finished_ns(OwnedPod(failed().pod, {"containerStatuses": ends})) == DAY_ONE_NS + 30 * SECOND
 
 
-def test_else_when_it_was_no_longer_ready() -> None:
+def test_a_pod_without_container_times_finished_when_it_became_unready() -> None:
     made = builders.pod("p", created=5)
     made = replace(made, status=replace(made.status, conditions=(PodCondition(type="Ready", status="False"),)))
     status = {
@@ -109,7 +109,7 @@ def test_else_when_it_was_no_longer_ready() -> None:
     assert finished_ns(OwnedPod(made, status)) == DAY_ONE_NS + 20 * SECOND
 
 
-def test_else_when_it_was_deleted_and_else_when_it_was_created() -> None:
+def test_a_pod_without_end_times_finished_at_its_deletion_or_creation() -> None:
     made = builders.pod("p", created=5)
     deleted = replace(
         made, metadata=replace(made.metadata, deletion_timestamp=at(60), deletion_grace_period_seconds=30)

@@ -118,7 +118,7 @@ def test_a_pod_that_changes_meanwhile_is_not_an_orphan_sooner() -> None:
     assert rig.told[0] == "40 Failed a"
 
 
-def test_where_an_orphan_is_held_the_next_pod_does_not_wait() -> None:
+def test_a_held_orphan_does_not_delay_the_next_pod() -> None:
     rig = rig_of(running("a", metadata={"finalizers": ["example.com/hold"]}))
     rig.pass_to(100)
 

@@ -54,7 +54,7 @@ def test_a_nomination_ended_by_another_client_before_it_was_seen_is_over() -> No
     assert driver.nominated(HIGH) == ""
 
 
-def test_where_versions_cannot_be_compared_a_nomination_counts_until_it_is_seen() -> None:
+def test_a_nomination_with_incomparable_versions_counts_until_it_is_seen() -> None:
     driver = nominating("x9")
 
     driver.see(at(11))

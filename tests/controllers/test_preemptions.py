@@ -277,7 +277,7 @@ class TestSharedVictims:
         assert deletions(driver.tick()) == ["mark default/a"]
 
     @pytest.mark.parametrize("answered", [ReportStatus, DeleteObject])
-    def test_it_is_deleted_for_the_others_when_the_preemptor_that_asked_first_is_gone(
+    def test_a_shared_victim_is_deleted_for_the_other_preemptor_if_the_first_is_gone(
         self, answered: type[Action]
     ) -> None:
         driver, _, actions = self.both()
@@ -324,7 +324,7 @@ class TestSharedVictims:
 
             assert deletions(driver.tick()) == [f"mark default/v{number}"]
 
-    def test_it_counts_as_alive_when_the_api_does_not_show_its_deletion_for_long(self) -> None:
+    def test_a_victim_counts_as_alive_if_its_deletion_stays_unobserved(self) -> None:
         driver, actions = preempting()
         driver.carry_out(actions)
         driver.wait(DELETION_SHOWN_WITHIN_NS / SECOND)
@@ -348,7 +348,7 @@ class TestSharedVictims:
 
 class TestThePreemptor:
     @pytest.mark.upstream(17, 26)
-    def test_it_is_held_while_the_deletions_are_out_and_waits_for_the_victims_after_that(self) -> None:
+    def test_the_preemptor_is_gated_during_the_deletions_and_then_waits_for_the_victims(self) -> None:
         """[TestAsyncPreemption; TestIsPodRunningPreemption]"""
         driver, actions = preempting()
         assert driver.tick() == []
@@ -360,7 +360,7 @@ class TestThePreemptor:
         assert HIGH.metadata.uid not in driver.scheduler.preemptions
 
     @pytest.mark.upstream(1, 17)
-    def test_it_is_bound_when_the_last_victim_has_ended(self) -> None:
+    def test_the_preemptor_is_bound_when_its_last_victim_has_ended(self) -> None:
         driver = preempted()
         driver.wait(30)
 
@@ -371,7 +371,7 @@ class TestThePreemptor:
 
         assert the(Bind, driver.tick()) == Bind("default/high", "default/high", "n1")
 
-    def test_it_gets_the_room_though_what_replaces_the_victim_is_tried_before_it(self) -> None:
+    def test_the_preemptor_gets_the_room_though_the_replacement_is_attempted_first(self) -> None:
         """[k/k#93505: it backs off from its last attempt, and the replacement does not]"""
         driver = preempted()
         driver.see(pod("replacement", cpu=1, priority=100))
@@ -382,7 +382,7 @@ class TestThePreemptor:
         assert not all_of(Bind, driver.tick())
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    def test_it_does_not_pass_a_more_important_pod_that_backs_off_too(self) -> None:
+    def test_the_preemptor_does_not_overtake_a_more_important_pod_in_backoff(self) -> None:
         driver = Driver(N1, B, pod("higher", cpu=10, priority=2000, policy="Never"))
         driver.tick()
         preempting(driver=driver)
@@ -393,7 +393,7 @@ class TestThePreemptor:
         assert the(Bind, driver.tick()).pod == "default/higher"
 
     @pytest.mark.upstream(29)
-    def test_it_preempts_nothing_more_while_its_victims_terminate(self) -> None:
+    def test_the_preemptor_takes_no_more_victims_while_its_victims_terminate(self) -> None:
         """[TestPodEligibleToPreemptOthers; k/k#134217]"""
         driver = preempted()
 
@@ -415,7 +415,7 @@ class TestThePreemptor:
         assert deletions(actions) == ["mark default/b"]
 
     @pytest.mark.upstream(29)
-    def test_it_preempts_elsewhere_when_its_node_cannot_take_it_any_more(self) -> None:
+    def test_the_preemptor_preempts_elsewhere_when_its_node_becomes_unfit(self) -> None:
         """[TestPodEligibleToPreemptOthers; k/k#92600]"""
         driver = preempted()
         driver.see(N2, pod("c", cpu=10, priority=0, on="n2"))
@@ -470,7 +470,7 @@ class TestThePreemptor:
         assert driver.where(HIGH) is QueuePlace.UNSCHEDULABLE
 
     @pytest.mark.upstream(22)
-    def test_it_is_tried_again_when_it_loses_its_node_meanwhile(self) -> None:
+    def test_the_preemptor_is_retried_when_it_loses_its_node(self) -> None:
         """[TestAsyncPreemption: waiting preemptor loses its node]"""
         driver, actions = preempting(settings=UNFIT)
         driver.see(N2, pod("c", cpu=10, priority=500, on="n2"))
@@ -514,7 +514,7 @@ class TestThePreemptor:
 
 class TestTheRoom:
     @pytest.mark.upstream(9, 18)
-    def test_it_is_kept_from_pods_of_lower_and_of_equal_priority(self) -> None:
+    def test_the_room_is_denied_to_pods_of_lower_and_equal_priority(self) -> None:
         """[TestPreemptionRaces; TestAsyncPreemption: lower priority does not take the place; k/k#54501]"""
         driver = preempted()
         driver.miss(B)
@@ -527,7 +527,7 @@ class TestTheRoom:
         assert {driver.where(LOW), driver.where(equal)} == {QueuePlace.UNSCHEDULABLE}
 
     @pytest.mark.upstream(9)
-    def test_it_is_kept_from_the_moment_of_the_decision(self) -> None:
+    def test_the_room_is_reserved_from_the_moment_of_the_decision(self) -> None:
         """[k/k#72124: not only once the watch has shown the nomination]"""
         driver = Driver(N1, A)
         driver.see(HIGH)
@@ -701,7 +701,7 @@ class TestTheRoom:
 
 class TestTheNomination:
     @pytest.mark.upstream(1)
-    def test_it_is_written_in_the_same_patch_as_the_condition(self) -> None:
+    def test_the_nomination_is_written_in_the_patch_of_the_condition(self) -> None:
         """[k/k#89111; invariant E16]"""
         _, actions = preempting()
 
@@ -709,7 +709,7 @@ class TestTheNomination:
         assert (report.reason, report.nominated_node_name) == ("Unschedulable", "n1")
         assert not all_of(Nominate, actions)
 
-    def test_it_is_read_from_the_annotation_of_the_design_too(self) -> None:
+    def test_the_nomination_is_also_read_from_the_annotation_of_the_design(self) -> None:
         plain = pod("waiting", cpu=10, priority=1000, gates=["wait"])
         annotations = {"scheduler.kubernetes.io/nominated-node-name": "n1"}
         waiting = replace(plain, metadata=replace(plain.metadata, annotations=annotations))
@@ -738,7 +738,7 @@ class TestTheNomination:
         assert driver.nominated(HIGH) == ""
 
     @pytest.mark.upstream(11)
-    def test_it_is_cleared_when_nothing_can_be_done_for_the_pod(self) -> None:
+    def test_the_nomination_is_cleared_when_no_candidate_is_left(self) -> None:
         """[TestNominatedNode: no candidate left]"""
         driver = Driver(N1, pod("a", cpu=10, priority=5000, on="n1"))
         driver.see(nominated(HIGH, "n1"))
@@ -748,13 +748,13 @@ class TestTheNomination:
         assert report.nominated_node_name == ""
         assert driver.nominated(HIGH) == ""
 
-    def test_it_is_left_as_it_is_for_a_pod_that_may_not_preempt(self) -> None:
+    def test_the_nomination_of_a_never_preempting_pod_is_kept(self) -> None:
         driver = Driver(N1, A, B, nominated(pod("high", cpu=10, priority=1000, policy="Never"), "n1"))
 
         assert the(ReportUnschedulable, driver.tick()).nominated_node_name is None
 
     @pytest.mark.upstream(11)
-    def test_it_is_cleared_when_the_node_is_deleted(self) -> None:
+    def test_the_nomination_is_cleared_when_its_node_is_deleted(self) -> None:
         """[TestNominatedNode: node deleted; k/k#85677]"""
         driver = preempted(settings=UNFIT)
 
@@ -765,7 +765,7 @@ class TestTheNomination:
         assert driver.nominated(HIGH) == ""
         assert driver.where(HIGH) is QueuePlace.ACTIVE
 
-    def test_it_is_cleared_without_any_node(self) -> None:
+    def test_the_nomination_is_cleared_when_the_cluster_has_no_nodes(self) -> None:
         driver = Driver(nominated(HIGH, "n1"))
 
         actions = driver.tick()
@@ -773,7 +773,7 @@ class TestTheNomination:
         assert the(ReportUnschedulable, actions).nominated_node_name == ""
         assert deletions(actions) == []
 
-    def test_it_is_given_up_when_the_node_becomes_unfit_and_the_victims_are_gone(self) -> None:
+    def test_the_nomination_ends_when_the_node_is_unfit_and_the_victims_are_gone(self) -> None:
         """[k/k#92600, k/k#95752]"""
         driver = preempted()
         driver.see(node("n1", cpu=10, unschedulable=True))
@@ -802,7 +802,7 @@ class TestTheNomination:
         assert driver.nominated(HIGH) == "n1"
 
     @pytest.mark.parametrize("change", [{"unschedulable": True}, {"taints": ["gone:NoExecute"]}])
-    def test_it_moves_at_once_when_the_node_cannot_take_the_pod_any_more_though_the_victims_hang(
+    def test_the_nomination_moves_at_once_when_its_node_becomes_unfit_despite_stuck_victims(
         self, change: dict[str, Any]
     ) -> None:
         """Who waits for nodes to come is woken by changes of taints, and the node is out of the question then."""
@@ -872,7 +872,7 @@ class TestVictimsOnTheirWay:
         return driver, victim
 
     @pytest.mark.upstream(16, 23)
-    def test_one_that_waits_at_permit_is_called_back_and_not_deleted(self) -> None:
+    def test_a_victim_waiting_at_permit_is_cancelled_not_deleted(self) -> None:
         """[TestPreemptWithPermitPlugin; TestPreemptionRespectsWaitingPod]"""
         driver, victim = self.driver()
 
@@ -902,7 +902,7 @@ class TestVictimsOnTheirWay:
         assert ("FailedScheduling", "default/victim") in events(actions)
 
     @pytest.mark.upstream(23)
-    def test_one_that_was_called_back_lands_on_a_smaller_node(self) -> None:
+    def test_a_cancelled_victim_lands_on_a_smaller_node(self) -> None:
         """[TestPreemptionRespectsBindingPod]"""
         driver, _ = self.driver()
         preempting(driver=driver)
@@ -914,7 +914,7 @@ class TestVictimsOnTheirWay:
         assert the(Bind, driver.tick()) == Bind("default/victim", "default/victim", "n2")
 
     @pytest.mark.upstream(21)
-    def test_one_whose_binding_has_been_sent_is_deleted(self) -> None:
+    def test_a_victim_with_a_sent_binding_is_deleted(self) -> None:
         victim = pod("victim", cpu=8, priority=1)
         driver = Driver(N1, victim)
         bind = the(Bind, driver.tick())
@@ -927,7 +927,7 @@ class TestVictimsOnTheirWay:
         driver.wait(2)
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    def test_one_that_waits_at_permit_is_rejected_before_1_36(self) -> None:
+    def test_a_victim_waiting_at_permit_is_rejected_before_1_36(self) -> None:
         driver, victim = self.driver("1.35")
 
         _, actions = preempting(driver=driver)
@@ -939,7 +939,7 @@ class TestVictimsOnTheirWay:
         assert queued.unschedulable_plugins == ("DefaultPreemption",)
 
     @pytest.mark.parametrize(("version", "deleted"), [("1.35", ["mark default/victim"]), ("1.36", [])])
-    def test_one_in_pre_bind_is_called_back_from_1_36_on_and_deleted_before(
+    def test_a_victim_in_pre_bind_is_cancelled_since_1_36_and_deleted_before(
         self, version: str, deleted: list[str]
     ) -> None:
         driver, victim = self.driver(version)

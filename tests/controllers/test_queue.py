@@ -163,12 +163,12 @@ class TestOrder:
 
 class TestBackoff:
     @pytest.mark.parametrize(("count", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10), (5000, 10)])
-    def test_it_doubles_with_each_rejection_and_has_an_upper_bound(self, count: int, seconds: int) -> None:
+    def test_backoff_doubles_with_each_rejection_up_to_a_bound(self, count: int, seconds: int) -> None:
         settings = QueueSettings(pop_from_backoff=False)
         queued = QueuedPod(pending("p"), queued_ns=7, attempts=count, unschedulable_count=count)
         assert settings.backoff_end_ns(queued) == 7 + seconds * SECOND
 
-    def test_it_doubles_with_each_attempt_before_1_34(self) -> None:
+    def test_backoff_doubles_with_each_attempt_before_1_34(self) -> None:
         settings = QueueSettings(pop_from_backoff=False, counts_attempts=True)
         for attempts, seconds in ((1, 1), (2, 2), (3, 4), (9, 10)):
             queued = QueuedPod(pending("p"), queued_ns=0, attempts=attempts, unschedulable_count=1)
@@ -176,13 +176,13 @@ class TestBackoff:
         made = [Driver(version=version).scheduler.queue._settings.counts_attempts for version in ("1.33", "1.34")]
         assert made == [True, False]
 
-    def test_it_counts_errors_instead_while_they_last(self) -> None:
+    def test_backoff_counts_consecutive_errors_instead_of_rejections(self) -> None:
         settings = QueueSettings(pop_from_backoff=False)
         queued = QueuedPod(pending("p"), queued_ns=0, attempts=9, unschedulable_count=7, error_count=2)
         assert settings.backoff_end_ns(queued) == 2 * SECOND
 
     @pytest.mark.parametrize("queued_ns", [0, 1, SECOND - 1])
-    def test_it_ends_with_the_second_that_it_falls_in(self, queued_ns: int) -> None:
+    def test_backoff_ends_at_the_start_of_its_last_second(self, queued_ns: int) -> None:
         """lessBackoffCompletedWithPriority orders pods within such windows (backoff_queue_test.go)."""
         queued = QueuedPod(pending("p"), queued_ns, attempts=1, unschedulable_count=1)
         assert QueueSettings().backoff_end_ns(queued) == 2 * SECOND
@@ -311,7 +311,7 @@ class TestPopFromBackoff:
         queue.flush(SECOND)
         assert [queued.record.uid for queued in queue.pods(QueuePlace.ACTIVE)] == [attempts[failed_first].record.uid]
 
-    def test_it_can_be_turned_off(self) -> None:
+    def test_popping_from_backoff_can_be_disabled(self) -> None:
         queue = self.backing_off(QueueSettings(pop_from_backoff=False), (pending("p"), 0))
         assert queue.pop(SECOND - 1) is None
 
@@ -374,7 +374,7 @@ class TestPodsWithoutOrder:
         plugins = {"default-scheduler": PLUGINS}
         return SchedulingQueue({"default-scheduler": self.sort}, Gates(), plugins)
 
-    def test_one_is_held_out_and_says_why_and_others_go_on(self) -> None:
+    def test_a_pod_without_order_is_gated_with_a_reason_and_others_continue(self) -> None:
         queue = self.queue()
 
         queue.add(pending("a", labels={"unsorted": ""}), 0)
@@ -387,7 +387,7 @@ class TestPodsWithoutOrder:
         assert (held.gated_by, held.message) == ("QueueSort", "plugin Sort failed at QueueSort")
         assert order(queue, 0) == ["b"]
 
-    def test_one_that_gets_an_order_comes_in(self) -> None:
+    def test_a_pod_that_gains_an_order_enters_the_queue(self) -> None:
         queue = self.queue()
         queue.add(pending("a", labels={"unsorted": ""}), 0)
 
@@ -397,7 +397,7 @@ class TestPodsWithoutOrder:
         assert order(queue, 0) == ["a"]
 
     @pytest.mark.parametrize("place", [QueuePlace.ACTIVE, QueuePlace.BACKOFF])
-    def test_one_that_loses_its_order_leaves_its_place(self, place: QueuePlace) -> None:
+    def test_a_pod_that_loses_its_order_is_gated(self, place: QueuePlace) -> None:
         queue = self.queue()
         if place is QueuePlace.ACTIVE:
             queue.add(pending("a"), 0)
@@ -1058,7 +1058,7 @@ class TestActivate:
         check_queue(queue)
         assert queue.where("p") == "active"
 
-    def test_one_in_flight_is_attempted_again_without_an_event(self) -> None:
+    def test_an_activated_pod_in_flight_is_attempted_again_without_an_event(self) -> None:
         queue = make()
         queue.add(pending("p"), 0)
         queue.add(pending("q"), 0)

@@ -142,7 +142,7 @@ def test_a_replacement_is_tried_first_where_room_is_thought_to_be() -> None:
 
 
 @pytest.mark.parametrize("hint", ["n3", "nowhere", "n4"])
-def test_where_it_does_not_fit_there_all_nodes_are_looked_at(hint: str) -> None:
+def test_all_nodes_are_examined_when_the_pod_does_not_fit_the_suggested_node(hint: str) -> None:
     """It is full, it is not there, or a taint keeps the pod off."""
     nodes = [node("n2"), node("n3", cpu=1), node("n4", taints=["gpu=yes:NoSchedule"])]
     driver = Driver(node("n1", leaves=[left("gone", hint=hint)], avoids=[WEB]), *nodes, web("new", cpu=2))

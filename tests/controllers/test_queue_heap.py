@@ -19,7 +19,7 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("many", [0, 2, MANY])
 @given(steps=STEPS)
-def test_it_holds_what_a_sorted_table_holds(many: int, steps: list[tuple[str, str, int]]) -> None:
+def test_the_queue_heap_matches_a_sorted_table(many: int, steps: list[tuple[str, str, int]]) -> None:
     """However many there have to be before they are sorted."""
     with patch.object(heaps, "MANY", many):
         walk(steps)

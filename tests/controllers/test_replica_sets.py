@@ -35,7 +35,7 @@ def statuses(rig: Rig) -> list[Raw]:
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController"])
-def test_it_makes_pods_of_its_template_that_are_its_own(kind: str) -> None:
+def test_a_replica_set_creates_owned_pods_from_its_template(kind: str) -> None:
     look: Raw = {"metadata": {"labels": {"app": "web"}, "annotations": {"note": "x"}}, "spec": template()["spec"]}
     rig = Rig(ReplicaSets)
 
@@ -109,7 +109,7 @@ def test_a_smaller_scale_gives_up_pods_that_crowd_a_node_with_those_of_the_same_
     assert rig.told == ["0 delete new-2"]
 
 
-def test_one_that_is_deleted_makes_no_more_pods() -> None:
+def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig = rig_of(web())
     rig.delete("ReplicaSet", "web", propagation="Foreground")
 

@@ -46,7 +46,7 @@ class TestWhoIsAttempted:
 
         assert bound == ["default/high", "default/first", "default/also-first", "default/low"]
 
-    def test_one_attempt_a_tick_and_the_next_is_wanted_at_once_while_pods_wait(self) -> None:
+    def test_one_pod_is_attempted_per_tick_and_the_next_one_at_once(self) -> None:
         driver = Driver(N1, pod("a"), pod("b"))
 
         assert driver.deadline_seconds == 0
@@ -55,7 +55,7 @@ class TestWhoIsAttempted:
         driver.tick()
         assert driver.deadline_seconds is None
 
-    def test_it_is_settled_when_no_pod_is_about_to_be_attempted(self) -> None:
+    def test_a_scheduler_without_upcoming_attempts_is_settled(self) -> None:
         driver = Driver(N1)
         assert not driver.scheduler.deadline().keeps_alive
 
@@ -341,7 +341,7 @@ class TestBrokenPlugins:
         return Driver(N1, node("n2"), broken, pod("fine"), settings=with_plugins("Broken")), broken
 
     @pytest.mark.parametrize("point", ["PreFilter", "Filter", "Score"])
-    def test_one_that_raises_fails_the_attempt_and_others_go_on(self, point: str) -> None:
+    def test_a_plugin_error_fails_the_attempt_and_others_continue(self, point: str) -> None:
         driver, broken = self.driver(point)
 
         report = the(ReportUnschedulable, driver.tick())
@@ -354,7 +354,7 @@ class TestBrokenPlugins:
         assert driver.where(broken) is QueuePlace.BACKOFF
         assert the(Bind, driver.tick()).pod == "default/fine"
 
-    def test_one_that_raises_at_post_filter_fails_the_attempt(self) -> None:
+    def test_a_plugin_error_at_post_filter_fails_the_attempt(self) -> None:
         settings = with_plugins("Broken", disabled={"postFilter": ["DefaultPreemption"]})
         refused = pod("broken", labels={"breaks": "PostFilter", "refused": "yes"})
         driver = Driver(N1, refused, settings=settings)
@@ -367,7 +367,7 @@ class TestBrokenPlugins:
         )
         assert driver.where(refused) is QueuePlace.BACKOFF
 
-    def test_one_that_raises_at_pre_enqueue_holds_the_pod(self) -> None:
+    def test_a_plugin_error_at_pre_enqueue_gates_the_pod(self) -> None:
         driver, broken = self.driver("PreEnqueue")
 
         assert the(Bind, driver.tick()).pod == "default/fine"
@@ -390,7 +390,7 @@ class TestBrokenPlugins:
 
         assert driver.where(refused) is QueuePlace.BACKOFF
 
-    def test_one_that_raises_takes_no_nomination_away(self) -> None:
+    def test_a_plugin_error_clears_no_nomination(self) -> None:
         waiting = pod("waiting", priority=1, labels={"breaks": "Filter"}, gates=["wait"])
         driver = Driver(N1, waiting, settings=with_plugins("Broken"))
         driver.see(nominated(waiting, "n1"))

@@ -134,7 +134,7 @@ def test_a_write_that_failed_is_tried_again_until_it_is_seen(problem: Any) -> No
     assert not rig.machine.deadline().keeps_alive
 
 
-def test_one_version_is_written_once() -> None:
+def test_one_version_of_a_stale_condition_is_written_once() -> None:
     rig = Rig(DisruptionController, doomed())
     seen = rig.store.get("Pod", "default/a")
     rig.held = {"Pod"}

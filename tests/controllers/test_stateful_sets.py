@@ -176,7 +176,7 @@ def test_pods_with_other_names_are_left_alone() -> None:
     assert sorted(rig.pods()) == ["db-0", "db-01", "db-x", "other"]
 
 
-def test_one_that_is_deleted_makes_no_more_pods() -> None:
+def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig = rig_of(db(2), runs=False)
     rig.patch("StatefulSet", "db", {"metadata": {"finalizers": ["example.com/kept"]}})
     rig.delete("StatefulSet", "db")

@@ -103,7 +103,7 @@ def test_an_unseen_claim_may_still_appear() -> None:
     assert rig.phase() == "Bound"
 
 
-def test_one_that_is_not_shown_is_gone() -> None:
+def test_an_unlisted_claim_counts_as_deleted() -> None:
     reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
     rig = Reporting(phased("Bound", claimRef=reference, persistentVolumeReclaimPolicy="Delete"))
 

@@ -58,13 +58,13 @@ def test_ledger_entries_are_read_back_and_changes_replace_them(tmp_path: Path) -
     assert LedgerFile(str(path)).last_id == 2
 
 
-def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_ledger_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     LedgerFile(str(tmp_path / "ledger")).close()
 
     assert (tmp_path / "ledger").stat().st_mode & 0o077 == 0
 
 
-def test_it_is_read_while_it_is_written(tmp_path: Path) -> None:
+def test_the_ledger_file_is_readable_during_writes(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     for number in range(1, 4):
@@ -325,7 +325,7 @@ def test_a_record_of_a_later_podium_is_no_damage_alone_and_its_further_fields_ar
         read_ledger(str(path))
 
 
-def test_it_is_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_the_ledger_file_is_readable_in_a_read_only_directory(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(1))

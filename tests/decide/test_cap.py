@@ -73,7 +73,7 @@ def test_victims_without_a_budget_are_found_on_a_node_where_others_would_have_go
     assert chosen(*objects, scheduler_cap("1/1h", used=1), cpu=1) == ("a", ["free-0"])
 
 
-def test_where_all_victims_have_a_budget_preemption_is_put_off() -> None:
+def test_preemption_is_delayed_when_every_victim_has_a_budget() -> None:
     found = plan(
         node("a", cpu=2), node("c", cpu=3), db(0), db(1), db(2, on="c", cpu=3), GUARD, scheduler_cap("2/1h", used=2)
     )

@@ -59,7 +59,7 @@ def test_a_pod_with_several_budgets_stays_unless_all_are_asked() -> None:
     assert "default/c is used up" in allowance.take(WEB[1:2])
 
 
-def test_whether_a_budget_says_something_new() -> None:
+def test_budget_updates_without_news_are_recognized() -> None:
     found, one = EvictionBudgets(), budget("b", "app=web", 1)
 
     assert found.put(one)

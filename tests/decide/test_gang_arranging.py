@@ -48,7 +48,7 @@ def small_and_large() -> tuple[list[Kubernetes], list[Pod]]:
     return nodes, [member("g", "small-0", cpu=4), member("g", "small-1", cpu=4), member("g", "large", cpu=8)]
 
 
-def test_one_by_one_pods_are_in_the_way_of_those_behind_them_as_in_kube_scheduler() -> None:
+def test_without_arranging_earlier_members_block_later_ones_as_in_kube_scheduler() -> None:
     objects, pods = small_and_large()
 
     found = found_in(objects, pods, 3, most_steps=0)
@@ -67,7 +67,7 @@ def test_another_arrangement_is_found_where_there_is_one() -> None:
     assert nodes_of(found)["small-0"] == nodes_of(found)["small-1"] != nodes_of(found)["large"]
 
 
-def test_it_takes_few_steps_among_many_nodes() -> None:
+def test_arranging_a_gang_takes_few_steps_among_many_nodes() -> None:
     objects, pods = small_and_large()
     full = [
         each for number in range(300) for each in (node(f"n{number}", cpu=8), pod(f"p{number}", on=f"n{number}", cpu=8))
@@ -95,7 +95,7 @@ def test_pods_that_are_not_needed_and_find_no_room_stay_and_say_why() -> None:
     assert left.placement.row is None
 
 
-def test_all_come_into_one_domain() -> None:
+def test_all_members_are_placed_in_one_domain() -> None:
     nodes: list[Kubernetes] = [
         node(f"{rack}{number}", cpu=8, labels={"rack": rack}) for rack in "xy" for number in (1, 2)
     ]

@@ -120,7 +120,7 @@ def racked(name: str, rack: str, cpu: int) -> Node:
 
 
 class TestTopology:
-    def test_all_come_into_one_domain(self) -> None:
+    def test_all_members_are_placed_in_one_domain(self) -> None:
         cluster = cluster_of(racked("a1", "a", 2), racked("b1", "b", 2), racked("b2", "b", 2))
 
         found = found_in(cluster, [member("g", f"p{number}", cpu=2) for number in range(2)], 2, "rack")

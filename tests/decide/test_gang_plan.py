@@ -150,7 +150,7 @@ def test_the_least_important_go_of_all_that_would_do() -> None:
     assert sorted(victims(planned(objects, workers(2)))) == ["on-b", "on-c"]
 
 
-def test_one_that_makes_room_for_several_goes_rather_than_several() -> None:
+def test_one_victim_that_frees_room_for_several_members_is_preferred() -> None:
     large = [node("large", cpu=8), pod("on-large", on="large", cpu=8, priority=LOW)]
 
     assert victims(planned([*full("a", "b"), *large], workers(2))) == ["on-large"]

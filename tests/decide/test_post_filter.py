@@ -74,7 +74,7 @@ def gives_up(name: str, reason: str, nominated_node: str | None = None) -> Propo
     return Proposes(name, PostFilterResult(unschedulable(reason), nominated_node))
 
 
-def test_where_all_give_up_their_reasons_are_joined_and_the_first_is_the_one_that_refused() -> None:
+def test_joined_reasons_of_post_filter_plugins_name_the_first_as_rejecting() -> None:
     result = proposed(gives_up("First", "no new claims to deallocate"), gives_up("Second", "preemption: none", ""))
 
     assert result.status == Status(Code.UNSCHEDULABLE, ("no new claims to deallocate", "preemption: none"), "First")
@@ -93,7 +93,7 @@ def test_the_first_that_finds_a_way_out_ends_it() -> None:
     assert (result.status.code, result.nominated_node, last.asked) == (Code.SUCCESS, "n0", 0)
 
 
-def test_one_that_says_that_nothing_will_help_ends_it() -> None:
+def test_an_unresolvable_post_filter_answer_ends_the_search() -> None:
     last = gives_up("Second", "b")
     result = proposed(Proposes("First", PostFilterResult(unresolvable("hopeless"), "")), last)
 
@@ -107,7 +107,7 @@ def test_an_error_in_post_filter_ends_it_and_keeps_the_nomination() -> None:
     assert (result.status.message, result.nominated_node, last.asked) == ("not found", None, 0)
 
 
-def test_they_are_asked_about_pods_that_a_pre_filter_turned_down_too() -> None:
+def test_post_filter_plugins_see_pods_rejected_by_pre_filter() -> None:
     first = gives_up("First", "a")
 
     assert proposed(first, early=True).status.message == "a"

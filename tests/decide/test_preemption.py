@@ -648,7 +648,7 @@ def test_the_message_counts_each_reason_once_for_every_node_that_has_it() -> Non
     )
 
 
-def test_where_there_are_fewer_victims_their_number_decides_and_not_the_sum_of_their_priorities() -> None:
+def test_fewer_victims_win_over_a_smaller_sum_of_priorities() -> None:
     """The sum is shifted so that fewer victims always weigh less: 8 against 8 + 1."""
     nodes = candidates(
         [pod("a", on="n1", priority=8, cpu=2), pod("b", on="n1", priority=1, cpu=2)],
@@ -658,7 +658,7 @@ def test_where_there_are_fewer_victims_their_number_decides_and_not_the_sum_of_t
     assert chosen(*nodes) == (("n2",), "fewest victims")
 
 
-def test_where_others_have_as_many_victims_the_sum_of_priorities_decides() -> None:
+def test_the_sum_of_priorities_decides_among_equal_victim_counts() -> None:
     nodes = candidates(
         [pod("a", on="n1", priority=8, cpu=1), pod("b", on="n1", priority=1, cpu=1), pod("c", on="n1", cpu=2)],
         [pod("d", on="n2", priority=8, cpu=2), pod("e", on="n2", priority=2, cpu=2)],

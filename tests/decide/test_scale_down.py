@@ -239,7 +239,7 @@ def test_a_node_is_little_used_below_the_threshold_and_not_at_it() -> None:
 # One node by itself
 
 
-def test_whether_one_node_can_be_removed_is_asked_of_its_pods_alone() -> None:
+def test_node_removal_is_decided_by_the_pods_of_that_node_alone() -> None:
     cluster = cluster_of(node("n1", cpu=4), node("n2", cpu=4), pod("a", on="n1", cpu=3))
     with scratch_on(cluster) as transaction:
         assert why_kept(transaction, "n1", around()) == ""

@@ -298,7 +298,7 @@ def test_a_pod_that_has_not_started_has_run_for_no_time() -> None:
     assert plan(*objects, minimumRunningTime="1s").chosen is None
 
 
-def test_where_budgets_are_required_no_victims_are_more_than_they_allow() -> None:
+def test_required_budgets_limit_the_number_of_victims() -> None:
     pods = [pod(f"q{index}", on="n1", cpu=1, labels={"app": "db"}, ready=True) for index in range(4)]
     objects: list[Node | Pod] = [node("n1", cpu=4), *pods, pod("p", priority=9, cpu=2)]
 

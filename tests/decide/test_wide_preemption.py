@@ -247,7 +247,7 @@ def test_no_more_victims_go_than_their_budgets_allow_wherever_they_are() -> None
         assert chosen(plan(AVOIDS_WEB, objects, **ACROSS, budgets="Require")) == expected
 
 
-def test_whichever_of_a_budgets_pods_is_in_the_way_may_go() -> None:
+def test_any_blocking_pod_of_a_budget_may_be_the_victim() -> None:
     """The least important ones would be let go first, and make too little room."""
     large, small = pod("large", on="n", cpu=3, labels=WEB, priority=2), web("small", "n", cpu=1)
     objects = [node("n", cpu=4), large, small, budget("web", "app=web", 1)]
@@ -264,7 +264,7 @@ def test_pods_that_have_run_for_too_short_a_time_are_no_victims_elsewhere() -> N
     assert chosen(planned(cluster, runner_on(cluster, settings), AVOIDS_WEB)) == ("b", ["w3"])
 
 
-def test_where_a_criterion_would_rather_have_more_victims_none_goes_without_need() -> None:
+def test_criteria_that_favour_more_victims_cause_no_needless_victims() -> None:
     """By the latest start of the most important ones it would be cheaper to take the late one along."""
     target = pod("p", priority=9, cpu=2, apart=[term("app=web", ZONE)])
     objects = [
@@ -329,7 +329,7 @@ def test_indistinguishable_pods_are_counted_without_trying_their_subsets() -> No
     assert found.search.steps == (2 + 2) * len(nodes)
 
 
-def test_one_older_pod_among_those_alike_is_reason_to_try_their_sets() -> None:
+def test_an_older_pod_among_alike_pods_requires_trying_their_subsets() -> None:
     """Giving back the oldest first takes both small ones, where the oldest alone is enough."""
     nodes = [node("a0", zone="a", cpu=4), node("a1", zone="a", cpu=0)]
     small = [pod(f"small-{k}", on="a0", cpu=1, started=5) for k in range(2)]
@@ -398,7 +398,7 @@ def test_with_evictions_the_preemptor_waits_for_pods_ending_in_its_way() -> None
         assert plan(nominated, [*ZONES, *placed, nominated], **ACROSS, **args).eligible is eligible
 
 
-def test_it_does_not_wait_for_pods_that_end_in_another_domain() -> None:
+def test_the_preemptor_does_not_wait_for_pods_ending_in_another_domain() -> None:
     nominated = pod("p", priority=9, apart=[term("app=web", ZONE)], nominated="a1")
     placed = [web("w1", "a1"), web("w2", "b2", terminating=True, preempted=True)]
 

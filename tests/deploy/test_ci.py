@@ -30,7 +30,7 @@ def test_every_action_is_named_by_its_commit_as_in_our_own_workflows() -> None:
     assert [line for line in used if not PINNED.match(line) or line not in own] == []
 
 
-def test_it_may_comment_and_nothing_else_and_takes_nothing_of_the_request_into_its_script() -> None:
+def test_the_ci_workflow_may_only_comment_and_keeps_request_text_out_of_scripts() -> None:
     loaded = workflow()
 
     assert loaded["permissions"] == {"contents": "read"}

@@ -93,7 +93,7 @@ def test_objects_are_right_in_every_field(objects: list[Raw]) -> None:
 
 
 @each_rescheduler
-def test_those_of_the_rescheduler_are_right_too(objects: list[Raw]) -> None:
+def test_the_manifests_of_the_rescheduler_are_valid(objects: list[Raw]) -> None:
     (configuration,) = of_kind(objects, "ConfigMap")
     known = {name for _, name in KINDS}
 

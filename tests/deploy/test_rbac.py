@@ -95,7 +95,7 @@ def test_a_rescheduler_is_granted_what_it_watches_and_asks_for(objects: list[Raw
 
 
 @each_rescheduler
-def test_it_reads_one_config_map_by_its_name_and_deletes_nothing(objects: list[Raw]) -> None:
+def test_the_rescheduler_may_read_one_config_map_and_delete_nothing(objects: list[Raw]) -> None:
     rights = granted(objects, "-rescheduler", "-nodes") | rbac.guidance_rights()
     assert not {(right.group, right.resource) for right in rights} & NEVER
     assert not {right.verb for right in rights} & {"*", "delete", "deletecollection", "impersonate", "escalate", "bind"}

@@ -90,7 +90,7 @@ def test_pods_are_evicted_and_nodes_marked_with_nothing_refused(steering: str) -
     assert taints == (["podium.dev/moving-pods-away"] if steering == "SoftTaint" else [])
 
 
-def test_where_nothing_is_written_to_nodes_no_right_to_that_is_needed() -> None:
+def test_a_rescheduler_that_writes_no_nodes_needs_no_right_to_patch_them() -> None:
     guard = Guard(rbac.rescheduler_rights() | LEASE_RIGHTS)
 
     play(guard, settings("ScoresAlone"), *objects(), done=has_moved)

@@ -25,7 +25,7 @@ def test_its_cells_show_what_stands_beside_them(notebook: dict[str, Any]) -> Non
     assert shown == written
 
 
-def test_it_is_written_as_the_tool_writes_it(notebook: dict[str, Any]) -> None:
+def test_the_notebook_file_is_formatted_as_by_the_tool(notebook: dict[str, Any]) -> None:
     assert NOTEBOOK.read_text(encoding="utf-8") == in_json(notebook)
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])

@@ -81,7 +81,7 @@ def test_search_covers_the_sections_of_all_pages(site: Path) -> None:
     assert ["Plans", "plans.html#drain-nodes", "Drain nodes"] in [entry[:3] for entry in index]
 
 
-def test_it_is_searched_in_a_browser_from_disk_without_asking_any_network(site: Path) -> None:
+def test_the_search_works_from_disk_without_network_requests(site: Path) -> None:
     with open_browser() as browser:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE_MS)

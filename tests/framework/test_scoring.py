@@ -192,7 +192,7 @@ def test_the_default_normalization_makes_the_highest_score_100() -> None:
     assert default_normalize(scores, reverse=True).tolist() == [100, 50, 0, 70]
 
 
-def test_where_all_scores_are_zero_all_stay_equal() -> None:
+def test_zero_scores_stay_equal_after_normalization() -> None:
     zeros = np.zeros(2, dtype=np.int64)
 
     assert default_normalize(zeros, reverse=False).tolist() == [0, 0]

@@ -91,7 +91,7 @@ def marks(*values: str) -> Cluster:
     )
 
 
-def test_where_the_code_shows_that_a_score_reads_the_node_alone_it_is_kept_as_if_it_said_so() -> None:
+def test_scores_that_read_only_the_node_are_cached_without_a_declared_scope() -> None:
     cluster = marks("3", "5", "4")
     runner = plain_runner(cluster, extra=[Marked()])
     assert isinstance(runner.scoring.raters[-1].array, ScoreByNodeAlone)
@@ -108,7 +108,7 @@ def test_where_the_code_shows_that_a_score_reads_the_node_alone_it_is_kept_as_if
     assert cluster.nodes.name(placement.row) == "n2"
 
 
-def test_it_need_have_no_answer_about_nodes_that_the_pod_does_not_fit() -> None:
+def test_a_score_may_fail_for_nodes_that_the_pod_does_not_fit() -> None:
     cluster = marks("3", "", "4")
     runner = plain_runner(cluster, extra=[Marked()])
 

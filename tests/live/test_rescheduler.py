@@ -183,7 +183,7 @@ def test_a_pause_file_stops_evictions_until_it_is_removed(tmp_path: Path) -> Non
     play(story)
 
 
-def test_one_that_is_to_make_one_plan_ends_when_that_is_carried_out() -> None:
+def test_a_rescheduler_asked_for_one_plan_ends_after_carrying_it_out() -> None:
     async def story(cluster: Scheduled) -> None:
         instance = Instance(cluster, is_once=True)
         async with asyncio.timeout(30):

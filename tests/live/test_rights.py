@@ -47,7 +47,7 @@ def test_an_unknown_token_is_reported_and_makes_the_scheduler_unready() -> None:
 
 
 @pytest.mark.parametrize(("code", "reason", "warns"), [(404, "NotFound", False), (403, "Forbidden", True)])
-def test_it_warns_of_optional_kinds_that_it_may_not_list_and_not_of_those_that_are_not_served(
+def test_the_scheduler_warns_of_unlistable_optional_kinds_but_not_of_unserved_ones(
     code: int, reason: str, warns: bool
 ) -> None:
     """A standard Kubernetes 1.36 serves neither PodGroups nor DeviceTaintRules, unless alpha APIs are switched on."""

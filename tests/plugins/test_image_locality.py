@@ -25,7 +25,7 @@ def score(image: str = "web:v1", *, nodes: int = 1, having: int = 1, megabytes: 
 @pytest.mark.parametrize(
     ("megabytes", "expected"), [(0, 0), (23, 0), (24, 0), (33, 1), (500, 48), (999, 99), (1000, 100), (5000, 100)]
 )
-def test_it_rises_from_23_to_1000_megabytes(megabytes: int, expected: int) -> None:
+def test_the_image_score_rises_from_23_to_1000_megabytes(megabytes: int, expected: int) -> None:
     assert score(megabytes=megabytes) == expected
 
 

@@ -285,7 +285,7 @@ def test_a_namespace_selector_that_asks_for_nothing_to_be_there_means_every_name
     assert explain([*ZONES, red, web, pod("p", likes=[(1, own)])]).scores["a1"]["InterPodAffinity"] == 200
 
 
-def test_one_that_asks_for_something_to_be_there_as_well_does_not() -> None:
+def test_a_namespace_selector_with_a_further_requirement_does_not_match() -> None:
     red = namespace("shop", team="red", kind="prod")
     own = term("app=web", ZONE, in_namespaces="team!=red,kind")
 

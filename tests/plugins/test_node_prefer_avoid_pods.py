@@ -46,7 +46,7 @@ def test_controllers_of_any_kind_can_be_avoided(owner: str) -> None:
     assert scores(pod("p", owner=owner), node("a", avoids=[owner]), node("b"))["a"] == 0
 
 
-def test_it_outweighs_everything_else() -> None:
+def test_an_avoid_list_outweighs_all_other_scores() -> None:
     liked = node("a", avoids=["ReplicaSet/web"], cpu=1000, memory="1Ti", images={"big:v1": 2**40})
     crowded = node("b", cpu=1, memory="1Gi", taints=["gpu:PreferNoSchedule"])
     target = pod("p", owner="ReplicaSet/web", cpu=1, image="big:v1")
@@ -55,7 +55,7 @@ def test_it_outweighs_everything_else() -> None:
     assert explain([liked, crowded, target], settings=OFF).node == "a"
 
 
-def test_it_never_keeps_a_pod_off_the_only_node() -> None:
+def test_an_avoid_list_never_blocks_the_only_node() -> None:
     assert explain([AVOIDED, pod("p", owner="ReplicaSet/web")]).node == "a"
 
 

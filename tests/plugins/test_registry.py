@@ -101,7 +101,7 @@ def test_the_default_configuration_has_kube_schedulers_plugins_in_its_order(poin
 
 
 @pytest.mark.parametrize("point", PREPARING)
-def test_where_plugins_prepare_those_with_something_to_prepare_stand_in_kube_schedulers_order(point: str) -> None:
+def test_plugins_prepare_in_kube_schedulers_order(point: str) -> None:
     found = [name for name in order(default_profile(), point) if name not in OURS.get(point, ())]
     assert found == [name for name in DEFAULT_ORDER[point] if name in found]
 

@@ -344,7 +344,7 @@ def test_the_first_claim_for_which_no_volume_can_be_made_says_why() -> None:
     assert answers(pod("incoming", mounts("c", "d")), *storage) == BOTH_FULL
 
 
-def test_where_provisioning_has_begun_no_other_node_will_do() -> None:
+def test_a_started_provisioning_fixes_the_node() -> None:
     incoming, begun = pod("incoming", mounts("c")), claim("c", annotations={SELECTED: "west"})
     assert answers(incoming, begun, volume("v")) == {"east": (NO_VOLUME,)}
     assert answers(incoming, begun, REPORTING) == {"east": (NO_VOLUME,), "west": (NO_SPACE,)}

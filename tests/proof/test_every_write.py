@@ -227,7 +227,7 @@ def told_for_each(story: str, what: str) -> int:
 
 @pytest.mark.parametrize("what", [*FATES, *CRASHES, *DELIVERIES])
 @pytest.mark.parametrize("story", STORIES)
-def test_one_fault_wherever_it_strikes_breaks_nothing(story: str, what: str) -> None:
+def test_one_fault_at_any_place_breaks_nothing(story: str, what: str) -> None:
     assert told_for_each(story, what) >= 3
 
 

@@ -108,7 +108,7 @@ class TestTheNominationIsClearedWhen:
 
 @pytest.mark.upstream(13)
 class TestNominationsThatOthersMade:
-    def test_one_is_overwritten_where_preemption_finds_a_better_node(self) -> None:
+    def test_an_external_nomination_is_replaced_when_preemption_finds_a_better_node(self) -> None:
         two = [pod(f"half-{number}", cpu=2, priority=1, on="n1") for number in range(2)]
         one = pod("whole", cpu=3, priority=1, on="n2")
         preemptor = nominated(pod("preemptor", cpu=4, priority=100), "n1")
@@ -130,7 +130,7 @@ class TestNominationsThatOthersMade:
         assert shown(driver.tick(), large) == ""
         assert the(Bind, driver.tick()).pod == "default/fits"
 
-    def test_one_of_a_less_important_pod_does_not_keep_a_more_important_one_off(self) -> None:
+    def test_the_nomination_of_a_less_important_pod_does_not_block_a_more_important_one(self) -> None:
         low = nominated(pod("low", cpu=4, priority=1), "n1")
         driver = Driver(node("n1", cpu=4), low, pod("high", cpu=4, priority=100))
 
@@ -139,7 +139,7 @@ class TestNominationsThatOthersMade:
         assert the(Bind, actions).pod == "default/high"
         assert shown(actions + driver.tick(), low) == ""
 
-    def test_one_ends_with_the_binding(self) -> None:
+    def test_an_external_nomination_ends_with_the_binding(self) -> None:
         waiting = nominated(pod("p", cpu=4, priority=1), "n1")
         driver = Driver(node("n1", cpu=4), waiting)
 

@@ -102,7 +102,7 @@ def carried_out(count: int, failing: int | None, action: type[Action], problem: 
     + [(ReportStatus, CONFLICT)],
 )
 @pytest.mark.parametrize(("count", "failing"), [(count, failing) for count in VICTIMS for failing in range(count)])
-def test_whichever_deletion_fails_the_last_victim_lives_and_the_preemptor_is_tried_again(
+def test_after_any_failed_deletion_the_last_victim_survives_and_the_preemptor_retries(
     count: int, failing: int, action: type[Action], problem: Problem
 ) -> None:
     driver, deleted = carried_out(count, failing, action, problem)

@@ -248,7 +248,7 @@ def test_an_idle_component_takes_the_same_actions_as_one_that_observes_everythin
     assert not eager.rested
 
 
-def test_each_of_them_rests_and_acts_at_times() -> None:
+def test_each_resting_controller_becomes_idle_and_acts() -> None:
     rested: Counter[str] = Counter()
     sent: Counter[str] = Counter()
     for seed in range(12):
@@ -282,7 +282,7 @@ def test_eviction_order_follows_unobserved_placement_times() -> None:
     assert marked == [["default/z", "default/x", "default/y"]] * 2
 
 
-def test_those_that_rest_are_the_controllers_of_what_few_pods_need() -> None:
+def test_the_resting_components_are_the_controllers_that_need_few_pods() -> None:
     assert set(RESTING) == {
         *("node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector"),
         *("resource-claim-controller", "disruption-controller", "avoid-list-controller"),

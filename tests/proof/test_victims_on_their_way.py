@@ -52,7 +52,7 @@ def points(driver: Driver, one: Pod) -> list[str]:
 
 @pytest.mark.upstream(16, 23)
 @pytest.mark.parametrize("stage", ["Permit", "PreBind"])
-def test_one_is_not_deleted_but_goes_back_to_the_queue_and_lands_on_a_smaller_node(stage: str) -> None:
+def test_a_victim_in_binding_returns_to_the_queue_and_lands_on_a_smaller_node(stage: str) -> None:
     driver, _ = advance_binding(stage)
     driver.see(nominated(VICTIM, "n1"), HIGH)
 
@@ -100,7 +100,7 @@ def test_a_victim_deleted_by_a_user_is_forgotten_at_once_with_its_reservation(st
 
 @pytest.mark.upstream(21)
 @pytest.mark.parametrize("end", ["is gone", "terminates", "is bound, then terminates, then is gone"])
-def test_one_whose_binding_was_sent_is_deleted_and_the_preemptor_takes_its_room(end: str) -> None:
+def test_a_victim_with_a_sent_binding_is_deleted_and_its_room_taken(end: str) -> None:
     """The binding may be carried out before the deletion, or not at all; a finalizer may keep the pod."""
     driver, before = advance_binding("Bind")
     driver.see(HIGH)

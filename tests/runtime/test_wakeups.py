@@ -35,7 +35,7 @@ def test_a_component_stays_due_until_its_time_is_reset() -> None:
 
 
 @given(CHANGES)
-def test_it_answers_as_a_look_at_all_places_does(changes: list[tuple[int, int | None, int]]) -> None:
+def test_wakeups_agree_with_a_scan_of_all_places(changes: list[tuple[int, int | None, int]]) -> None:
     wakeups = Wakeups()
     plain: dict[int, int | None] = {}
     now = 0

@@ -34,7 +34,7 @@ SLOW = {"terminationGracePeriodSeconds": 60}
 LOW = pod("low", cpu=1, spec=SLOW)
 
 
-def test_it_is_bound_as_soon_as_its_victim_terminates_and_starts_when_that_is_gone() -> None:
+def test_with_bind_first_a_pod_is_bound_when_its_victim_terminates_and_starts_later() -> None:
     result = played(node("n1", cpu=1), LOW)
 
     assert told(result, "Preempted", "Scheduled", "Started")[2:] == [
@@ -44,7 +44,7 @@ def test_it_is_bound_as_soon_as_its_victim_terminates_and_starts_when_that_is_go
     ]
 
 
-def test_by_nomination_it_is_bound_when_its_victim_is_gone_and_starts_at_the_same_time() -> None:
+def test_with_nomination_a_pod_is_bound_and_starts_when_its_victim_is_gone() -> None:
     result = played(node("n1", cpu=1), LOW, first=False)
 
     assert told(result, "Scheduled", "Started")[2:] == ["70 Scheduled default/urgent", "70 Started default/urgent"]
@@ -176,7 +176,7 @@ LEAVING = {"at": "5s", "delete": {"kind": "Pod", "name": "low"}}
 ARRIVING = {"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}
 
 
-def test_it_is_bound_at_once_if_its_victims_terminate_already() -> None:
+def test_with_bind_first_a_pod_is_bound_at_once_if_its_victims_terminate_already() -> None:
     result = played(node("n1", cpu=1), LOW, steps=[LEAVING, ARRIVING])
 
     assert told(result, "Scheduled", "Started")[2:] == ["10 Scheduled default/urgent", "65 Started default/urgent"]

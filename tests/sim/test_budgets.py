@@ -69,7 +69,7 @@ def test_the_scale_of_a_deployment_counts_for_its_replica_sets() -> None:
     assert sums(played(*objects)) == (3, 2, 3, 1)
 
 
-def test_where_a_workload_has_no_scale_nothing_may_be_disrupted() -> None:
+def test_a_workload_without_scale_allows_no_disruptions() -> None:
     owner = {**job("sum", suspend=False), "metadata": {"name": "sum", "uid": "job"}}
     simulation = played(node("n1"), owner, *running(1, owner), budget("pdb", maxUnavailable=1))
 

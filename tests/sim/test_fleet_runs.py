@@ -60,7 +60,7 @@ def test_the_invariants_hold_and_every_fault_and_feature_occurs() -> None:
 
 
 @pytest.mark.parametrize("seed", CALM_SEEDS)
-def test_where_pods_are_disrupted_by_evictions_alone_budgets_always_have_what_they_want(seed: int) -> None:
+def test_budgets_hold_when_pods_are_disrupted_by_evictions_alone(seed: int) -> None:
     run = FleetRun(seed, is_faulty=True, features=CALM)
 
     run.play()

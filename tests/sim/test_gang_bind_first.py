@@ -65,7 +65,7 @@ def test_all_members_are_bound_as_soon_as_the_victims_terminate_and_each_starts_
     assert [line.split()[:2] for line in found if "Started" in line] == [["40", "Started"], ["70", "Started"]]
 
 
-def test_by_nomination_they_are_bound_when_the_last_victim_is_gone() -> None:
+def test_with_nomination_a_gang_is_bound_when_its_last_victim_is_gone() -> None:
     found = played(*full(slow={"node": "n1", "spec": SLOW}, quick={"node": "n2", "spec": QUICK}), first=False)
 
     assert sorted(found)[2:] == [
@@ -96,7 +96,7 @@ def test_two_members_on_one_node_wait_for_all_victims_there() -> None:
     assert not any("Failed" in line for line in found)
 
 
-def test_where_a_victim_is_on_a_node_to_which_no_member_goes_they_are_nominated() -> None:
+def test_members_are_nominated_when_a_victim_is_on_a_node_without_a_member() -> None:
     """A kubelet waits for pods on its own node alone."""
     near = {
         "affinity": {

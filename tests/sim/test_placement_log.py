@@ -48,7 +48,7 @@ def test_placement_and_explain_report_the_same_rationale() -> None:
     assert (rationale.next_total, told.totals[rationale.next_node]) == (best, best)
 
 
-def test_it_is_the_node_on_which_each_pod_is_and_nothing_else_changes_by_asking() -> None:
+def test_recorded_placements_match_the_nodes_of_pods_and_change_no_decision() -> None:
     told, plain = played(*dump()), played(*dump(), options=RunOptions())
 
     assert told.to_dict() == plain.to_dict()

@@ -115,7 +115,7 @@ def selecting(operator: str, *classes: str) -> Raw:
     return {"matchExpressions": [{"scopeName": "PriorityClass", "operator": operator, **values}]}
 
 
-def test_where_some_namespaces_require_a_class_those_that_do_not_are_named() -> None:
+def test_namespaces_without_a_required_class_are_named_if_others_require_one() -> None:
     required = quota("class-required", {"pods": "0"}, scopeSelector=selecting("DoesNotExist"))
 
     assert warnings(node("n"), *CLASSES, required) == []

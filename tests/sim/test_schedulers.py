@@ -34,7 +34,7 @@ def test_each_binds_the_pods_that_name_it_and_takes_its_own_time() -> None:
     assert bound == [(1, "default/p1", "a"), (3, "default/p2", "b")]
 
 
-def test_each_has_the_profile_of_its_name() -> None:
+def test_each_scheduler_uses_the_profile_of_its_name() -> None:
     profiles = [{"schedulerName": name, "percentageOfNodesToScore": share} for name, share in (("b", 70), ("a", 30))]
     configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
     [document] = documents(scenario(**TWO))

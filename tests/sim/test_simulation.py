@@ -63,7 +63,7 @@ def test_binding_and_starting_take_their_time() -> None:
     ]
 
 
-def test_it_ends_when_nothing_is_left_to_happen() -> None:
+def test_a_simulation_ends_when_no_work_is_left() -> None:
     simulation = played(node("n1", cpu=1), pod("a"), pod("b"))
 
     assert simulation.elapsed_ns == 0

@@ -44,7 +44,7 @@ def names_of_components() -> list[str]:
 
 @pytest.mark.parametrize("actions", [[], [NOT_THERE]])
 @pytest.mark.parametrize("name", names_of_components())
-def test_whichever_component_goes_on_for_ever_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
+def test_a_component_with_endless_work_at_one_instant_is_named(name: str, actions: list[Action]) -> None:
     simulation = simulation_of(node("n1"))
     spinning = next(one for one in simulation.components if one.name == name)
     spinning.make = lambda: _Spinning(actions)

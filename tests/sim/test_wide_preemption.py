@@ -55,7 +55,7 @@ TOLD = ("Nominated", "Killing", "Terminated", "Scheduled", "FailedScheduling")
 
 
 @pytest.mark.parametrize(("here", "there"), [(10, 40), (40, 10), (20, 20)])
-def test_it_is_bound_when_the_last_victim_has_ended_wherever_that_is(here: int, there: int) -> None:
+def test_the_preemptor_is_bound_when_its_last_victim_on_any_node_has_ended(here: int, there: int) -> None:
     batch = pod("batch-1", on="a1", cpu="3", grace=here)
     web = pod("web-1", on="a2", grace=there)
     urgent = pod("urgent", priority=10, cpu="3", affinity=apart("web"))

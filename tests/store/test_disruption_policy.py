@@ -7,7 +7,7 @@ from tests.store.objects import Raw, disruption_policy
 from tests.store.refusals import answer, refusal
 
 
-def test_it_is_served_without_a_namespace_under_its_own_group_and_version() -> None:
+def test_a_disruption_policy_is_cluster_scoped_in_its_own_group_and_version() -> None:
     store = Store()
     store.create(disruption_policy(), now=0)
 
@@ -18,7 +18,7 @@ def test_it_is_served_without_a_namespace_under_its_own_group_and_version() -> N
     assert page.selector.resource.qualified == "disruptionpolicies.podium.dev"
 
 
-def test_there_is_no_second_one() -> None:
+def test_a_second_disruption_policy_is_rejected() -> None:
     store = Store()
     other = {**disruption_policy(), "metadata": {"name": "other"}}
 

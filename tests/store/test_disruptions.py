@@ -229,7 +229,7 @@ def test_the_cap_is_debited_with_the_budget() -> None:
     assert caps_of(store) == {"drain": "1970-01-01T00:30:00Z"}
 
 
-def test_one_eviction_takes_one_token_however_many_budgets_there_are() -> None:
+def test_an_eviction_takes_one_token_for_any_number_of_budgets() -> None:
     policy = capped(drain="2/1h")
     policy["spec"]["severalBudgets"] = "RequireAll"
     store = cluster(budget(allowed=9), budget("other", allowed=9), policy)

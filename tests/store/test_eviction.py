@@ -443,7 +443,7 @@ def test_a_pod_with_two_budgets_is_refused_as_kubernetes_refuses_it(policy: Raw)
 
 
 @pytest.mark.failure(72)
-def test_where_all_budgets_are_required_all_are_debited_once() -> None:
+def test_all_required_budgets_are_debited_once() -> None:
     store = two_budgets(severalBudgets="RequireAll")
 
     assert store.evict(POD, now=0) is not None
@@ -454,7 +454,7 @@ def test_where_all_budgets_are_required_all_are_debited_once() -> None:
 
 
 @pytest.mark.parametrize("exhausted", ["web", "all"])
-def test_where_all_budgets_are_required_one_can_refuse(exhausted: str) -> None:
+def test_one_of_all_required_budgets_can_refuse(exhausted: str) -> None:
     store = two_budgets(severalBudgets="RequireAll")
     patch = {"status": {"disruptionsAllowed": 0}}
     store.patch("PodDisruptionBudget", f"default/{exhausted}", patch, "merge", "status")

@@ -71,7 +71,7 @@ def test_the_pods_of_hardly_used_nodes_go_while_others_have_any_room() -> None:
     assert keys(high_node_utilization(nodes, LOW)) == ["a-0", "b-0"]
 
 
-def test_where_all_nodes_are_hardly_used_or_none_is_they_stay() -> None:
+def test_no_pod_moves_when_all_nodes_or_none_are_underused() -> None:
     assert high_node_utilization([node("a", (1,)), node("b", (2,))], LOW) == []
     assert high_node_utilization([node("a", (3,)), node("b", (4,))], LOW) == []
 

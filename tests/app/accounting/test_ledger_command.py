@@ -182,7 +182,7 @@ def test_a_run_without_disruptions_is_reported() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("-f", "a", "--data-dir", "b")])
-def test_one_thing_is_read(arguments: tuple[str, ...]) -> None:
+def test_ledger_requires_exactly_one_input(arguments: tuple[str, ...]) -> None:
     found = ask(*arguments)
 
     assert (found.exit_code, "Name one thing to read" in found.output) == (1, True)

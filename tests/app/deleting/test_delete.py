@@ -125,7 +125,7 @@ def test_a_pod_protected_by_a_budget_stays_with_a_reason(delete: Delete) -> None
     assert not backend.is_going("a")
 
 
-def test_it_is_asked_again_until_the_budget_lets_go(delete: Delete) -> None:
+def test_delete_retries_until_the_budget_allows_the_eviction(delete: Delete) -> None:
     backend = Backend(node("n1"), running("a"), budget(allowed=0))
     refused: list[Request] = []
 

@@ -29,7 +29,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_they_are_written_as_they_are_so_that_commands_of_the_documents_work() -> None:
+def test_examples_are_written_unchanged_so_that_documented_commands_work() -> None:
     told = ask("examples")
 
     assert files(Path("examples")) == files(ROOT / "examples")
@@ -37,7 +37,7 @@ def test_they_are_written_as_they_are_so_that_commands_of_the_documents_work() -
     assert ask("plan", "pending", "-f", "examples/cookbook/pending.yaml").output.startswith("8 of 8 pending pods")
 
 
-def test_they_may_go_into_another_folder_and_never_over_what_is_there() -> None:
+def test_examples_may_be_written_to_another_folder_but_never_overwrite() -> None:
     assert ask("examples", "mine/of-podium").exit_code == 0
     assert Path("mine/of-podium/cookbook/drain.yaml").is_file()
 

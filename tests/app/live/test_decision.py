@@ -63,7 +63,7 @@ def test_a_preemption_is_shown_with_its_victims(tmp_path: Path) -> None:
     assert "mark default/low for=default/web" in text
 
 
-def test_it_is_given_as_it_stands_in_the_file_where_a_program_wants_it(tmp_path: Path) -> None:
+def test_the_json_output_of_a_decision_is_its_line_in_the_file(tmp_path: Path) -> None:
     path = recorded(tmp_path, node("n1", cpu=4), WEB)
 
     line = json.loads(shown(path, "-o", "json"))

@@ -60,7 +60,7 @@ def show(story: Callable[[Asker, APIServer], Awaitable[None]], health: HealthSet
     play(played)
 
 
-def test_it_is_shown_to_look_at() -> None:
+def test_the_page_is_read_only() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         code, page = await asker.ask("/ui/")
         assert (code, b"<script" in page) == (200, True)
@@ -148,7 +148,7 @@ def test_with_a_token_unauthenticated_requests_get_no_data(tmp_path: Path) -> No
     show(story, HealthSettings(port=0, has_page=True, page_token_file=str(file)))
 
 
-def test_there_is_none_unless_it_is_asked_for() -> None:
+def test_the_page_is_off_by_default() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         async with asker.session.get(f"{asker.url}/ui/") as response:
             assert response.status == 404
@@ -166,6 +166,6 @@ def test_there_is_none_unless_it_is_asked_for() -> None:
         ),
     ],
 )
-def test_where_others_could_see_it_a_token_is_needed(settings: HealthSettings, problem: str) -> None:
+def test_a_page_visible_to_others_requires_a_token(settings: HealthSettings, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         settings.check()

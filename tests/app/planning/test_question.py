@@ -171,7 +171,7 @@ def test_the_objects_are_created_once_for_both_runs_and_all_samples(monkeypatch:
     )
 
 
-def test_it_is_the_same_run_whether_its_steps_come_at_once_or_are_added() -> None:
+def test_a_plan_runs_the_same_with_steps_given_at_once_or_one_by_one() -> None:
     given = cluster(pod("big", "3", priority=5))
 
     played = PlanRun(given, RunOptions()).play(DRAIN)

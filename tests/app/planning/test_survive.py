@@ -146,7 +146,7 @@ def test_no_pod_preempts_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
     ]
 
 
-def test_one_that_comes_in_the_place_of_another_victim_may_take_it(tmp_path: Path) -> None:
+def test_survive_reports_that_the_replacement_of_another_victim_may_take_the_room(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
         node("a"),

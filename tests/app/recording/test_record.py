@@ -157,7 +157,7 @@ def test_an_unreadable_object_is_reported_and_skipped(tmp_path: Path) -> None:
     assert [item["kind"] for item in items_of(tmp_path / "a.podium")] == ["Node", "Snapshot", "Scenario", "Recording"]
 
 
-def test_it_ends_by_itself_after_the_time_and_before_it_is_too_large(
+def test_a_recording_ends_after_its_duration_or_at_its_size_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Written(monkeypatch)

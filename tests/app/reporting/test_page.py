@@ -200,7 +200,7 @@ def test_zoom_shows_a_part_of_the_time_and_all_of_it_again(story: Opened) -> Non
     assert story.ask("podium.stories.scene.window") == {"from": 0, "to": 1}
 
 
-def test_where_a_part_of_the_time_is_shown_it_goes_along_with_time(story: Opened) -> None:
+def test_a_partial_time_range_follows_the_playback(story: Opened) -> None:
     story.press("Home", "i", "i", "End")
 
     window = story.ask("podium.stories.scene.window")

@@ -43,7 +43,7 @@ def test_an_own_kubeconfig_is_rewritten_though_kubectl_changed_its_namespace(tmp
     ],
     ids=str,
 )
-def test_one_with_anything_else_in_it_is_not_touched(tmp_path: Path, changes: Any) -> None:
+def test_a_kubeconfig_with_other_content_is_not_overwritten(tmp_path: Path, changes: Any) -> None:
     path = tmp_path / "k"
     write_kubeconfig(path, ACCESS)
     rewritten(path, **changes)

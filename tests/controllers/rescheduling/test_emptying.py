@@ -49,7 +49,7 @@ def test_emptying_is_given_up_after_an_idle_hour_and_retried_with_growing_waits(
         begun += HOUR + cool_down
 
 
-def test_each_part_that_goes_gives_it_another_hour() -> None:
+def test_each_evicted_part_extends_the_emptying_by_an_hour() -> None:
     emptying = Emptying()
 
     for hour in range(3):

@@ -71,7 +71,7 @@ def test_hints_use_the_avoid_list_for_schedulers_that_honour_it() -> None:
     )
 
 
-def test_for_others_a_hint_is_the_nomination_of_the_replacement() -> None:
+def test_other_schedulers_receive_the_hint_as_a_nomination_of_the_replacement() -> None:
     simulation = moved(guidance="Hint", steering="ScoresAlone")
 
     assert told(simulation, "Nominated")[0].endswith("on n2 by rescheduler")

@@ -57,7 +57,7 @@ class OfEvictions(NoFaults):
         return 20 * SECOND if self.counted in self.crashes_after else None
 
 
-def test_it_looks_an_interval_after_pods_are_of_age_and_moves_what_is_to_be_moved_until_all_is_quiet() -> None:
+def test_the_rescheduler_plans_after_an_interval_and_moves_pods_until_all_is_quiet() -> None:
     found = finished(simulation(Script()))
 
     assert evictions(found) == [300, 360]

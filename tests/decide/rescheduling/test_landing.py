@@ -114,14 +114,14 @@ def test_a_soft_taint_is_gone_when_all_is_taken_back() -> None:
     assert here.cluster.nodes.node(here.cluster.nodes.row_of["a"]) == node("a")
 
 
-def test_where_the_scheduler_would_choose_a_node_that_is_no_target_the_pod_stays() -> None:
+def test_a_pod_that_the_scheduler_would_send_to_a_non_target_stays() -> None:
     here = given(node("a"), node("b"), node("c", taints=["team=x:PreferNoSchedule"]), web("w", "a", cpu=1))
     wants_c = Proposes([["w"]], on("c"), targets={"w": {"c"}})
 
     assert why(plan(here, wants_c)) == {"w": "its scheduler would choose b, which may take no pods in, or is no better"}
 
 
-def test_where_it_might_come_to_a_node_that_is_no_target_the_pod_stays() -> None:
+def test_a_pod_that_might_land_on_a_non_target_stays() -> None:
     here = given(node("a"), node("b"), node("c"), web("w", "a", cpu=1))
     wants_c = Proposes([["w"]], on("c"), targets={"w": {"c"}})
 
@@ -225,7 +225,7 @@ def test_without_a_preference_it_is_sent_where_its_scheduler_likes_it_best(guida
     assert moves(off_a(here, guidance=guidance)) == {"w": "c"}
 
 
-def test_it_is_sent_nowhere_where_it_does_not_fit_or_should_not_go() -> None:
+def test_an_avoiding_pod_has_no_target_without_a_fitting_better_node() -> None:
     here = given(node("a"), node("b", cpu="500m"), node("c", unschedulable=True), web("w", "a", cpu=1))
     picky = given(node("a"), node("b"), node("c"), web("w", "a", cpu=1))
 

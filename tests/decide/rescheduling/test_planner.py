@@ -106,7 +106,7 @@ def test_the_objectives_of_all_policies_count_by_their_weights() -> None:
 # Moves that make sense together
 
 
-def test_one_goes_into_the_room_that_another_leaves() -> None:
+def test_a_pod_moves_into_the_room_that_another_leaves() -> None:
     """B is kept out of its own room by the avoid list until A is there."""
     either = [node_term(name="a"), node_term(name="b")]
     here = given(

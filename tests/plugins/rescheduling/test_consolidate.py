@@ -308,7 +308,7 @@ def test_room_for_a_shape_is_kept_ahead_of_time() -> None:
     assert first(policy, picture).reason.startswith(f"a pod to come with 8 {GPU} could run on a")
 
 
-def test_as_many_places_are_wanted_as_are_asked_for() -> None:
+def test_the_objective_asks_for_the_configured_number_of_places() -> None:
     picture = picture_of(gpu_node("a"), gpu_node("b"), trainer("b1", "b", 3))
     policy = room(picture, **{"for": {"requests": {GPU: 4}, "places": 5}})
     assert policy.objective(picture) == 2 * 4

@@ -70,7 +70,7 @@ def test_the_number_of_pods_that_a_node_takes_counts_too() -> None:
     assert chosen(picture, "a", "b") == (set(), {})
 
 
-def test_where_there_is_no_candidate_nothing_is_chosen() -> None:
+def test_without_a_candidate_no_nodes_are_chosen() -> None:
     assert chosen(picture_of(node("a"), *pods_on("a", 1))) == (set(), {})
 
 

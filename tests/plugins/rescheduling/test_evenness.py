@@ -27,7 +27,7 @@ def by_trying(pods: tuple[int, ...], max_skew: int) -> int:
 
 
 @efforts(100)
-def test_it_is_the_least_number_of_moves_that_is_enough(effort: Effort) -> None:
+def test_the_evenness_is_the_smallest_sufficient_number_of_moves(effort: Effort) -> None:
     @effort
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 3))
     def check(pods: list[int], max_skew: int) -> None:
@@ -36,7 +36,7 @@ def test_it_is_the_least_number_of_moves_that_is_enough(effort: Effort) -> None:
     check()
 
 
-def test_where_there_is_one_domain_or_none_nothing_can_be_uneven() -> None:
+def test_a_single_domain_cannot_be_uneven() -> None:
     assert evenness({}, 1).moves == 0
     assert evenness({9: 1}, 1).moves == 0
 

@@ -127,7 +127,7 @@ def test_owners_rejected_by_the_kubelet_count_for_its_trouble() -> None:
     assert policy_of("LeavePoorService").objective(picture) == 1
 
 
-def test_it_goes_neither_where_its_siblings_fail_nor_where_they_are_turned_away() -> None:
+def test_a_failing_pod_avoids_nodes_that_fail_or_reject_its_siblings() -> None:
     rejections = {("ReplicaSet/web", "d"): 3}
     web = [of("web", "w1", "a"), of("web", "w2", "b"), *(of("web", f"c{i}", "c") for i in range(3))]
     picture = faring(*web, rejections=_by_uid(rejections), w1=LOOPING, w2=LOOPING)

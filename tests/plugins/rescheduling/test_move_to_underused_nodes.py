@@ -29,7 +29,7 @@ def test_after_a_scale_up_pods_leave_the_full_nodes_for_the_empty_one() -> None:
     assert sorted(places(seen).values()) == ["empty"] * 4 + ["full"] * 5
 
 
-def test_by_deviation_they_leave_until_all_are_near_the_share_of_the_whole_cluster() -> None:
+def test_deviation_mode_moves_pods_until_all_nodes_are_near_the_cluster_share() -> None:
     seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"))
     marks = {"cpu": 5, "memory": 5}
     carry_out(underused(useDeviationThresholds=True, thresholds=marks, targetThresholds=marks), seen)

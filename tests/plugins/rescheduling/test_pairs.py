@@ -32,7 +32,7 @@ def pairs(proposals: Any) -> list[str]:
 
 
 @BOTH
-def test_where_the_right_node_is_full_another_pod_makes_room(name: str, wants: dict[str, Any]) -> None:
+def test_another_pod_makes_room_when_the_right_node_is_full(name: str, wants: dict[str, Any]) -> None:
     seen = picture_of(node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), taking(**wants), giving())
     (proposal,) = policy_of(name).proposals(seen)
     assert pairs([proposal]) == ["a b"]

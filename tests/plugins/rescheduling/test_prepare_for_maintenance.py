@@ -30,7 +30,7 @@ def cluster_with(signals: Signals, **further: Any) -> Picture:
     )
 
 
-def test_where_nothing_is_announced_all_is_well() -> None:
+def test_without_announced_maintenance_the_objective_is_zero() -> None:
     picture = cluster_with(Signals())
     policy = policy_of("PrepareForMaintenance")
     assert policy.objective(picture) == 0

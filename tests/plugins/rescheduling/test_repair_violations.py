@@ -229,13 +229,13 @@ def test_the_largest_repair_goes_first_then_the_least_important_pod_then_the_key
     assert rest == ["a", "late"]
 
 
-def test_it_takes_no_arguments() -> None:
+def test_repair_violations_takes_no_arguments() -> None:
     with pytest.raises(InputError, match=re.escape("taints")):
         policy_of("RepairViolations", taints=True)
 
 
 @efforts(40)
-def test_it_is_only_asked_of_pods_that_their_own_filters_refuse(effort: Effort) -> None:
+def test_the_cost_of_violations_covers_only_pods_that_their_filters_reject(effort: Effort) -> None:
     # Of pods that terminate filters take notice, and the objective does not: they are as good as gone.
     @effort
     @given(clusters(replace(EVERYTHING, terminating=False), least_pods=2))

@@ -73,7 +73,7 @@ def test_an_aggressor_takes_its_appetite_along() -> None:
     assert gain(policy_of("SeparateInterfering"), picture, {"hog": "b"}) < 0
 
 
-def test_where_the_aggressor_may_not_move_the_victims_do() -> None:
+def test_victims_move_when_the_aggressor_may_not() -> None:
     picture = crowded(
         web("hog", "a"), web("a1", "a"), hog=using(3800, 0.2), a1=using(600, 0.25), fixed=("hog",)
     )  # fmt: skip
@@ -97,7 +97,7 @@ def test_the_worst_node_comes_first() -> None:
     assert leaving(policy_of("SeparateInterfering").proposals(picture))[0] == ["b0"]
 
 
-def test_they_go_best_where_most_is_left() -> None:
+def test_moved_pods_prefer_the_node_with_the_most_spare_cpu() -> None:
     picture = crowded(
         web("hog", "a"), web("a1", "a"), web("b1", "b"), hog=using(3800), a1=using(800), b1=using(700)
     )  # fmt: skip

@@ -95,7 +95,7 @@ def test_a_token_is_never_shown() -> None:
         ({"Authorization": f"Basic {TOKEN}"}, 401),
     ],
 )
-def test_where_there_are_tokens_one_is_asked_for(headers: dict[str, str], code: int) -> None:
+def test_a_server_with_tokens_requires_one(headers: dict[str, str], code: int) -> None:
     async def check(client: Client) -> None:
         answered, body = await client.ask("GET", PODS, headers=headers)
         assert answered == code

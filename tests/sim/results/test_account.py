@@ -30,7 +30,7 @@ def test_a_pod_that_a_step_deletes_outright_is_disrupted_by_the_scenario() -> No
     assert told(step) == [("default/a", "deletion", "scenario")]
 
 
-def test_one_that_goes_within_its_budgets_is_evicted() -> None:
+def test_a_scenario_deletion_within_budgets_is_an_eviction() -> None:
     assert told({"at": "1m", "delete": {"kind": "Pod", "name": "a"}}) == [("default/a", "eviction", "scenario")]
 
 
