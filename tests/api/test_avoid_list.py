@@ -70,7 +70,7 @@ def test_a_written_avoid_list_is_read_back(entries: list[AvoidEntry]) -> None:
     "text",
     ["", "[", "null", "[]", "7", '{"preferAvoidPods": 1}', '{"preferAvoidPods": null}', "[" * 100_000, '"\ud800"'],
 )
-def test_a_text_that_is_no_list_has_no_entries(text: str) -> None:
+def test_text_that_is_not_a_list_has_no_entries(text: str) -> None:
     assert avoid_entries(text) == ()
 
 

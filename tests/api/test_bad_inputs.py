@@ -89,7 +89,7 @@ def test_b06_keys_given_twice_are_refused() -> None:
     assert 'the key "kind" is given twice' in refused("kind: Pod\nkind: Node")
 
 
-def test_b06_fields_that_there_are_not_are_refused_or_kept_as_written_and_not_read() -> None:
+def test_b06_unknown_fields_are_rejected_or_kept_unparsed() -> None:
     (document,) = load_text(pod(nodeNaem="n1"), "in.yaml", "warn")
 
     assert ".spec.nodeNaem: there is no such field; did you mean nodeName?" in refused(pod(nodeNaem="n1"))
@@ -115,7 +115,7 @@ def test_b09_scalars_of_yaml_1_1_that_kubectl_does_not_know_are_text() -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "abc", "NaN", "1.5.5", "1 Gi", "1gi", "\u0661", "1_000", "Infinity", "sNaN"])
-def test_b10_what_is_no_quantity_is_refused(amount: str) -> None:
+def test_b10_invalid_quantities_in_inputs_are_rejected(amount: str) -> None:
     assert "Pod default/web, .spec.containers[0].resources.requests.memory: " in refused(requesting("memory", amount))
 
 

@@ -54,7 +54,7 @@ def test_the_bound_states_how_many_disruptions_must_be_allowed(
         ({"min_available": "90%"}, None, False),
     ],
 )
-def test_a_budget_is_too_strict_that_lets_fewer_pods_go(
+def test_a_budget_that_allows_fewer_disruptions_than_the_bound_is_too_strict(
     spec: dict[str, Any], expected: int | None, is_too_strict: bool
 ) -> None:
     problem = strictness_problem(PodDisruptionBudgetSpec(**spec), None, ONE, expected)

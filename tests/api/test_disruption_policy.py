@@ -86,7 +86,7 @@ def test_names_of_priorities_are_those_of_classes(given: Any, problem: str) -> N
         ({"defaultBudgets": [{"minPriority": "high"}]}, '.defaultBudgets[0].minPriority: "high" is not a whole number'),
     ],
 )
-def test_fields_that_there_are_not_are_refused(spec: Raw, error: str) -> None:
+def test_unknown_policy_fields_are_rejected(spec: Raw, error: str) -> None:
     assert error_of(spec) == error
 
 

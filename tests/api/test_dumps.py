@@ -215,7 +215,7 @@ def test_a_document_that_is_not_entirely_a_list_is_read_as_one_document(text: st
         assert outcome(whole) == as_a_whole(whole)
 
 
-def test_a_dump_of_which_the_end_is_gone_when_it_is_read_takes_another_look() -> None:
+def test_a_dump_truncated_while_reading_is_read_again() -> None:
     stream = BytesIO(json.dumps(dump(*PODS)).encode())
     found = listed_items.json_list(stream)
     stream.truncate(500)

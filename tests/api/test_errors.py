@@ -63,6 +63,6 @@ def test_long_values_are_shortened() -> None:
     assert shown(10**5_000) == "a number of more than 77 digits"
 
 
-def test_keys_that_are_no_words_stand_in_brackets() -> None:
+def test_keys_that_are_not_words_are_shown_in_brackets() -> None:
     assert field_path(".metadata.labels", "app") == ".metadata.labels.app"
     assert field_path(".metadata.labels", "example.com/app") == '.metadata.labels["example.com/app"]'

@@ -39,7 +39,7 @@ def test_a_group_says_how_many_are_placed_together_and_where() -> None:
     assert (found.is_gang, found.min_count, found.topology_key, found.is_one_victim) == (True, 3, "rack", True)
 
 
-def test_a_group_that_is_no_gang_places_its_pods_one_by_one() -> None:
+def test_a_group_that_is_not_a_gang_places_its_pods_one_by_one() -> None:
     found = read(group({"schedulingPolicy": {"basic": {}}}))
 
     assert (found.is_gang, found.min_count, found.topology_key) == (False, 1, "")

@@ -43,7 +43,7 @@ def test_only_the_last_termination_explains_a_restart() -> None:
     assert found.out_of_memory_kills == 0
 
 
-def test_an_end_with_success_is_no_failure() -> None:
+def test_a_successful_end_is_not_a_failure() -> None:
     ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": ENDED}}
     assert pod_health(pod({"restartCount": 1, "lastState": ended})).failure_ns is None
 

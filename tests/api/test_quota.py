@@ -56,7 +56,7 @@ def test_amounts_are_not_negative_and_what_is_counted_is_whole(name: str, amount
     assert error.path.startswith(".spec.hard")
 
 
-def test_b10_an_amount_that_is_no_quantity_is_malformed() -> None:
+def test_b10_an_invalid_quota_quantity_is_malformed() -> None:
     assert isinstance(refused(quota({"requests.cpu": "1 core"})), MalformedError)
 
 

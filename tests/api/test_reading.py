@@ -116,7 +116,7 @@ class Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
         ({"inner": {"inner": {"other": 1}}}, '.inner.inner: there is no field "other"; known are: maxEntries, inner'),
     ],
 )
-def test_a_strict_object_names_the_field_that_there_is_not_and_those_that_there_are(raw: Any, error: str) -> None:
+def test_strict_reading_names_the_unknown_field_and_the_known_ones(raw: Any, error: str) -> None:
     with pytest.raises(InputError) as caught:
         read(raw, Strict)
 
@@ -124,7 +124,7 @@ def test_a_strict_object_names_the_field_that_there_is_not_and_those_that_there_
 
 
 @pytest.mark.parametrize("place", ["nothing", "maxEntries", "maxEntries.deeper", "inner.nothing", "inner[0]", "x[...]"])
-def test_an_unknown_field_whose_name_looks_like_a_place_is_refused_all_the_same(place: str) -> None:
+def test_an_unknown_field_named_like_a_path_is_rejected(place: str) -> None:
     with pytest.raises(InputError, match="there is no field"):
         read({f"x` - at `$.{place}": 1, "maxEntries": 1, "inner": {}}, Strict)
     with pytest.raises(InputError, match=r"\.inner: there is no field"):

@@ -94,7 +94,7 @@ def test_unreadable_replacement_entries_are_skipped(wrong: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("text", ['{"replacements": {}}', '{"replacements": 7}', "[]", "7", "{", "[" * 100_000])
-def test_a_text_that_is_no_such_list_says_nothing(text: str) -> None:
+def test_text_that_is_not_an_avoid_list_is_ignored(text: str) -> None:
     assert not avoid_list(text)
 
 

@@ -131,7 +131,7 @@ def test_a_pod_that_waits_for_a_node_is_counted_by_its_spec() -> None:
     assert [cluster.read(pod).pod_class.requests for pod in (placed, waiting)] == [{0: 2_000}, {0: 1_000}]
 
 
-def test_an_amount_in_the_status_that_is_none_is_named() -> None:
+def test_an_invalid_amount_in_the_status_is_named() -> None:
     text = (
         '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}, '
         '"status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "many"}}]}}'

@@ -91,7 +91,7 @@ def test_an_absent_key_matches_not_in_and_does_not_exist_only() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "5.0", "0x5", "5_0", " 5", "\u0665", "9223372036854775808", "5" * 100])
-def test_gt_and_lt_do_not_match_what_is_no_64_bit_integer(value: str) -> None:
+def test_gt_and_lt_match_only_64_bit_integers(value: str) -> None:
     assert not Requirement("a", "Gt", ("-1",)).matches(value)
     assert not Requirement("a", "Lt", ("9223372036854775807",)).matches(value)
 

@@ -53,7 +53,7 @@ def test_a_likely_typo_in_a_quantity_is_reported_with_a_suggestion(resource: str
         ("example.com/gpu", 400),
     ],
 )
-def test_an_amount_that_people_write_is_no_slip(resource: str, amount: Any) -> None:
+def test_common_notations_of_amounts_are_not_typos(resource: str, amount: Any) -> None:
     assert warnings_of(resource, amount) == []
 
 

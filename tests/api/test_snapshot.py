@@ -103,7 +103,7 @@ def test_a_simulation_begins_when_the_snapshot_was_taken() -> None:
     assert start_of(NODE, Snapshot(metadata=ObjectMeta(name="files")).to_dict()) == DEFAULT_START_NS
 
 
-def test_a_snapshot_is_no_object_of_the_cluster_and_no_scenario() -> None:
+def test_a_snapshot_is_neither_a_cluster_object_nor_a_scenario() -> None:
     (document,) = load_text(written(FULL.to_dict()), "a")
 
     assert document.object is None

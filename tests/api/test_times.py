@@ -47,7 +47,7 @@ def test_times_are_rfc_3339_with_fractions_and_offsets(text: str, ns: int) -> No
         "2026-01-01T00:00:00." + "1" * 1_000 + "Z",
     ],
 )
-def test_other_texts_are_no_times(text: str) -> None:
+def test_other_texts_are_not_times(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
         parse_time(text)
 
@@ -123,7 +123,7 @@ def test_durations_are_gos_and_a_bare_number_counts_seconds(text: str | float, n
 
 
 @pytest.mark.parametrize("text", ["", "s", ".", "-", "1d", "1h-2s", " 1s", "1S", "1e3", "٣s", "nan", True])
-def test_other_texts_are_no_durations(text: str) -> None:
+def test_other_texts_are_not_durations(text: str) -> None:
     with pytest.raises(ValueError, match="is no duration"):
         parse_duration(text)
 

@@ -50,7 +50,7 @@ def refused(raw: Raw, validation: Validation | None = None) -> str:
         ),
     ],
 )
-def test_in_a_pod_or_template_that_a_person_wrote_a_field_that_there_is_not_is_an_error(raw: Raw, error: str) -> None:
+def test_an_unknown_field_in_a_pod_or_template_written_by_a_user_is_an_error(raw: Raw, error: str) -> None:
     assert refused(raw) == f"in, document 1, {error}; with --validate=warn it is left out"
 
 

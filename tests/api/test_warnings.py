@@ -3,7 +3,7 @@ from typing import get_args
 from podium.api.warnings import InputWarning, PassedOver, Reason
 
 
-def test_a_warning_stands_behind_its_place() -> None:
+def test_a_warning_follows_its_place() -> None:
     warning = InputWarning("there is no such field", "unknown-field", object="Pod default/web", path=".spec.nodeNaem")
 
     located = warning.located(source="web.yaml", document=2, object="another")

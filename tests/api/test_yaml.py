@@ -183,7 +183,7 @@ def test_keys_that_kubectl_takes_for_the_same_are_given_twice() -> None:
 
 
 @pytest.mark.parametrize("key", ["~", "9223372036854775808", ".inf", "1e39", "? [a]\n", "? {a: b}\n", "? {}\n"])
-def test_keys_that_are_no_text_are_refused(key: str) -> None:
+def test_non_text_keys_are_rejected(key: str) -> None:
     assert "a key must be text" in error_of(f"{key}: x")
 
 
@@ -216,7 +216,7 @@ def test_tags_are_refused(text: str, problem: str) -> None:
         ("a: {<<: [{c: 1}, {c: 2, d: 2}], e: 3}", {"a": {"c": 1, "d": 2, "e": 3}}),
     ],
 )
-def test_an_alias_stands_for_what_its_anchor_marks(text: str, value: Any) -> None:
+def test_an_alias_repeats_what_its_anchor_marks(text: str, value: Any) -> None:
     assert only(text) == value
 
 
@@ -230,7 +230,7 @@ def test_an_alias_stands_for_what_its_anchor_marks(text: str, value: Any) -> Non
         ("a: {<<: [1]}", "the merge key << takes an object, or a list of objects"),
     ],
 )
-def test_an_alias_that_stands_for_nothing_is_refused(text: str, problem: str) -> None:
+def test_an_undefined_alias_is_rejected(text: str, problem: str) -> None:
     assert problem in error_of(text)
 
 

@@ -265,7 +265,7 @@ def test_a_report_that_changes_nothing_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("waited", [False, True])
-def test_a_binding_comes_to_the_same_whether_its_body_was_read_before_or_not(*, waited: bool) -> None:
+def test_a_binding_has_the_same_effect_with_or_without_a_parsed_body(*, waited: bool) -> None:
     told, untold = API(pod("a")), API(pod("a"))
     for api in (told, untold):
         if waited:

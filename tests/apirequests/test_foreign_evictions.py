@@ -276,7 +276,7 @@ def test_a_rejected_eviction_is_reported_though_no_hint_can_be_removed() -> None
     assert foreign.evict() is EXHAUSTED
 
 
-def test_a_pod_on_a_node_that_is_gone_is_evicted_all_the_same() -> None:
+def test_a_pod_on_a_deleted_node_is_evicted_by_the_client() -> None:
     foreign = Foreign(owned("a", node="n9"))
 
     assert foreign.evict() is None

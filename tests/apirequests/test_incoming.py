@@ -88,7 +88,7 @@ def test_method_path_and_query_are_a_request(
         ("POST", "/api/v1/watch/nodes"),
     ],
 )
-def test_a_method_that_is_not_served_there_is_not_allowed(method: str, path: str) -> None:
+def test_an_unsupported_method_is_not_allowed(method: str, path: str) -> None:
     assert refusal(method, path)[0] == 405
 
 

@@ -185,7 +185,7 @@ def test_a_container_that_a_patch_adds_is_filled_in_too() -> None:
     assert (side["name"], side["imagePullPolicy"], side["terminationMessagePolicy"]) == ("side", "IfNotPresent", "File")
 
 
-def test_fields_that_there_are_not_go_with_a_warning() -> None:
+def test_unknown_fields_are_dropped_with_a_warning() -> None:
     api = API()
     container = {"name": "main", "image": "app", "imagePullPolice": "Always"}
     body = {

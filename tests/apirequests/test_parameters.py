@@ -75,7 +75,7 @@ def test_the_first_of_repeated_parameters_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "1_0", "--1", "9223372036854775808", "9" * 5000, "\u0661"])
-def test_a_number_that_is_none_is_a_bad_request(text: str) -> None:
+def test_an_invalid_number_is_a_bad_request(text: str) -> None:
     with pytest.raises(StoreError) as caught:
         read_parameters([("limit", text)])
     assert caught.value.code == 400

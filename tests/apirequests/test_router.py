@@ -213,7 +213,7 @@ def test_a_dry_run_has_the_same_answer_and_leaves_no_trace(what: tuple[str, str]
 
 
 @pytest.mark.parametrize("what", sorted(REQUESTS))
-def test_a_kind_that_there_is_not_is_not_found(what: tuple[str, str]) -> None:
+def test_an_unknown_resource_is_not_found(what: tuple[str, str]) -> None:
     api = cluster()
 
     response = api.answer(replace(REQUESTS[what][0](api), kind="Widget"))
@@ -265,7 +265,7 @@ class TestCreating:
             {**CONFIG, "metadata": "none"},
         ],
     )
-    def test_a_body_that_is_no_such_object_is_refused(self, body: Any) -> None:
+    def test_a_body_of_another_type_is_rejected(self, body: Any) -> None:
         assert code(cluster().ask("create", "ConfigMap", namespace="default", body=body)) == 400
 
     def test_clients_cannot_set_server_owned_fields(self) -> None:
@@ -326,7 +326,7 @@ class TestUpdating:
 class TestFieldValidation:
     UNKNOWN = pod("new", spec={"nodeNam": "n1"})
 
-    def test_a_field_that_there_is_not_is_refused_where_that_is_asked(self) -> None:
+    def test_an_unknown_field_is_rejected_on_request(self) -> None:
         api = cluster()
 
         response = api.ask("create", body=self.UNKNOWN, field_validation="Strict")
@@ -355,7 +355,7 @@ class TestFieldValidation:
         assert code(response) == 400
         assert api.raw("Node", "n1") == before
 
-    def test_a_mode_that_there_is_not_is_refused(self) -> None:
+    def test_an_unknown_mode_is_rejected(self) -> None:
         assert code(cluster().ask("create", body=pod("new"), field_validation="Loud")) == 400
 
 

@@ -139,7 +139,7 @@ def test_every_preemption_policy_is_accepted_and_shown(policy: str) -> None:
     assert (answered.code, spec["priority"], spec["preemptionPolicy"]) == (201, 5, policy)
 
 
-def test_a_class_that_there_is_not_is_refused_in_the_words_of_kubernetes() -> None:
+def test_a_missing_class_is_rejected_in_kubernetes_words() -> None:
     status = API().ask("create", body=running("a", spec={"priorityClassName": "gone"})).to_dict()
 
     assert (status["code"], status["reason"]) == (403, "Forbidden")

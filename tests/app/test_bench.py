@@ -47,7 +47,7 @@ def settled(measurement: Measurement) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", SCHEDULED)
-def test_a_workload_decides_alike_each_time(name: str) -> None:
+def test_a_workload_gives_the_same_decisions_each_time(name: str) -> None:
     first, again = (measure_scheduling(name, 12, 8, RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
@@ -152,7 +152,7 @@ def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
     assert live.counts.keys() == {"server_cpu_ms", "scheduler_cpu_ms"}
 
 
-def test_a_drifted_cluster_is_looked_at_alike_each_time_and_some_pods_are_moved() -> None:
+def test_a_drifted_cluster_gives_repeatable_plans_that_move_some_pods() -> None:
     first, again = (measure_rescheduling(60, 600) for _ in range(2))
 
     assert (first.subject, first.counts) == (again.subject, again.counts)
@@ -170,7 +170,7 @@ def test_a_plan_for_an_eks_cluster_comes_to_the_same_each_time(name: str) -> Non
     assert (first.counts["disrupted"] > 0) == (name != "plan-deploy")
 
 
-def test_a_command_that_fails_is_no_measurement() -> None:
+def test_a_failing_command_is_not_a_measurement() -> None:
     with pytest.raises(RuntimeError, match="podium plan ended with 1: podium: error: no-such-file"):
         run_command("plan", "drain", "n1", "-f", "no-such-file")
 

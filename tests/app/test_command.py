@@ -202,7 +202,7 @@ def test_an_error_leaves_no_traceback_and_ends_with_1() -> None:
     assert ended.stderr == "podium: error: gone.yaml: cannot be read: No such file or directory\n"
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_closed_output_pipe_is_not_an_error() -> None:
     close_first = "import os, sys; r, w = os.pipe(); os.dup2(w, 1); os.close(r); os.close(w)\n" + START
 
     ended = run("--help", code=close_first)

@@ -78,7 +78,7 @@ def test_explain_reports_untried_arrangements() -> None:
     ]
 
 
-def test_a_gang_of_which_too_few_are_there_is_not_attempted() -> None:
+def test_a_gang_with_too_few_members_is_not_attempted() -> None:
     found = told("w0", node("a", cpu=2), pod_group("g", 3), *workers(2))
 
     assert found.outcome == "gated"

@@ -54,7 +54,7 @@ def test_a_name_ends_nowhere_before_its_end() -> None:
     assert pyarrow.table(Frame.of_rows("any", [{"a\0b": 1}])).column_names == [r"a\0b"]
 
 
-def test_half_a_surrogate_pair_is_no_text() -> None:
+def test_half_a_surrogate_pair_is_not_text() -> None:
     assert pyarrow.table(Frame.of_rows("any", [{"a": "x\ud800"}]))["a"].to_pylist() == ["x?"]
 
 

@@ -68,7 +68,7 @@ def test_the_shared_prefix_and_the_rest_form_the_whole_name(names: set[str]) -> 
 
 
 @given(NAMES | MIXED, st.integers(3, 80))
-def test_no_two_names_are_cut_alike_and_what_cannot_be_cut_stays_whole(names: set[str], width: int) -> None:
+def test_shortened_names_stay_distinct_and_uncuttable_names_whole(names: set[str], width: int) -> None:
     forms = cut_apart(names, width)
 
     assert set(forms) == names

@@ -43,7 +43,7 @@ def test_tied_candidates_are_grouped_by_affected_owners() -> None:
     assert "3 choices" in told(*objects)
 
 
-def test_a_candidate_that_is_worse_is_no_outcome() -> None:
+def test_a_worse_candidate_is_not_an_outcome() -> None:
     dear = [node("c", cpu=2), pod("dear", on="c", cpu=2, priority=5)]
 
     assert suffering(*full("a", "ReplicaSet/web"), *dear, P) == [({"ReplicaSet default/web": 1}, ["a"])]

@@ -92,7 +92,7 @@ def test_a_written_allocation_that_was_over_before_it_was_seen_counts_no_more() 
 
 
 @pytest.mark.parametrize("seen", [9, 10])
-def test_an_answer_that_comes_after_its_claim_was_seen_is_no_news(seen: int) -> None:
+def test_an_answer_after_the_observation_of_its_claim_changes_nothing(seen: int) -> None:
     claim_cache = knowing(at(5), at(seen))
 
     assert not claim_cache.apply_answer(at(9, has="a"))
@@ -132,7 +132,7 @@ def test_a_claim_that_was_just_made_is_known_from_the_answer() -> None:
     assert claim_cache.unobserved_of("web") == []
 
 
-def test_a_made_claim_of_which_the_answer_comes_after_it_was_seen_to_go_stays_gone() -> None:
+def test_a_created_claim_stays_deleted_if_its_answer_comes_late() -> None:
     claim_cache = knowing(made(9, "web-1", has="a"))
     claim_cache.remove(made(12, "web-1"))
 

@@ -162,7 +162,7 @@ def test_codes_of_labels_and_taints_are_given_again() -> None:
     assert len(cluster.nodes.labels(HOSTNAME).values) == 2
 
 
-def test_a_code_stands_for_its_value_as_long_as_some_row_has_it() -> None:
+def test_a_code_represents_its_value_while_a_row_uses_it() -> None:
     codes: ValueCodes[str | None] = ValueCodes(None)
     first, second = codes.take("a"), codes.take("a")
     assert first == second != 0

@@ -248,7 +248,7 @@ def test_a_removal_that_fails_again_and_again_does_not_keep_a_simulation_going()
     assert autoscaler_of(rig).deadline().time_ns is not None
 
 
-def test_a_pod_that_does_not_end_lets_the_removal_be_taken_back() -> None:
+def test_a_removal_is_cancelled_when_a_pod_does_not_end() -> None:
     stuck = pod("stuck", node="n1", metadata={"finalizers": ["example.com/wait"]})
     rig = autoscaled(in_group("n1"), stuck, *STAYS, max_graceful_termination_ns=MINUTE)
     rig.pass_to(900)

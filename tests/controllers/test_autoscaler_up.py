@@ -382,7 +382,7 @@ def test_a_crash_between_two_actions_leaves_the_group_within_its_maximum(after: 
     assert sorted(rig.nodes()) == ["pool-0", "pool-1"]
 
 
-def test_an_autoscaler_rests_when_there_is_nothing_to_do() -> None:
+def test_an_autoscaler_without_work_is_idle() -> None:
     rig = autoscaled()
     assert autoscaler_of(rig).deadline().time_ns is None
 

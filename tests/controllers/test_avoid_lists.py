@@ -225,7 +225,7 @@ def test_a_controller_that_was_never_seen_is_gone_a_minute_after_the_eviction() 
         AvoidEntry(pod_signature=PodSignature(pod_controller=owner("web"))),
     ],
 )
-def test_controllers_that_cannot_be_known_or_were_written_by_people_are_not_taken_for_gone(entry: AvoidEntry) -> None:
+def test_unverifiable_controllers_are_not_treated_as_deleted(entry: AvoidEntry) -> None:
     rig = Rig(node(entry))
 
     assert rig.at(HOUR / 2) == []

@@ -381,7 +381,7 @@ def test_a_workload_that_waits_for_its_end_gets_none() -> None:
     assert budgets(rig) == {}
 
 
-def test_a_budget_that_a_namesake_has_replaced_is_not_taken_for_it() -> None:
+def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig = rig_of(policy(ANY), keeper(), budget("mine", minAvailable=1))
     old = rig.store.get("PodDisruptionBudget", "default/mine").object
     rig.delete("PodDisruptionBudget", "mine")

@@ -527,7 +527,7 @@ def test_a_pods_change_costs_the_budgets_over_it(monkeypatch: pytest.MonkeyPatch
     assert judged == ["pdb"]
 
 
-def test_news_of_other_things_is_no_work() -> None:
+def test_unrelated_events_cause_no_work() -> None:
     counting = budget("other", selector={"matchLabels": {"app": "other"}}, maxUnavailable=1)
     owner = replica_set("rs", 1)
     rig = rig_of(budget("pdb", minAvailable=0), counting, pod("a", owner=owner), owner)
@@ -555,7 +555,7 @@ def test_a_budget_that_goes_is_forgotten() -> None:
     assert len(rig.told) == 1
 
 
-def test_a_budget_that_a_namesake_has_replaced_is_not_taken_for_it() -> None:
+def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig = rig_of(budget("pdb", minAvailable=0), pod("a"))
     old = rig.store.get("PodDisruptionBudget", "default/pdb").object
     rig.delete("PodDisruptionBudget", "pdb")

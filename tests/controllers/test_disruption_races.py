@@ -146,7 +146,7 @@ def test_after_a_failure_that_another_controller_has_made_good_nothing_is_left_t
     assert len(rig.writes) == 1
 
 
-def test_a_write_without_an_answer_is_not_taken_for_done_or_undone() -> None:
+def test_an_unanswered_write_counts_as_neither_done_nor_undone() -> None:
     rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
     rig.held = {"PodDisruptionBudget"}
     rig.problems = [NO_ANSWER]
@@ -336,7 +336,7 @@ def test_f3_the_disruption_of_a_replacement_counts_though_that_of_the_pod_before
     assert (status(rig)["currentHealthy"], allowed(rig)) == (2, 1)
 
 
-def test_a_pod_that_a_namesake_has_replaced_is_not_taken_for_it() -> None:
+def test_a_replaced_pod_is_not_confused_with_its_namesake() -> None:
     rig = rig_of(budget("pdb", minAvailable=0), pod("a"))
     old = rig.store.get("Pod", "default/a").object
     rig.held = {"Pod"}

@@ -298,7 +298,7 @@ def test_pods_that_come_in_spite_of_the_cordon_do_not_keep_the_drain_busy() -> N
     assert standing(rig) == {"web-2": "left", "web-1": "gone"}
 
 
-def test_a_drain_whose_node_is_uncordoned_ends_and_lets_newcomers_be() -> None:
+def test_a_drain_of_an_uncordoned_node_ends_and_keeps_new_pods() -> None:
     rig = draining(pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"), pod("new"))
     rig.pass_to(10)
 

@@ -51,7 +51,7 @@ def test_an_extender_that_does_not_answer_is_an_error_of_the_attempt() -> None:
     assert (report.reason, report.message) == ("SchedulerError", "failed filter")
 
 
-def test_any_event_wakes_a_pod_that_extenders_turned_down() -> None:
+def test_any_event_wakes_a_pod_rejected_by_extenders() -> None:
     driver = driven(FakeExtender(refuses={"n1": "no"}))
     waiting = pod("p", cpu=1)
     driver.see(node("n1"), waiting)

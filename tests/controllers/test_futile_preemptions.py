@@ -159,7 +159,7 @@ def test_its_history_ends_with_the_pod() -> None:
 
 @pytest.mark.failure(12)
 @pytest.mark.parametrize("is_seen_bound", [True, False])
-def test_a_pod_that_its_kubelet_turned_away_counts_for_the_pod_that_replaces_it(is_seen_bound: bool) -> None:
+def test_a_kubelet_rejection_counts_for_the_replacement_pod(is_seen_bound: bool) -> None:
     """The other scheduler's binding was quicker, though this one did not see it in time."""
     driver = Driver(N1, batch(0), settings=bearing())
     for number in range(4):

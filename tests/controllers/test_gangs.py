@@ -90,7 +90,7 @@ class TestTheQueue:
 
         assert rig.attempts() == []
 
-    def test_a_group_that_asks_for_fewer_lets_its_pods_go(self) -> None:
+    def test_a_lowered_gang_minimum_releases_its_pods(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 3), *workers(2))
         rig.attempts()
 

@@ -527,7 +527,7 @@ def test_the_pods_of_a_job_that_waits_for_them_go_before_it() -> None:
     assert rig.told == []
 
 
-def test_a_pod_whose_job_is_nowhere_to_be_seen_is_let_go_after_a_minute() -> None:
+def test_a_pod_with_a_missing_job_is_released_after_a_minute() -> None:
     pod = owned_by(job(), "left", nodeName="n1")
     pod["metadata"]["finalizers"] = [TRACKING, "example.com/kept"]
     rig = rig_of(pod)

@@ -233,7 +233,7 @@ def test_the_victims_of_a_critical_pod_end_though_one_of_them_cannot_be_killed()
 
 
 @pytest.mark.upstream(59)
-def test_a_critical_pod_is_turned_away_where_no_preemption_helps() -> None:
+def test_a_critical_pod_is_rejected_when_no_preemption_helps() -> None:
     rig = Rig(node("n1", cpu=4))
     rig.show(pod("a", cpu=4, priority=CRITICAL), pod("b", ports=[80]))
 
@@ -284,7 +284,7 @@ def test_a_pod_that_waits_and_is_deleted_goes_at_once() -> None:
     assert rig.told[1:] == ["0 gone preemptor", "30 gone victim"]
 
 
-def test_a_pod_that_waits_is_turned_away_when_the_node_becomes_too_small() -> None:
+def test_a_waiting_pod_is_rejected_when_the_node_becomes_too_small() -> None:
     rig = Rig(node("n1", cpu=4), waits_for_victims=True)
     rig.show(pod("victim", cpu=4))
     rig.delete("victim", grace=30)

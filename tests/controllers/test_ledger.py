@@ -455,7 +455,7 @@ def test_no_pod_comes_in_place_of_two() -> None:
     assert told.again(5).came() == ["default/c", ""]
 
 
-def test_a_pod_that_ends_by_itself_or_never_had_a_node_is_not_disrupted() -> None:
+def test_pods_that_end_by_themselves_or_never_had_a_node_are_not_disrupted() -> None:
     told = Told(hears_requests=False)
     done = told.put(running("a"))
     done = told.put(replace(done, status=replace(done.status, phase="Succeeded")), 1)

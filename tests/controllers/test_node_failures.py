@@ -134,7 +134,7 @@ def test_pods_that_ran_come_before_pods_that_wait_and_are_not_judged_by_taints_a
     assert sorted(rig.told[1:]) == ["0 OutOfcpu a", "0 Running ready z"]
 
 
-def test_a_pod_that_ran_on_a_node_which_has_shrunk_is_turned_away() -> None:
+def test_a_pod_is_rejected_when_its_node_has_shrunk() -> None:
     rig = rig_of(pod("a", node="n1", cpu=3), pod("b", node="n1"))
     rig.fail("n1")
     rig.patch("Node", "n1", {"status": {"allocatable": {"cpu": 2}}}, status=True)
@@ -425,7 +425,7 @@ def test_pods_of_a_node_that_fails_and_is_deleted_are_collected() -> None:
     assert rig.is_at_rest()
 
 
-def test_a_node_without_controllers_that_look_at_it_recovers_as_if_nothing_had_been() -> None:
+def test_an_unobserved_failed_node_recovers_without_effects() -> None:
     rig = rig_of(pod("a", node="n1"), make=ALL)
 
     rig.fail("n1")

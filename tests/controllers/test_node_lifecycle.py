@@ -183,7 +183,7 @@ def test_a_node_that_is_ready_again_loses_its_taints() -> None:
     assert rig.taints("n1") == []
 
 
-def test_a_pod_that_comes_to_a_lost_node_or_says_it_is_ready_there_is_not() -> None:
+def test_a_pod_that_becomes_ready_on_a_lost_node_is_marked_not_ready() -> None:
     rig = rig_of(node("n1"))
     rig.fail("n1")
     rig.pass_to(60)

@@ -62,7 +62,7 @@ def test_a_pod_that_is_gone_takes_a_namesake_with_it_that_was_not_seen_to_go() -
     assert pods.lose(pod("a", uid="2")) == []
 
 
-def test_a_pod_that_is_let_go_of_is_gone_for_its_owner() -> None:
+def test_a_released_pod_counts_as_gone_for_its_owner() -> None:
     pods = OwnedPods("ReplicaSet")
     pods.see(pod("a"), {})
 

@@ -27,7 +27,7 @@ def test_a_new_toleration_counts() -> None:
     assert pod_changes(pending("p"), pending("p", tolerated=("spot",))) == ActionType.UPDATE_POD_TOLERATION
 
 
-def test_a_gate_that_comes_back_is_no_removal() -> None:
+def test_a_gate_that_returns_is_not_a_removal() -> None:
     assert pod_changes(pending("p"), pending("p", gates=("g",))) == ActionType.UPDATE_POD_OTHER
 
 

@@ -38,7 +38,7 @@ def test_pods_of_a_node_that_is_gone_fail_and_are_deleted_after_40s() -> None:
     assert rig.is_at_rest()
 
 
-def test_a_pod_that_ended_by_itself_before_it_was_marked_is_deleted_all_the_same() -> None:
+def test_a_pod_that_ended_before_its_mark_is_deleted() -> None:
     rig = rig_of(running("a"))
 
     def ends_first(action: Action) -> Problem | None:
@@ -171,7 +171,7 @@ def test_a_ready_node_is_not_out_of_service_despite_its_taints() -> None:
     assert rig.told == []
 
 
-def test_deleted_pods_that_never_had_a_node_go() -> None:
+def test_deleted_pods_without_a_node_are_removed() -> None:
     deleted = {"deletionTimestamp": "2026-01-01T13:00:00Z", "deletionGracePeriodSeconds": 3600}
 
     rig = rig_of(pod("a", metadata=deleted), pod("b"))

@@ -791,7 +791,7 @@ class TestTheNomination:
         driver.see(nominated(HIGH, ""))
         assert driver.nominated(HIGH) == ""
 
-    def test_a_reading_from_before_our_own_write_is_no_news(self) -> None:
+    def test_an_observation_older_than_our_own_write_is_ignored(self) -> None:
         """[invariant C4]"""
         driver = Driver(N1, A, B)
         driver.see(HIGH)
@@ -813,7 +813,7 @@ class TestTheNomination:
         assert deletions(driver.tick()) == ["mark default/c"]
         assert driver.nominated(HIGH) == "n2"
 
-    def test_a_write_that_was_overtaken_by_a_newer_one_is_no_news(self) -> None:
+    def test_a_write_overtaken_by_a_newer_one_is_ignored(self) -> None:
         driver = Driver(N1, A, B, settings=UNFIT)
         driver.see(HIGH)
         driver.tick()

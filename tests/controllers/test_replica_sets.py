@@ -244,7 +244,7 @@ def test_a_refused_creation_is_tried_again_with_one_pod_after_a_growing_wait() -
     assert rig.machines[0].deadline().time_ns is not None
 
 
-def test_a_refusal_stands_in_the_status_until_the_pods_are_there() -> None:
+def test_a_rejection_stays_in_the_status_until_the_pods_exist() -> None:
     rig = rig_of(quota("few", {"pods": "1"}), web(2))
     (condition,) = rig.get("ReplicaSet", "web")["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("ReplicaFailure", "True")

@@ -30,7 +30,7 @@ def condition(rig: Rig, name: str = "a") -> Raw:
 
 
 @pytest.mark.upstream(57)
-def test_f11_a_pod_that_is_not_deleted_for_two_minutes_is_no_target_any_more() -> None:
+def test_f11_a_pod_not_deleted_for_two_minutes_loses_its_disruption_target() -> None:
     rig = Rig(DisruptionController, doomed())
     before = rig.get("Pod", "a")
 

@@ -308,7 +308,7 @@ def test_an_object_that_cannot_be_collected_is_retried_without_blocking_others(
         assert cluster.objects("ReplicaSet") == []
 
 
-def test_a_namespace_of_which_something_may_not_go_is_emptied_later() -> None:
+def test_a_namespace_with_an_undeletable_object_is_emptied_later() -> None:
     with Cluster() as cluster:
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
         cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}})

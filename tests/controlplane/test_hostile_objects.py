@@ -154,7 +154,7 @@ def test_an_unreadable_node_annotation_is_reported_and_ignored(name: str) -> Non
 
 
 @pytest.mark.parametrize("status", ["x", {"conditions": "x"}, {"conditions": ["x"]}])
-def test_a_status_that_is_none_is_refused(status: Any) -> None:
+def test_an_invalid_status_is_rejected(status: Any) -> None:
     with ControlPlane() as cluster:
         request = Request(verb="patch", kind="Namespace", key="default", subresource="status", body={"status": status})
 

@@ -144,7 +144,7 @@ def test_a_ledger_of_another_format_is_named_and_stays_as_it_is(tmp_path: Path, 
     assert path.read_bytes() == content
 
 
-def test_a_disk_that_is_full_at_the_start_is_no_damage(tmp_path: Path) -> None:
+def test_a_full_disk_at_startup_is_not_damage(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
@@ -241,7 +241,7 @@ def test_a_ledger_that_knows_no_trails_is_gone_on_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"{", b"[]", b'{"beganNs": "x"}'])
-def test_a_trail_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
+def test_an_invalid_trail_is_named(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(7), FollowUp(began_ns=1))
@@ -297,7 +297,7 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"id": 1}', b"[" * 50_000, b'"' + b"x" * 200_000 + b'"'])
-def test_a_record_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
+def test_an_invalid_record_is_named(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(7))
@@ -309,7 +309,7 @@ def test_a_record_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
         read_ledger(str(path))
 
 
-def test_a_record_of_a_later_podium_is_no_damage_alone_and_its_further_fields_are_passed_over(tmp_path: Path) -> None:
+def test_records_of_a_later_release_are_no_damage_and_unknown_fields_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(7))

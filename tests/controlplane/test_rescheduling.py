@@ -63,7 +63,7 @@ def test_pods_are_moved_and_events_say_why() -> None:
         assert told[0]["message"] == "moved off bad by LeaveBad: bad is a bad node; there is room on good"
 
 
-def test_a_config_map_stops_all_evictions_at_once_and_lets_them_go_on() -> None:
+def test_a_config_map_pauses_and_resumes_all_evictions() -> None:
     with cluster() as found:
         found.run_until(lambda: on_bad(found) == 2)
         found.apply(config_map(paused="true"))

@@ -164,7 +164,7 @@ def test_an_uninterested_extender_is_not_called() -> None:
     assert extender.asked == []
 
 
-def test_nodes_outside_the_sample_are_no_candidates_for_preemption() -> None:
+def test_nodes_outside_the_sample_are_not_preemption_candidates() -> None:
     names = [f"n{number:03}" for number in range(150)]
     cluster = cluster_of(*(node(name) for name in names))
     runner = runner_on(cluster, configuration(percentageOfNodesToScore=10))

@@ -208,7 +208,7 @@ def test_the_priority_that_the_group_states_counts_and_otherwise_its_most_import
     assert gang_priority([], None) == 0
 
 
-def test_a_member_is_no_victim_of_its_own_gang_though_it_is_less_important() -> None:
+def test_members_are_not_victims_of_their_own_gang() -> None:
     members = [*workers(1, priority=5), *workers(2)[1:]]
     running = of_gang(pod("first", on="a", cpu=4, priority=1), "work")
 

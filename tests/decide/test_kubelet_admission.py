@@ -151,7 +151,7 @@ def test_missing_node_resources_are_reported_before_affinity() -> None:
     ]
 
 
-def test_a_pod_labelled_for_another_operating_system_is_turned_away_before_all_else() -> None:
+def test_a_pod_for_another_operating_system_is_rejected_first() -> None:
     windows = {"kubernetes.io/os": "windows"}
 
     assert reasons(pod("a", labels=windows, cpu=3)) == ["PodOSSelectorNodeLabelDoesNotMatch", "OutOfcpu"]

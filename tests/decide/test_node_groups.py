@@ -79,7 +79,7 @@ def test_a_group_that_cannot_be_is_refused(fields: dict[str, Any], message: str)
         NodeGroup(**given)
 
 
-def test_a_template_that_is_no_node_is_refused() -> None:
+def test_a_template_that_is_not_a_node_is_rejected() -> None:
     with pytest.raises(InputError, match="taints"):
         NodeGroup("pool", 0, 1, 0, {"spec": {"taints": [{"effect": "NoSchedule"}]}})
 

@@ -624,7 +624,7 @@ def test_a_pod_must_fit_without_the_nominated_pods_too() -> None:
     assert found.nodes["n"].reasons == ("node(s) didn't match pod affinity rules",)
 
 
-def test_its_own_nomination_does_not_stand_in_a_pods_way() -> None:
+def test_the_own_nomination_does_not_block_a_pod() -> None:
     assert explain([node("n", cpu=2), pod("p", priority=5, cpu=2, nominated="n")]).node == "n"
 
 

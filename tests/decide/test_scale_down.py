@@ -132,7 +132,7 @@ def test_pods_that_come_with_the_node_end_or_are_expendable_do_not_keep_it(one: 
     assert plan(node("n1"), one, *FULL).unneeded == ("n1",)
 
 
-def test_expendable_pods_are_evicted_all_the_same_and_their_budgets_count() -> None:
+def test_expendable_pods_are_evicted_and_their_budgets_count() -> None:
     cheap = pod("cheap", on="n1", priority=-1, labels={"app": "a"})
     found = plan(node("n1"), cheap, *FULL, budget("b", "app=a", 0))
 

@@ -308,7 +308,7 @@ def test_required_budgets_limit_the_number_of_victims() -> None:
     assert ([victim.name for victim in both.victims], both.budget_violations) == (["q2", "q3"], 0)
 
 
-def test_another_node_is_taken_where_a_budget_is_in_the_way() -> None:
+def test_another_node_is_chosen_when_a_budget_blocks_the_first() -> None:
     protected, free = pod("a", on="n1", cpu=4, labels={"app": "a"}, ready=True), pod("b", on="n2", cpu=4, priority=5)
     objects = two(protected, free, budget("a", "app=a", 0))
 

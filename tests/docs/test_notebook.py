@@ -17,7 +17,7 @@ def notebook() -> dict[str, Any]:
     return found
 
 
-def test_its_cells_show_what_stands_beside_them(notebook: dict[str, Any]) -> None:
+def test_recorded_cell_outputs_match_a_fresh_run(notebook: dict[str, Any]) -> None:
     shown = run_cells(notebook, NOTEBOOK.parent)
     written = [cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
 

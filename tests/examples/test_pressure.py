@@ -46,7 +46,7 @@ def test_the_scheduler_preempts_by_requests_and_the_kubelet_evicts_by_use() -> N
     ]
 
 
-def test_a_pod_that_was_evicted_goes_to_another_node_and_there_is_no_ping_pong() -> None:
+def test_an_evicted_pod_moves_once_without_ping_pong() -> None:
     result = podium.simulate(EXAMPLES / "pressure-2.yaml", latency=0)
 
     assert story(result) == [

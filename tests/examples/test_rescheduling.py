@@ -133,7 +133,7 @@ def test_a_pod_that_makes_room_for_another_is_kept_out_until_the_other_is_there_
     assert played.after == {"fast": {"cache": 1}, "slow": {"archive": 1}}
 
 
-def test_a_node_whose_kubelet_turns_pods_of_an_owner_away_comes_to_avoid_that_owner_once() -> None:
+def test_a_node_that_rejects_pods_of_an_owner_avoids_that_owner_once() -> None:
     played = rescheduled("turned-away")
 
     assert played.events("Failed", "Scheduled", "Deleted", "Descheduled") == [

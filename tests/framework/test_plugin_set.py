@@ -31,7 +31,7 @@ def test_a_disabled_default_is_left_out() -> None:
     assert some("A", "B").merged_with(some(disabled="A")).names() == ["B"]
 
 
-def test_disabling_what_is_no_default_changes_nothing() -> None:
+def test_disabling_a_non_default_plugin_changes_nothing() -> None:
     assert some("A", "B").merged_with(some(disabled="Z")).names() == ["A", "B"]
 
 

@@ -88,7 +88,7 @@ def names(profile: Profile, point: str) -> list[str]:
     return [found.name] if point == "queueSort" else [plugin.name for plugin in found]
 
 
-def test_a_multipoint_plugin_stands_wherever_it_has_methods() -> None:
+def test_a_multipoint_plugin_runs_at_each_point_that_it_implements() -> None:
     made = profile({"multiPoint": [{"name": "Everything"}]})
     assert [point for point in METHODS if "Everything" in names(made, point)] == [
         point for point in METHODS if point != "queueSort"
@@ -106,7 +106,7 @@ def test_each_profile_has_its_own_instances() -> None:
     assert made["one"].filter[0] is not made["two"].filter[0]
 
 
-def test_a_plugin_enabled_at_one_point_stands_there_alone() -> None:
+def test_a_plugin_enabled_at_one_point_runs_there_alone() -> None:
     made = profile({"filter": [{"name": "NodeAffinity"}]})
     assert [names(made, point) for point in ("preFilter", "filter", "score")] == [[], ["NodeAffinity"], []]
 

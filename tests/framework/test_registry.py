@@ -68,7 +68,7 @@ def test_a_class_that_inherits_a_protocol_without_a_name_is_called_as_the_class(
     assert made(f"{name}:Own").name == "Own"
 
 
-def test_a_name_given_in_the_constructor_stands(module: Write) -> None:
+def test_a_name_given_in_the_constructor_is_kept(module: Write) -> None:
     name = module(f"class Own:\n    def __init__(self): self.name = 'Mine'\n{FILTER}\n")
     assert made(f"{name}:Own").name == "Mine"
 

@@ -319,7 +319,7 @@ def broken(node: NodeView) -> Status:
         ),
     ],
 )
-def test_an_answer_that_is_none_names_plugin_point_and_pod(plugin: Recorder, message: str) -> None:
+def test_an_invalid_answer_names_plugin_point_and_pod(plugin: Recorder, message: str) -> None:
     with pytest.raises(PluginError) as raised:
         statuses(*runner_with(plugin))
 

@@ -410,7 +410,7 @@ def static_cluster() -> tuple[Cluster, VolumeBinding, Attempt, Attempt]:
     return cluster, plugin, first, second
 
 
-def test_a_reserved_volume_is_no_other_pods() -> None:
+def test_a_reserved_volume_is_not_available_to_other_pods() -> None:
     cluster, plugin, first, _ = static_cluster()
     assert first.reserve("east").is_success
     second = refused(plugin, cluster, pod("d", mounts("d")))
@@ -426,7 +426,7 @@ def test_a_volume_is_free_again_after_unreserve() -> None:
     assert refused(plugin, cluster, pod("d", mounts("d"))) == {}
 
 
-def test_a_reservation_stands_until_the_api_says_otherwise() -> None:
+def test_a_reservation_lasts_until_the_api_contradicts_it() -> None:
     cluster, plugin, first, _ = static_cluster()
     first.reserve("east")
     cluster.storage.put(volume("v", "static"))

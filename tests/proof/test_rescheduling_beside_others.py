@@ -93,7 +93,7 @@ def test_a_replacement_that_is_preempted_and_comes_back_costs_one_eviction_and_n
 # Drains, cordons and the autoscaler
 
 
-def test_a_node_that_is_drained_is_left_to_the_drain_and_is_no_place_to_go() -> None:
+def test_a_draining_node_is_left_to_the_drain_and_is_no_target() -> None:
     steps = [
         apply("30s", node("good"), node("leaving")),
         {"at": "45s", "drain": {"name": BAD}},

@@ -184,7 +184,7 @@ def test_metrics_are_of_what_runs() -> None:
         ("pods", [("labelSelector", "a in (")], 400),
     ],
 )
-def test_metrics_of_what_there_is_not_are_refused(path: str, query: list[tuple[str, str]], code: int) -> None:
+def test_metrics_of_missing_objects_are_rejected(path: str, query: list[tuple[str, str]], code: int) -> None:
     with pytest.raises(StoreError) as refused:
         Documents().found(f"{METRICS}/{path}", query=query)
     assert refused.value.code == code

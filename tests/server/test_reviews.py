@@ -44,7 +44,7 @@ def test_a_token_is_as_good_as_the_server_says() -> None:
     assert "authenticated" not in answer("TokenReview", body)["status"]
 
 
-def test_other_kinds_are_no_reviews() -> None:
+def test_other_kinds_are_not_reviews() -> None:
     with pytest.raises(KeyError):
         reviewed("Pod", {})
 

@@ -109,7 +109,7 @@ def test_a_pod_is_not_woken_by_its_own_way_back(point: str) -> None:
     assert told == [(0, "default/a")]
 
 
-def test_a_pod_that_waited_at_permit_wakes_the_others_when_it_is_turned_down() -> None:
+def test_a_rejection_at_permit_wakes_other_pods() -> None:
     result = simulate(
         [node("n1", cpu=1), pod("a", priority=2), pod("b", priority=1)],
         until=3,

@@ -87,7 +87,7 @@ def test_an_object_that_the_store_rejects_is_named() -> None:
         played(*twins)
 
 
-def test_a_status_that_is_no_object_is_an_error() -> None:
+def test_a_status_that_is_not_an_object_is_an_error() -> None:
     with pytest.raises(InputError, match=r'Deployment default/web, \.status: "x" is not an object'):
         played({**workload("Deployment", "web", 1), "status": "x"})
 

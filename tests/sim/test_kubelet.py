@@ -186,7 +186,7 @@ def small(name: str, memory: str) -> Raw:
     return {**there, "status": {"allocatable": {**there["status"]["allocatable"], "memory": memory}}}
 
 
-def test_a_pod_that_comes_to_use_too_much_is_evicted_and_its_node_tainted_for_a_while() -> None:
+def test_a_pod_with_excessive_usage_is_evicted_and_its_node_tainted_for_a_while() -> None:
     steps = scenario(
         {"at": "5s", "usage": {"name": "a", "memory": "3Gi"}},
         {"at": "6s", "apply": [pod("b"), pod("c", spec={"tolerations": [{"operator": "Exists"}]})]},

@@ -64,7 +64,7 @@ def test_a_component_that_writes_the_same_object_over_and_over_at_one_instant_is
         standstill.write("busy", 1)
 
 
-def test_much_that_happens_at_one_instant_is_no_fault() -> None:
+def test_much_work_at_one_instant_is_not_an_error() -> None:
     standstill = Standstill(lambda: 100_000)
 
     for version in range(500_000):

@@ -22,7 +22,7 @@ def test_rows_have_values_by_column_in_any_order_and_know_their_line(tmp_path: P
     assert [(row.line, row.text("name"), row.whole("count")) for row in rows] == [(2, "a", 1), (3, "b, c", 2)]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_header(tmp_path: Path) -> None:
     assert [row.whole("count") for row in read_table(table(tmp_path, "\ufeffname,count\na,1\n"), COLUMNS)] == [1]
 
 

@@ -65,7 +65,7 @@ def test_without_any_class_the_priority_is_zero() -> None:
     assert priority_of(pod("web")) == (0, "PreemptLowerPriority")
 
 
-def test_a_priority_without_a_class_stands() -> None:
+def test_a_priority_without_a_class_is_kept() -> None:
     default = priority_class("usual", 50, globalDefault=True)
 
     assert priority_of(pod("web", priority=7, spec={"preemptionPolicy": "Never"}), default) == (7, "Never")

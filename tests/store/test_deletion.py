@@ -163,7 +163,7 @@ def test_the_last_wish_for_what_an_object_owns_counts() -> None:
     assert finalizers("Background") == ("example.com/a",)
 
 
-def test_a_wish_that_there_is_not_is_refused() -> None:
+def test_an_unknown_delete_option_is_rejected() -> None:
     store = Store()
     store.create(node("n1"), now=0)
     propagation: Any = "Sideways"

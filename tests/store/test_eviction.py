@@ -102,7 +102,7 @@ def test_a_pod_that_has_not_started_or_has_ended_needs_no_budget(policy: str | N
 
 @pytest.mark.upstream(54)
 @POLICIES
-def test_a_budget_that_allows_a_disruption_lets_a_pod_go(policy: str | None) -> None:
+def test_a_budget_that_allows_a_disruption_permits_the_eviction(policy: str | None) -> None:
     store = cluster(running("web-0"), of_policy(policy, allowed=1))
 
     assert store.evict(POD, now=0, grace_seconds=0) is None
@@ -185,7 +185,7 @@ def test_a_terminating_pod_needs_no_budget(policy: str | None) -> None:
 
 @pytest.mark.upstream(54)
 @POLICIES
-def test_a_ready_pod_is_not_let_go_because_others_are_unready(policy: str | None) -> None:
+def test_a_ready_pod_is_not_evicted_because_others_are_unready(policy: str | None) -> None:
     store = cluster(running("web-0"), of_policy(policy, allowed=0, status={"currentHealthy": 2, "desiredHealthy": 2}))
 
     error = refusal(store, lambda: store.evict(POD, now=0))

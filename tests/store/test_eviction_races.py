@@ -131,7 +131,7 @@ def test_a_status_computed_before_an_eviction_is_not_written_after_it() -> None:
 
 
 @pytest.mark.failure(68)
-def test_a_budget_of_one_gives_way_once_though_its_controller_still_sees_the_pod() -> None:
+def test_a_budget_of_one_allows_one_disruption_though_its_controller_sees_the_pod() -> None:
     store = Store()
     for one in (running("web-0"), running("web-1"), budget(allowed=1)):
         store.create(one, now=0)

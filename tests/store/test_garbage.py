@@ -149,7 +149,7 @@ def test_a_dependent_leaves_an_owner_that_waits_where_it_has_another() -> None:
     assert family.owners("shared") == ["other"]
 
 
-def test_a_namesake_is_no_owner() -> None:
+def test_a_namesake_is_not_an_owner() -> None:
     family = Family()
     family.delete("grandparent")
     family.add("grandparent")

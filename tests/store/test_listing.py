@@ -62,7 +62,7 @@ def test_selectors_choose_among_the_objects(selector: dict[str, str], selected: 
     assert names(store, **selector) == selected
 
 
-def test_an_absent_field_has_the_value_that_it_stands_for() -> None:
+def test_an_absent_field_has_its_default_value_in_selectors() -> None:
     store = Store()
     store.create(node("n1"), now=0)
     store.create({**node("n2"), "spec": {"unschedulable": True}}, now=0)
@@ -120,7 +120,7 @@ def test_b34_a_version_to_come_times_out_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("version", ["abc", "-1", "1.0", "٣", "9" * 30, " 1"])
-def test_b34_a_version_that_is_none_is_an_invalid_value(version: str) -> None:
+def test_b34_an_invalid_version_is_an_invalid_value(version: str) -> None:
     store = store_of(1)
 
     error = refusal(store, lambda: store.page("Pod", options=ListOptions(resource_version=version)))
@@ -129,7 +129,7 @@ def test_b34_a_version_that_is_none_is_an_invalid_value(version: str) -> None:
     assert "Invalid value" in error.message
 
 
-def test_a_version_that_is_no_longer_known_has_expired() -> None:
+def test_a_forgotten_list_version_has_expired() -> None:
     store = store_of(3, log_capacity=1)
     exactly = ListOptions(resource_version="1", resource_version_match="Exact")
 
@@ -194,7 +194,7 @@ def test_a_page_says_how_many_objects_are_left_unless_selectors_leave_some_out()
     assert selecting.continue_token
 
 
-def test_b36_a_token_whose_version_is_no_longer_known_has_expired() -> None:
+def test_b36_a_token_of_a_forgotten_version_has_expired() -> None:
     store = store_of(5)
     token = store.page("Pod", options=ListOptions(limit=2)).continue_token
     store.create(pod("late"), now=0)
@@ -240,7 +240,7 @@ def test_a_token_has_its_own_version() -> None:
     assert answer(refusal(store, lambda: store.page("Pod", options=options))) == (400, "BadRequest")
 
 
-def test_a_kind_that_there_is_not_is_not_found() -> None:
+def test_an_unknown_resource_is_not_found() -> None:
     raw: Raw = {"apiVersion": "v1", "kind": "Gadget", "metadata": {"name": "a"}}
     store = Store()
 

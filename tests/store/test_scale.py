@@ -81,7 +81,7 @@ def test_b40_a_scale_of_an_old_version_conflicts() -> None:
         ({"kind": "Pod"}, 400),
     ],
 )
-def test_a_scale_that_is_none_is_refused(change: Raw, code: int) -> None:
+def test_an_invalid_scale_is_rejected(change: Raw, code: int) -> None:
     store = Store()
     store.create(workload(), now=0)
     scale = {**scale_of(store.get("ReplicaSet", "default/web")), **change}

@@ -62,5 +62,5 @@ def test_the_newest_default_storage_class_wins_then_the_first_by_name() -> None:
     assert class_of(claim(), default("a", old), default("z", new), default("y", new)) == "y"
 
 
-def test_a_claim_that_was_in_a_cluster_keeps_what_it_had_there() -> None:
+def test_a_claim_from_a_cluster_keeps_its_storage_class() -> None:
     assert class_of(claim(uid="1"), default("fast")) is None

@@ -140,7 +140,7 @@ def test_there_is_no_bookmark_before_the_initial_events() -> None:
         store.watch("Pod").bookmark()
 
 
-def test_a6_b34_a_watch_from_a_version_that_is_no_longer_known_has_expired() -> None:
+def test_a6_b34_a_watch_from_a_forgotten_version_has_expired() -> None:
     store = Store(log_capacity=2)
     for name in ("a", "b", "c", "d"):
         store.create(pod(name), now=0)
@@ -185,7 +185,7 @@ def test_b35_options_that_contradict_one_another_are_invalid(options: ListOption
     assert answer(refusal(store, lambda: store.watch("Pod", options=options))) == (422, "Invalid")
 
 
-def test_b34_a_version_that_is_none_is_an_invalid_value() -> None:
+def test_b34_an_invalid_version_is_an_invalid_value() -> None:
     store = Store()
 
     assert refusal(store, lambda: store.watch("Pod", options=ListOptions(resource_version="x"))).code == 400

@@ -39,7 +39,7 @@ def test_only_events_after_a_version_are_returned() -> None:
     assert store.events_since(3) == []
 
 
-def test_a_version_that_is_no_longer_kept_has_expired() -> None:
+def test_a_compacted_version_has_expired() -> None:
     store = Store(log_capacity=2)
     for name in ("a", "b", "c"):
         store.create(pod(name), now=0)

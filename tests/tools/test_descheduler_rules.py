@@ -40,7 +40,7 @@ def test_nothing_is_evicted_without_an_under_used_and_an_over_used_node() -> Non
     assert low_node_utilization([node("a", (1,)), node("b", ())], LOW, HIGH) == []
 
 
-def test_a_cordoned_node_is_no_under_used_one() -> None:
+def test_a_cordoned_node_is_not_underused() -> None:
     assert low_node_utilization([node("a", (2, 2, 2, 2)), node("b", (), is_schedulable=False)], LOW, HIGH) == []
 
 

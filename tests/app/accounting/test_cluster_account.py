@@ -179,14 +179,14 @@ def test_a_taint_removed_in_time_disrupts_no_pod() -> None:
     assert told([pod("a", 0, "n")], marked, cancelled).records == ()
 
 
-def test_an_eviction_that_failed_is_none() -> None:
+def test_a_failed_eviction_is_not_recorded() -> None:
     failed = event(60, "EvictionFailed", "no", "a", by="descheduler", action="Descheduled", type="Warning")
 
     assert told([pod("a", 0, "n")], failed).records == ()
 
 
 @pytest.mark.parametrize("reason", ["GangReleased", "ScaleDown"])
-def test_an_eviction_that_was_refused_is_none(reason: str) -> None:
+def test_a_rejected_eviction_is_not_recorded(reason: str) -> None:
     asked = event(60, reason, "deleting pod for node scale down", "a", by="somebody")
 
     assert told([pod("a", 0, "n")], placed(10, "a", "n"), asked).records == ()
@@ -333,7 +333,7 @@ def test_a_dump_of_pods_and_events_is_read_as_a_cluster_is() -> None:
     assert [caveat["about"] for caveat in answer["caveats"]] == ["events", "guessed"]
 
 
-def test_beside_a_cluster_there_is_no_run() -> None:
+def test_a_cluster_and_a_run_cannot_both_be_read() -> None:
     run = json.dumps({"events": [], "summary": {"end": 1}})
 
     done = CliRunner().invoke(command, ["ledger", "-f", "-", "--context", "x"], input=run)

@@ -51,7 +51,7 @@ def test_unhealthy_checks_are_named() -> None:
     play(HealthSettings(port=0), story)
 
 
-def test_a_page_that_makes_a_browser_ask_is_turned_away() -> None:
+def test_health_requests_for_foreign_hosts_are_rejected() -> None:
     async def story(client: aiohttp.ClientSession, url: str, problems: dict[str, str]) -> None:
         for path in ("/metrics", "/healthz"):
             assert (await asked(client, f"{url}{path}", headers={"Host": "evil.example:80"}))[0] == 403

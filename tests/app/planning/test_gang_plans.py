@@ -19,7 +19,7 @@ def pending(folder: Path, *objects: Raw) -> Raw:
     return told("pending", "-f", written(folder, *objects), "--config", settings)
 
 
-def test_a_gang_of_which_too_few_fit_waits_as_a_whole_for_what_the_others_lack(tmp_path: Path) -> None:
+def test_a_gang_with_too_few_fitting_members_waits_as_a_whole(tmp_path: Path) -> None:
     members = [member(f"w{number}", "training") for number in range(3)]
 
     answer = pending(tmp_path, node("a"), group("training", 3), *members)

@@ -122,7 +122,7 @@ def test_a_budget_spares_pods_where_others_can_go(tmp_path: Path, budgets: list[
     assert (found["change"], found["preempted"]) == (wanted, 1)
 
 
-def test_a_budget_is_no_help_where_the_other_comes_back_and_takes_them(tmp_path: Path) -> None:
+def test_a_budget_does_not_protect_pods_that_a_returning_pod_preempts(tmp_path: Path) -> None:
     other = pod("else-0", "3", on="c", owner="else", priority=11)
     cluster = threatened(tmp_path, node("c"), replica_set("else", 1, "3"), other)
 

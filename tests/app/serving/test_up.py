@@ -115,7 +115,7 @@ def test_a_missing_program_is_reported() -> None:
     assert ended.stderr == "podium: error: no-such-command: No such file or directory\n"
 
 
-def test_a_token_lets_in_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_the_token_grants_access(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a-token-of-some-length\n")
     (tmp_path / "token").chmod(0o600)
     with up(tmp_path, "--port", "0", "--token-file", "token") as life:

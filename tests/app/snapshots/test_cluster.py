@@ -154,7 +154,7 @@ def test_every_command_that_reads_files_reads_a_cluster(arguments: list[str], tm
     assert "a snapshot of test (v1.36.2) at " in result.output
 
 
-def test_a_context_that_there_is_not_and_a_server_that_is_not_there_are_errors(tmp_path: Path) -> None:
+def test_missing_contexts_and_unreachable_servers_are_errors(tmp_path: Path) -> None:
     file = str(kubeconfig(tmp_path, "http://127.0.0.1:1"))
 
     unknown = run("explain", "web", "--kubeconfig", file, "--context", "nowhere")

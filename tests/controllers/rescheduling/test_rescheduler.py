@@ -106,7 +106,7 @@ def test_a_pod_that_a_budget_keeps_is_asked_for_less_and_less_and_that_keeps_no_
     assert found.elapsed_ns < HOUR
 
 
-def test_a_pod_whose_budget_lets_it_go_later_is_moved_then() -> None:
+def test_a_move_blocked_by_a_budget_happens_when_the_budget_allows_it() -> None:
     steps: list[Raw] = [LATER, {"at": "20m", "delete": {"kind": "PodDisruptionBudget", "name": "web"}}]
     found = finished(simulation(Script(), *cluster(budget("web", maxUnavailable=0), scenario(*steps))))
 

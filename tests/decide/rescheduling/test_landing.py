@@ -76,7 +76,7 @@ def test_the_source_node_keeps_its_score_if_avoid_lists_are_not_honoured(steerin
     assert moves(goes) == {"w": "b"}
 
 
-def test_a_tie_with_the_node_that_it_leaves_is_no_reason_to_go() -> None:
+def test_a_tie_with_the_source_node_is_no_reason_to_move() -> None:
     here = given(node("a"), node("b"), web("w", "a", cpu=1))
 
     made = plan(here, KeepOff(("a",)), settings=SCORES_ALONE)

@@ -67,7 +67,7 @@ def test_the_rest_is_gone_on_with_and_no_other_node_begun_before_it_is_done() ->
     assert why(begun)["q1"].endswith("the limit is 1; and a is being emptied pod by pod already")
 
 
-def test_a_node_of_which_it_was_given_up_is_not_begun_again() -> None:
+def test_an_abandoned_emptying_is_not_restarted_before_its_cool_down() -> None:
     made = emptying(here(), given_up={"a"})
 
     assert moves(made) == {}

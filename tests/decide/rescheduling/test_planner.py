@@ -72,7 +72,7 @@ def test_each_move_stands_on_those_before_it() -> None:
     assert made.after == {"Even": 0}
 
 
-def test_a_move_that_gains_less_than_the_threshold_is_none() -> None:
+def test_a_move_below_the_gain_threshold_is_not_planned() -> None:
     here = given(node("a"), node("b"), web("w", "a", cpu=1))
 
     kept = plan(here, KeepOff(("a",), cost=0.4))
@@ -341,7 +341,7 @@ def odd(**fields: Any) -> Odd:
         (np.array([1.0, 2.0]), "[1. 2.]"),
     ],
 )
-def test_a_policy_whose_objective_is_no_number_of_0_or_more_is_left_out(says: Any, shown: str) -> None:
+def test_a_policy_with_an_invalid_objective_value_is_skipped(says: Any, shown: str) -> None:
     made = plan(crowded(1), odd(says=lambda _: says), KeepOff(("a",)))
 
     problem = f"its objective is {shown}; it must be a number of 0 or more, and 0 as good as can be"

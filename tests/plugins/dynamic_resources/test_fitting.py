@@ -121,9 +121,7 @@ def test_a_node_that_another_filter_refused_is_not_searched() -> None:
         ([claim("c", {"name": "r"})], "c", "resource claim default/c, request r: unknown request type"),
     ],
 )
-def test_a_pod_whose_claims_cannot_be_served_anywhere_is_turned_down_before_nodes_are_looked_at(
-    objects: list[Raw], wants: str, reason: str
-) -> None:
+def test_unservable_claims_reject_the_pod_before_node_filters(objects: list[Raw], wants: str, reason: str) -> None:
     found = explained(node("n1"), *objects, using(pod("p"), wants))
     said = found.pre_enqueue or found.pre_filter
 

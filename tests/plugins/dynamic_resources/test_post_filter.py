@@ -45,12 +45,12 @@ def test_a_pod_that_wants_no_devices_has_no_claims_to_deallocate(answer: Status)
     assert said_beside(answer).message == "no new claims to deallocate"
 
 
-def test_a_pod_that_was_turned_down_for_good_before_devices_were_looked_at_is_an_error() -> None:
+def test_a_pod_rejected_for_good_before_device_checks_is_an_error() -> None:
     """Source: dynamicresources.go, getStateData: PreFilter has left no state."""
     assert said_beside(unresolvable("never")) == Status(Code.ERROR, ("not found",))
 
 
-def test_a_pod_that_was_turned_down_for_good_afterwards_has_no_claims_to_deallocate() -> None:
+def test_a_pod_rejected_for_good_after_device_checks_has_no_claims_to_deallocate() -> None:
     assert said_beside(unresolvable("never"), comes_first=False).message == "no new claims to deallocate"
 
 

@@ -55,7 +55,7 @@ def test_the_lead_time_is_what_is_given() -> None:
     assert policy_of("PrepareForMaintenance", leadTime="90m").objective(picture) == 0
 
 
-def test_an_announcement_of_long_ago_is_none() -> None:
+def test_an_announcement_from_long_ago_is_ignored() -> None:
     picture = cluster_with(announced(a=-61))
     assert policy_of("PrepareForMaintenance").objective(picture) == 0
     assert policy_of("PrepareForMaintenance", overdueAfter="2h").objective(picture) == 4
@@ -96,7 +96,7 @@ def test_pods_that_stay_are_not_proposed_and_the_nodes_own_do_not_count() -> Non
     assert list(policy.proposals(picture)) == []
 
 
-def test_an_announcement_for_a_node_that_is_not_there_is_nothing() -> None:
+def test_an_announcement_for_a_missing_node_is_ignored() -> None:
     picture = cluster_with(announced(z=5))
     assert policy_of("PrepareForMaintenance").objective(picture) == 0
 

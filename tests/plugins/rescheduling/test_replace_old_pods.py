@@ -53,7 +53,7 @@ def test_fixed_terminating_and_ageless_pods_are_not_replaced() -> None:
 
 
 @pytest.mark.parametrize("args", [{"maxAge": "0s"}, {"maxAge": "old"}, {"maxAge": {}}, {"maxAge": "1h", "of": 1}])
-def test_an_age_that_is_none_is_refused(args: dict[str, Any]) -> None:
+def test_an_invalid_age_is_rejected(args: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
         policy_of("ReplaceOldPods", **args)
     assert "maxAge" in str(refused.value) or "of" in str(refused.value)

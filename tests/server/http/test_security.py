@@ -127,7 +127,7 @@ def test_a_token_may_be_for_reading_alone() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example.com", "evil.example.com:80", "127.0.0.1.evil.com", "10.0.0.1", "[::2]:1"]
 )
-def test_a_name_that_was_made_to_stand_for_this_machine_is_not_answered(host: str) -> None:
+def test_requests_for_foreign_host_names_are_rejected(host: str) -> None:
     async def check(client: Client) -> None:
         code, body = await client.ask("GET", PODS, headers={"Host": host})
         assert (code, body["reason"]) == (403, "Forbidden")
@@ -201,7 +201,7 @@ def test_an_administrator_may_impersonate_another_user() -> None:
     with_server(check, backend=Noting())
 
 
-def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
+def test_invalid_certificate_files_are_named(tmp_path: Path) -> None:
     file = tmp_path / "server.pem"
     file.write_text("nothing")
 

@@ -56,7 +56,7 @@ def test_a_drain_says_that_a_rate_is_used_up_and_keeps_to_its_timeout(kubectl: K
     assert time.monotonic() - begun < 60
 
 
-def test_a_budget_holds_a_drain_up_until_it_lets_go(kubectl: Kubectl, node: str) -> None:
+def test_a_budget_blocks_a_drain_until_it_allows_the_disruption(kubectl: Kubectl, node: str) -> None:
     kubectl.apply(deployment(replicas=1, node=node), budget(minAvailable=1))
     kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     kubectl.wait("pdb/web", "jsonpath={.status.currentHealthy}=1")

@@ -105,7 +105,7 @@ def test_apply_merges_lists_by_their_keys(kubectl: Kubectl) -> None:
     assert {one["name"]: one["image"] for one in containers} == {"main": "web:2", "sidecar": "proxy:1"}
 
 
-def test_apply_prunes_what_is_no_longer_there(kubectl: Kubectl) -> None:
+def test_apply_prunes_objects_that_are_no_longer_given(kubectl: Kubectl) -> None:
     labelled = [{**config_map(name), "metadata": {"name": name, "labels": {"set": "x"}}} for name in ("a", "b")]
     kubectl.apply(*labelled)
     arguments = ("apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap")

@@ -270,7 +270,7 @@ def test_a_job_comes_without_what_its_uid_gave_it() -> None:
     assert made["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
 
 
-def test_claims_and_volumes_that_are_made_for_others_are_no_steps() -> None:
+def test_claims_and_volumes_created_for_others_are_not_steps() -> None:
     template = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     set_ = workload("StatefulSet", "db-x", volumeClaimTemplates=[template])
     seen = Seen(node(), set_)
