@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def complete() -> None:
-    """Say what could stand in place of the last argument, a line each, and whether files could."""
+    """Print the completions of the last argument, a line each, and whether files are possible."""
     import click
     from click.shell_completion import ShellComplete
 

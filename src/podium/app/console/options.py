@@ -90,7 +90,7 @@ validate_option = click.option(
     "--validate",
     "validation",
     type=click.Choice(["strict", "warn", "ignore"]),
-    help="What becomes of unknown fields, and of what kube-apiserver would refuse: errors, warnings, or nothing. "
+    help="Treat unknown fields, and values that kube-apiserver refuses, as errors, as warnings, or not at all. "
     "Without it, unknown fields are errors in pods and templates that no cluster has stored; all else is a warning.",
 )
 

@@ -264,7 +264,7 @@ def _without(cluster: Cluster, record: PodRecord) -> Iterator[None]:
 
 
 Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedulable"]
-"""What a pod does to others: it preempts them now; it would on a node that is not the best; ..."""
+"""The effects of a pod on others: it preempts them now; it would on a node that is not the best; ..."""
 
 
 def effect_on(decision: PodDecision, uids: Collection[str]) -> Effect:

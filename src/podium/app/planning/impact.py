@@ -50,7 +50,7 @@ class PlanFinding(msgspec.Struct, frozen=True):
 
 
 class HeldEvictions(msgspec.Struct, frozen=True):
-    """How long a budget refused evictions, and of how many of the workload's pods; ``ended``: it allowed all later."""
+    """The seconds for which a budget refused evictions, and the number of pods; ``ended``: it allowed all later."""
 
     budget: str
     seconds: float

@@ -34,17 +34,17 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
     "varied",
     metavar="NAME=VALUE,...",
     multiple=True,
-    help="What the runs differ in, and its values; several are combined. NAME is an option of simulate (until, "
+    help="A setting with several values; several settings are combined. NAME is an option of simulate (until, "
     "start-delay, bind-delay, expendable-pods-priority-cutoff, feature-gates), filename (a further file of objects), "
     "config (a configuration's file), a field of the configuration (percentageOfNodesToScore, maxFutilePreemptions, "
     "nominationClearing), or an argument of a plugin such as DefaultPreemption.spareMirrorPods.",
 )
-@click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many seeds.")
+@click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="The number of seeds.")
 @click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
 @validate_option
 @config_option
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="How many at a time; one a core if not given."
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of parallel runs; one per core if unset."
 )
 @click.option("--scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786.")
 @click.option(

@@ -254,7 +254,7 @@ class RankingEntry:
     ranking: ClassRanking | Totals | None = None
 
     def drop(self) -> None:
-        """Do without a ranking for a while."""
+        """Stop using a ranking for a while."""
         if self.ranking is not None and self.served < WORTH_MAKING:
             self.patience = min(2 * self.patience, LONGEST_PATIENCE)
         elif self.ranking is not None:

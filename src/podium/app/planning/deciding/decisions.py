@@ -34,7 +34,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 
 DAEMON_SET = "DaemonSet"
 PodKind = tuple[object, ...]
-"""What a decision about a pod depends on besides the cluster; pods of one kind get the same decision."""
+"""The inputs of a decision about a pod besides the cluster; pods of one kind get the same decision."""
 
 _SHARED = "podium.app.planning.likeness"
 # A CronJob owns Jobs, a Deployment ReplicaSets.
@@ -169,7 +169,7 @@ class Decisions:
     """A loaded cluster on which many decisions are made. Only its owner may use it inside `what_if`."""
 
     def __init__(self, loaded: LoadedCluster) -> None:
-        """Raises InputError for a pod that no API server would have accepted."""
+        """Raise InputError for a pod that no API server would have accepted."""
         explainer = loaded.explainer
         self.loaded = loaded
         self.cluster, self.runners, self.objects = explainer.cluster, explainer.runners, explainer.objects
