@@ -38,7 +38,7 @@ class FilterVerdict:
 class NodeAnswer(Shown):
     """Every plugin's verdict on one node, compared with the node that the pod gets.
 
-    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is looked at, for the
+    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is examined, for the
     reason `before`. `beside` are nominated pods that the node keeps room for. `scores` are those of a feasible node,
     `taken_scores` those of the node that the pod gets. `obstacles` say what is missing, in words.
     """
@@ -167,7 +167,7 @@ def scores_of(decision: PodDecision) -> Mapping[str, tuple[Score, ...]]:
 
 
 def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, tuple[FilterVerdict, ...]]:
-    """Return what rejects the pod before this node is looked at, and each filter's verdict on the node."""
+    """Return the rejection of the pod before this node is examined, and each filter's verdict on the node."""
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)
     if not pre_filter.status.is_success:

@@ -92,7 +92,7 @@ class PodDecision:
     ``outcome`` is what would happen, ``node`` the node that the pod gets or is nominated to ("" for none). ``nodes``
     holds each node's verdict, ``scores`` the weighted scores by node and plugin of the feasible nodes, ``totals`` their
     sums and ``best`` the nodes with the highest total. ``plan`` is None unless no node is feasible. ``pre_filter`` is a
-    rejection before any node was looked at, ``pre_enqueue`` what keeps the pod out of the queue; nothing else is
+    rejection before any node was examined, ``pre_enqueue`` what keeps the pod out of the queue; nothing else is
     decided then. ``error`` is the failure of a plugin, which ends the attempt. ``record`` and ``runner`` are the pod
     and its profile on the live cluster, which may change later. For a ``placed`` pod, ``node`` is where it is, and all
     else is the decision if it were evicted now. ``as_decided`` is a context in which the cluster is as it was decided

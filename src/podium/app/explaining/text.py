@@ -75,7 +75,7 @@ def _write_decision(page: Page, decision: PodDecision, *, all_nodes: bool) -> No
 
 
 def _before_any_node(decision: PodDecision) -> tuple[str, str, str] | None:
-    """Return what ends the attempt before any node is looked at: a heading, the plugin and its message; else None."""
+    """Return what ends the attempt before nodes are examined: a heading, the plugin and its message; else None."""
     if decision.pre_enqueue is not None:
         return "Not in the queue", decision.pre_enqueue.plugin, decision.pre_enqueue.message
     if decision.error:

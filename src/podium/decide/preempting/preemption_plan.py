@@ -84,7 +84,7 @@ class PreemptionPlan(msgspec.Struct, frozen=True):
     ``is_exchange``: some victims have the preemptor's own priority. ``put_off``: preemption would work, but has to wait
     for a cap. ``error`` is the failure of a filter or extender, if there is no candidate. ``keeps_nomination``:
     extenders left no candidate, which ends no nomination. ``criteria`` are those of a stated cost, () for
-    kube-scheduler's. ``search`` is set if victims on other nodes were looked for. ``held_back``: budgets, which are
+    kube-scheduler's. ``search`` is set if victims on other nodes were searched. ``held_back``: budgets, which are
     required, alone leave no candidate.
     """
 

@@ -207,7 +207,7 @@ def _place(traceback: TracebackType | None) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedMove:
-    """A pod to be evicted from its node ``source``, for ``target``; None if no target was looked for.
+    """A pod to be evicted from its node ``source``, for ``target``; None if no target was computed.
 
     ``is_sure``: none of the nodes that the pod's scheduler ranks equal would gain less than planned. ``has_ended``: the
     pod has finished and is evicted so that pods of its controller avoid the node.

@@ -191,7 +191,7 @@ def find_class(name: str, noun: str, group: str, in_tree: Iterable[str]) -> type
     """Return the class for a name outside the table: from a module, or from an installed package.
 
     A name like ``package.module:Class`` is a class in an importable module; any other is looked up among the entry
-    points of ``group``. For error messages, ``noun`` says what is looked for, and ``in_tree`` lists the names in the
+    points of ``group``. For error messages, ``noun`` names the kind of object, and ``in_tree`` lists the names in the
     table. Raises PluginError for an unknown name, and for code that does not load.
     """
     if ":" in name:

@@ -47,7 +47,7 @@ _LOWEST = np.iinfo(np.int64).min
 _MOST_IN_VAIN = 8
 # The first search without victims gets one such part of the steps.
 _SHARE_WITHOUT = 4
-# How often another candidate is looked for whose victims budgets allow.
+# The maximum number of searches for a candidate whose victims budgets allow.
 _MOST_ROUNDS = 8
 
 

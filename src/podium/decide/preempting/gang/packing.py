@@ -47,7 +47,7 @@ class MemberShapes:
         )
         self.any_place_will_do = self.are_independent and len(self.members) == 1
         self.in_order = gang.members
-        """The members in the order in which places are looked for: the largest first, if the order is free."""
+        """The members in the order of their placement: the largest first, if the order is free."""
         if self.are_independent:
             size = {shape: _size(transaction, member) for shape, member in self.members.items()}
             self.in_order = tuple(sorted(gang.members, key=lambda member: -size[shape_of(member)]))

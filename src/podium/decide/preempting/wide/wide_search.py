@@ -50,7 +50,7 @@ _MOST_FREE = 14
 
 @dataclass(frozen=True, slots=True)
 class WideSettings:
-    """Where victims are looked for.
+    """The scope of the search for victims.
 
     ``across``: on other nodes than the pod's too. ``keeps_partners``: pods that the preemptor requires nearby are no
     victims while there is another choice. ``with_dependents``: pods that depend on victims are victims too.
