@@ -65,7 +65,7 @@ def test_other_kinds_have_none(group: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
-def test_every_type_that_a_schema_names_is_there(kind: Kind) -> None:
+def test_every_type_named_by_a_schema_exists(kind: Kind) -> None:
     waiting: list[Type] = [Object(kind.name)]
     seen: set[str] = set()
     while waiting:

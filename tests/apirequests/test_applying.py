@@ -481,7 +481,7 @@ class TestPartsOfObjects:
         assert gone.code == 422
         assert "may not be removed" in gone.to_dict()["message"]
 
-    def test_a_scale_is_applied_and_its_manager_stands_in_the_books_of_the_workload(self) -> None:
+    def test_a_scale_is_applied_and_its_manager_recorded_in_the_workload(self) -> None:
         api = API()
         applied(api, deployment(container(), replicas=2))
 

@@ -35,7 +35,7 @@ def place(path: str) -> ResourcePath | None:
         ("/api/v1/watch/namespaces/d/pods/a", ResourcePath(resource=POD, namespace="d", name="a", watches=True)),
     ],
 )
-def test_a_path_stands_for_a_kind_an_object_or_a_subresource(path: str, expected: ResourcePath) -> None:
+def test_a_path_identifies_a_kind_an_object_or_a_subresource(path: str, expected: ResourcePath) -> None:
     assert place(path) == expected
 
 

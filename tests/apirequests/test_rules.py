@@ -78,10 +78,10 @@ class TestDeletingByEviction:
             {"user": "system:node:n1", "field_manager": "kubelet"},
         ],
     )
-    def test_components_delete_as_ever(self, who: Raw) -> None:
+    def test_components_delete_without_eviction_rules(self, who: Raw) -> None:
         assert delete(guarded(EVICTING), **who).code == 200
 
-    def test_preconditions_hold_as_ever(self) -> None:
+    def test_preconditions_apply_to_deletions(self) -> None:
         assert delete(guarded(EVICTING, allowed=1), {"preconditions": {"uid": "other"}}, **PERSON).code == 409
 
     def test_a_dry_run_debits_nothing(self) -> None:

@@ -53,7 +53,7 @@ def test_the_patch_makes_the_one_of_the_other(old: dict[str, Any], new: dict[str
 
 
 @given(objects)
-def test_between_equals_there_is_nothing(old: dict[str, Any]) -> None:
+def test_equal_objects_have_an_empty_diff(old: dict[str, Any]) -> None:
     assert strategic_diff(old, dict(old), SCHEMA) == {}
 
 

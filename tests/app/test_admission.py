@@ -54,7 +54,7 @@ def test_a_pod_takes_and_goes_where_its_runtime_class_says() -> None:
     assert found["m"] == ["node(s) didn't match Pod's node affinity/selector"]
 
 
-def test_pods_on_nodes_have_their_own_labels_in_selectors_with_label_keys_where_no_cluster_has_stored_them() -> None:
+def test_selectors_with_label_keys_use_labels_of_placed_pods_never_stored_in_a_cluster() -> None:
     apart = {
         "labelSelector": {"matchLabels": {"app": "web"}},
         "matchLabelKeys": ["version"],

@@ -88,7 +88,7 @@ def test_a_third_of_explained_pods_fit_and_a_third_preempt() -> None:
     assert measure_explaining(6, 3, RELEASE).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
 
 
-def test_a_simulation_is_played_to_its_end_alike_each_time_and_written() -> None:
+def test_a_simulation_benchmark_is_repeatable_and_written() -> None:
     (first, written), (again, _) = (measure_simulation(Story((), 8, 10), RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
@@ -162,7 +162,7 @@ def test_a_drifted_cluster_gives_repeatable_plans_that_move_some_pods() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("plan-")])
-def test_a_plan_for_an_eks_cluster_comes_to_the_same_each_time(name: str) -> None:
+def test_a_plan_for_an_eks_cluster_is_the_same_each_time(name: str) -> None:
     first, again = (measure_command(name, 12) for _ in range(2))
 
     assert (first.subject, first.counts) == (again.subject, again.counts)

@@ -156,7 +156,7 @@ def test_the_next_pod_of_a_stateful_set_has_the_first_free_number_and_claims_tha
     assert first.to_dict() == second.to_dict()
 
 
-def test_a_pod_that_is_there_goes_before_a_workload_where_a_namespace_is_called_like_a_kind() -> None:
+def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind() -> None:
     there = pod("web")
     there["metadata"]["namespace"] = "deploy"
 

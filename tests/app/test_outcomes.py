@@ -98,7 +98,7 @@ def test_nodes_are_chosen_by_where_the_search_begins_in_a_large_cluster() -> Non
     assert "these 2 tie, and any may be taken" in caveat.message
 
 
-def test_a_search_that_cannot_end_early_is_no_matter_of_chance() -> None:
+def test_a_search_that_cannot_end_early_does_not_depend_on_chance() -> None:
     few = [node(f"n{index:03}", cpu=4 if index else 8) for index in range(99)]
     many_unfit = [node(f"m{index:03}", cpu="500m") for index in range(100)]
 

@@ -44,7 +44,7 @@ def test_on_a_terminal_no_line_is_longer_than_that(rows: list[list[Part]], width
 
 
 @given(NAMES | MIXED, NAMES | MIXED, TEXT, st.integers(40, 220))
-def test_no_two_different_names_of_a_kind_are_shown_alike_in_a_table(
+def test_different_names_of_a_kind_stay_distinct_in_a_table(
     nodes: set[str], pods: set[str], text: str, width: int
 ) -> None:
     pairs = list(zip(sorted(pods), sorted(nodes), strict=False))

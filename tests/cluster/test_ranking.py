@@ -141,7 +141,7 @@ def test_many_changed_rows_are_ranked_together_as_each_is_by_itself(pods: list[P
         assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
 
 
-def test_numbers_in_names_that_no_64_bits_hold_are_compared_all_the_same() -> None:
+def test_numbers_beyond_64_bits_in_names_are_compared() -> None:
     large = [f"q-{number}" for number in (10**30, 10**30 + 1, 7, 10**18, 10**17)]
     cluster = with_pods(*(pod(name, on="n") for name in large), pod("q-", on="n"))
 

@@ -84,7 +84,7 @@ class Run:
 
 
 @efforts(25)
-def test_groups_keep_their_limits_and_all_comes_to_rest(effort: Effort) -> None:
+def test_groups_keep_their_limits_and_the_cluster_settles(effort: Effort) -> None:
     @effort
     @given(st.integers(0, 10**9))
     def check(seed: int) -> None:

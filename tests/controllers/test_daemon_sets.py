@@ -256,7 +256,7 @@ def test_a_daemon_set_without_slack_replaces_pods_one_by_one() -> None:
     assert rig.notes() == {"new": 3}
 
 
-def test_pods_that_are_sent_to_another_node_than_they_were_made_for_are_replaced_more_and_more_slowly() -> None:
+def test_daemon_pods_sent_to_another_node_are_replaced_with_growing_delays() -> None:
     class Wrong(DaemonRig):
         def run_all(self) -> None:
             for name, pod in self.pods().items():

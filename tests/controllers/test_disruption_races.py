@@ -122,7 +122,7 @@ def test_a_write_that_fails_for_no_visible_reason_is_made_again_after_a_while(pr
     assert not rig.machine.deadline().keeps_alive
 
 
-def test_the_status_of_a_budget_that_is_not_there_is_not_written_again() -> None:
+def test_the_status_of_a_deleted_budget_is_not_written_again() -> None:
     rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
     rig.problems = [NOT_FOUND]
 
@@ -322,7 +322,7 @@ def test_f3_the_disruption_of_a_replacement_is_not_over_because_the_pod_before_i
     assert allowed(rig) == 1
 
 
-def test_f3_the_disruption_of_a_replacement_counts_though_that_of_the_pod_before_it_was_of_the_same_second() -> None:
+def test_f3_a_replacement_disruption_counts_in_the_same_second_as_its_predecessor() -> None:
     rig = rig_of(budget("pdb", minAvailable=1), web("web-0"), web("web-1"), web("web-2"))
     assert rig.evict("web-0", grace_seconds=0)
     rig.put(web("web-0"))
@@ -376,7 +376,7 @@ def test_a_new_controller_writes_nothing_where_the_status_is_right() -> None:
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-def test_a_crash_at_a_write_leaves_nothing_undone(is_done: bool) -> None:
+def test_a_crash_at_a_write_leaves_no_work_unfinished(is_done: bool) -> None:
     rig = rig_of(budget("pdb", minAvailable=1), pod("a"), pod("b"), pod("c"))
     assert rig.evict("a")
     rig.see()

@@ -159,7 +159,7 @@ def test_a_drain_is_over_when_the_node_and_its_pods_are_gone() -> None:
 # Refusals and errors
 
 
-def test_the_pods_of_a_node_that_goes_before_it_is_cordoned_are_evicted_all_the_same() -> None:
+def test_pods_of_a_node_deleted_before_its_cordon_are_evicted() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: None if isinstance(action, Evict) else BROKEN)
 
     rig.delete("Node", "n1")

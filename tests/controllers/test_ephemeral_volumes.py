@@ -51,7 +51,7 @@ def test_each_volume_gets_a_claim_that_belongs_to_the_pod() -> None:
     assert not rig.machine.deadline().keeps_alive
 
 
-def test_a_claim_that_goes_is_made_again_while_the_pod_is_there() -> None:
+def test_a_deleted_claim_is_created_again_while_the_pod_exists() -> None:
     rig = rig_of(user("web", "cache"))
 
     rig.delete("PersistentVolumeClaim", "web-cache")

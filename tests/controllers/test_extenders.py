@@ -137,13 +137,13 @@ def test_fewer_violations_as_the_extender_counts_them_go_first() -> None:
 
 
 @pytest.mark.upstream(30)
-def test_without_interest_preemption_is_as_ever() -> None:
+def test_an_uninterested_extender_does_not_affect_preemption() -> None:
     extender = FakeExtender(agrees={}, only="other")
     assert len(preempting(extender)) == 1
     assert extender.asked == []
 
 
-def test_a_nomination_stands_where_extenders_leave_no_candidate() -> None:
+def test_a_nomination_is_kept_when_extenders_leave_no_candidate() -> None:
     driver = driven(agreeing())
     driver.see(node("n-a", cpu=2), LOW_A, nominated(PREEMPTOR, "n-a"))
 

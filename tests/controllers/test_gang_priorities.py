@@ -123,7 +123,7 @@ def test_the_nominations_of_a_gang_end_where_too_few_of_its_pods_are_left() -> N
     assert rig.nominated(pods[1]) == ""
 
 
-def test_room_that_was_kept_for_a_gang_is_there_for_others_when_its_group_is_gone() -> None:
+def test_room_reserved_for_a_gang_is_released_with_its_group() -> None:
     rig, _ = preempting()
     rig.see(pod("again", cpu=2, priority=50))
     rig.attempts()

@@ -148,7 +148,7 @@ def test_a_node_that_was_silent_for_50s_is_not_ready_and_neither_are_its_pods() 
     assert rig.is_at_rest()
 
 
-def test_a_node_that_is_heard_in_time_was_never_gone() -> None:
+def test_a_node_with_a_timely_heartbeat_was_never_lost() -> None:
     rig = rig_of(node("n1"))
 
     rig.fail("n1")
@@ -327,7 +327,7 @@ def test_when_no_node_of_the_cluster_is_ready_none_is_given_up_any_more() -> Non
 
 
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST])
-def test_writes_that_fail_are_made_again_from_what_is_there_then(problem: Problem) -> None:
+def test_failed_writes_are_retried_from_the_current_state(problem: Problem) -> None:
     rig = rig_of(node("n1"), running("a"))
     failed: set[str] = set()
 

@@ -139,7 +139,7 @@ def test_a_volume_that_is_another_claims_is_refused() -> None:
     assert problem.code == 409
 
 
-def test_a_volume_that_people_keep_for_a_claim_of_that_name_is_its() -> None:
+def test_a_volume_reserved_by_a_user_for_a_claim_name_is_bound_to_it() -> None:
     rig = Volumes(claim(), claim("other"), volume(claimRef={"namespace": "default", "name": "data"}))
 
     problem = rig.ask("disk", "other")

@@ -127,7 +127,7 @@ def test_a_held_orphan_does_not_delay_the_next_pod() -> None:
     assert rig.told[-2:] == ["100 Failed b", "100 delete b: its node n1 is gone"]
 
 
-def test_a_pod_that_is_bound_to_a_missing_node_later_is_an_orphan_as_well() -> None:
+def test_a_pod_bound_to_a_missing_node_later_is_an_orphan() -> None:
     rig = rig_of(running("a"))
     rig.pass_to(50)
 

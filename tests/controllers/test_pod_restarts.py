@@ -179,7 +179,7 @@ def test_the_crash_backoff_resets_after_ten_minutes_of_running() -> None:
 # The kubelet itself starts anew
 
 
-def test_a_new_kubelet_lets_containers_run_on_from_their_last_start() -> None:
+def test_a_new_kubelet_keeps_containers_running_since_their_last_start() -> None:
     rig = rig_of(crashing("8s", ready_after="3s"))
     rig.pass_to(10)
 

@@ -73,7 +73,7 @@ class TestRefusedBindings:
         told = [one.message for one in all_of(Record, actions) if one.reason == "FailedScheduling"]
         assert any('refuses to bind the pod: cannot create resource "pods/binding"' in message for message in told)
 
-    def test_a_refusal_that_may_pass_lets_the_pod_preempt_again(self) -> None:
+    def test_a_transient_rejection_allows_the_pod_to_preempt_again(self) -> None:
         driver = refused_once(REFUSED)
 
         assert deletions(driver.attempts()) != []

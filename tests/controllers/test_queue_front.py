@@ -204,7 +204,7 @@ def fleets(draw: st.DrawFn) -> Mapping[str, Pod]:
 
 
 @given(lists(), lists(), fleets(), st.permutations(range(12)))
-def test_each_pod_is_popped_once_those_first_that_go_first_and_the_others_as_ever(
+def test_prioritized_pods_are_popped_first_and_each_pod_once(
     some: tuple[Replacement, ...], others: tuple[Replacement, ...], pods: Mapping[str, Pod], order_seen: list[int]
 ) -> None:
     """Whatever the lists say, and in whatever order lists and pods are seen."""

@@ -256,7 +256,7 @@ def test_a_rejection_stays_in_the_status_until_the_pods_exist() -> None:
     assert "conditions" not in rig.get("ReplicaSet", "web")["status"]
 
 
-def test_a_quota_that_leaves_more_room_lets_it_try_at_once() -> None:
+def test_a_raised_quota_is_retried_at_once() -> None:
     other = workload("ReplicaSet", "db", {"replicas": 2})
     rig = rig_of(quota("few", {"pods": "2"}), other, web(1))
     rig.pass_to(100)

@@ -52,7 +52,7 @@ def test_a_refusal_that_passes_says_nothing_of_the_request_before_it_that_had_no
     assert the(ReserveClaim, driver.tick()) == reserve
 
 
-def test_a_conflict_says_nothing_of_the_request_before_it_that_had_no_answer_while_the_claim_is_as_it_was() -> None:
+def test_a_conflict_does_not_settle_an_earlier_unanswered_request_on_an_unchanged_claim() -> None:
     """The claim may have been written by that request: the binding waits, and the devices count as taken."""
     driver, reserve = reserving()
     driver.answer(reserve, NO_ANSWER)

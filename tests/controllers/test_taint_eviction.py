@@ -166,7 +166,7 @@ def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
     assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
 
 
-def test_pods_that_have_ended_are_deleted_as_well() -> None:
+def test_ended_pods_are_deleted_too() -> None:
     rig = rig_of({**tolerating("ended"), "status": {"phase": "Failed"}})
 
     taint(rig, GONE)

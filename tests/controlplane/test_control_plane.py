@@ -91,7 +91,7 @@ def test_a_namespace_goes_with_all_that_is_in_it() -> None:
         assert cluster.pods("team") == []
 
 
-def test_nothing_is_created_in_a_namespace_that_there_is_not() -> None:
+def test_objects_are_not_created_in_a_missing_namespace() -> None:
     with Cluster() as cluster, pytest.raises(RefusedError) as refused:
         cluster.apply(pod("a", namespace="nowhere"))
 

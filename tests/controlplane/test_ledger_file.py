@@ -229,7 +229,7 @@ def test_unfinished_ledger_entries_keep_the_state_to_continue(tmp_path: Path) ->
     assert LedgerFile(str(path)).earlier() == EarlierRecords(((record(2), trail),), frozenset(("b",)))
 
 
-def test_a_ledger_that_knows_no_trails_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_ledger_without_trails_is_continued(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))
     file.put(record(1))

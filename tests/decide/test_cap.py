@@ -130,7 +130,7 @@ HERE = [node("a", cpu=1), node("b", cpu=1), db(0), GUARD]
 ELSEWHERE = [in_namespace(db(1, on="b", priority=3), "other"), budget("b", "app=db", 9, namespace="other")]
 
 
-def test_a_cap_on_each_namespace_holds_back_those_nodes_whose_victims_are_in_a_namespace_where_it_is_used_up() -> None:
+def test_a_used_up_namespace_cap_blocks_nodes_with_victims_in_that_namespace() -> None:
     assert chosen(*HERE, *ELSEWHERE, each_namespace("1/2h"), cpu=1) == ("a", ["db-0"])
 
     found = plan(*HERE, *ELSEWHERE, each_namespace("1/2h", "default"), cpu=1)

@@ -280,7 +280,7 @@ def test_budgets_count_over_all_victims_and_are_spared_first() -> None:
     assert plan.chosen.budget_violations == 0
 
 
-def test_no_more_go_than_budgets_let_where_that_is_required() -> None:
+def test_required_budgets_limit_the_victims_of_a_gang() -> None:
     web = full("a", "b", labels={"app": "web"}, ready=True)
     objects = [*web, budget("web", "app=web", 1)]
 

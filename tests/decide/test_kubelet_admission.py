@@ -168,7 +168,7 @@ def test_a_node_that_is_unschedulable_takes_the_pods_that_are_bound_to_it() -> N
 SHORT_OF_MEMORY = ["MemoryPressure"]
 
 
-def test_a_node_short_of_memory_turns_away_besteffort_pods_that_do_not_tolerate_it() -> None:
+def test_a_node_short_of_memory_rejects_besteffort_pods_that_do_not_tolerate_it() -> None:
     refusal = pressure_refusal(pod("a"), SHORT_OF_MEMORY)
 
     assert refusal is not None

@@ -129,7 +129,7 @@ def test_a_best_effort_pod_gives_way_for_anti_affinity(who: str) -> None:
 
 
 @pytest.mark.upstream(4)
-def test_anti_affinity_of_a_higher_pod_keeps_everybody_running() -> None:
+def test_anti_affinity_to_a_higher_priority_pod_prevents_preemption() -> None:
     """[4]"""
     keeper = pod("keeper", on="n", priority=9, labels={"app": "db"})
     idle = pod("idle", on="n", labels={"app": "db"})

@@ -446,7 +446,7 @@ def test_the_first_of_a_group_does_not_take_the_place_of_the_group_while_there_i
     assert chosen(plan(smaller, objects, **KEEPS)) == ("n", ["batch"])
 
 
-def test_a_pod_without_required_affinity_is_decided_about_as_ever() -> None:
+def test_a_pod_without_required_affinity_is_decided_like_in_plain_preemption() -> None:
     assert plan(pod("p", priority=9, cpu=4), [*ZONES, *FULL, *OTHERS], **KEEPS).search is None
 
 

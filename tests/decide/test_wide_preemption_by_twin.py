@@ -221,7 +221,7 @@ def test_a_group_that_goes_as_a_whole_counts_whole_in_the_best_of_all_sets(
 
 
 @pytest.mark.parametrize(("setting", "found"), [("on the node", ["left"]), ("across", [])])
-def test_a_nomination_to_another_node_counts_where_victims_may_be_elsewhere_and_for_its_own_node_alone_otherwise(
+def test_a_nomination_to_another_node_counts_only_if_victims_may_be_on_other_nodes(
     setting: str, found: list[str]
 ) -> None:
     """The target comes to an even spread as the first of its like, unless one is as good as there on the other side."""

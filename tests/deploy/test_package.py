@@ -81,7 +81,7 @@ def test_the_wheel_names_all_that_it_brings_along_as_it_is_locked(tmp_path: Path
     assert {"aiohttp", "msgspec", "numpy"} <= {component["name"] for component in listed["components"]}
 
 
-def test_every_command_of_the_package_is_there() -> None:
+def test_every_command_of_the_package_exists() -> None:
     with (ROOT / "pyproject.toml").open("rb") as stream:
         scripts = tomllib.load(stream)["project"]["scripts"]
 

@@ -174,7 +174,7 @@ def test_a_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
     [base(), chart(), base("rescheduler"), chart_of_rescheduler()],
     ids=["kustomize", "helm", "rescheduler-kustomize", "rescheduler-helm"],
 )
-def test_every_binding_gives_a_role_that_is_there_to_the_account_of_the_pods(objects: list[Raw]) -> None:
+def test_every_binding_gives_an_existing_role_to_the_account_of_the_pods(objects: list[Raw]) -> None:
     (account,) = of_kind(objects, "ServiceAccount")
     roles = {
         (role["kind"], role["metadata"]["name"]) for kind in ("Role", "ClusterRole") for role in of_kind(objects, kind)

@@ -13,7 +13,7 @@ NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", DOCUMENT.read_text())
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
-def test_every_test_that_is_named_is_there(file: str, name: str) -> None:
+def test_every_named_test_exists(file: str, name: str) -> None:
     path = ROOT / file
 
     assert path.is_file()

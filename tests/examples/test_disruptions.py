@@ -86,7 +86,7 @@ def test_default_budgets_and_a_cap_hold_back_the_drains() -> None:
     assert [drain["state"] for drain in result.summary["drains"]] == ["drained", "drained"]
 
 
-def test_a_pod_keeps_off_the_node_it_was_evicted_from_for_its_own_good_or_until_another_has_the_room() -> None:
+def test_an_evicted_pod_avoids_its_old_node_for_its_own_sake_or_until_the_room_is_taken() -> None:
     result = played("avoid-list")
 
     assert story(result, MOVES, owners=("small",)) == [

@@ -39,7 +39,7 @@ def test_after_a_scale_up_pods_leave_the_full_nodes_until_the_others_are_no_long
     assert played.after == {"new-1": {"web": 2}, "new-2": {"web": 2}, "old-1": {"web": 4}, "old-2": {"web": 4}}
 
 
-def test_when_a_zone_is_back_pods_return_to_what_they_prefer_as_fast_as_their_rate_lets_them() -> None:
+def test_pods_return_to_a_recovered_zone_at_the_rate_of_their_budget() -> None:
     played = rescheduled("zone-back")
 
     assert played.at(0) == {"east-1": {"queue": 1}, "west-1": {"queue": 1, "shop": 3}}
@@ -105,7 +105,7 @@ def test_a_pod_gets_the_room_of_another_for_what_it_prefers_or_requires_and_both
     }
 
 
-def test_a_pod_that_makes_room_for_another_is_kept_out_until_the_other_is_there_and_no_longer() -> None:
+def test_a_pod_that_makes_room_is_kept_out_until_the_other_pod_is_placed() -> None:
     played = rescheduled("makes-way")
 
     assert played.at(359) == {"fast": {"archive": 1}, "slow": {"cache": 1}}

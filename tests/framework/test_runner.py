@@ -427,7 +427,7 @@ class Contrary:
         return SUCCESS if before else FULL
 
 
-def test_a_node_where_everybody_can_stay_is_no_candidate() -> None:
+def test_a_node_where_every_pod_can_stay_is_no_candidate() -> None:
     """Only a filter that contradicts itself makes one; kube-scheduler rejects it too."""
     cluster = cluster_of(node("n1"), pod("q", on="n1"))
     runner = plain_runner(cluster, extra=[Contrary()])

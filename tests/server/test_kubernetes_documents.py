@@ -157,7 +157,7 @@ def test_reviews_are_answered() -> None:
     assert who["status"]["userInfo"]["username"] == "anna"
 
 
-def test_a_token_is_as_good_as_the_server_says() -> None:
+def test_a_token_review_accepts_only_the_servers_token() -> None:
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     for token, is_good in (("right", True), ("wrong", False)):
         documents = KubernetesDocuments(LocalBackend(), "right".__eq__)

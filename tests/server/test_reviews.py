@@ -38,7 +38,7 @@ def test_a_self_review_returns_the_caller() -> None:
     assert found["status"]["userInfo"] == {"username": "anna", "groups": ["drivers"]}
 
 
-def test_a_token_is_as_good_as_the_server_says() -> None:
+def test_a_token_review_accepts_only_the_servers_token() -> None:
     body = {"spec": {"token": "abc"}}
     assert answer("TokenReview", body, is_authenticated=True)["status"]["authenticated"] is True
     assert "authenticated" not in answer("TokenReview", body)["status"]

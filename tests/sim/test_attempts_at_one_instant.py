@@ -83,9 +83,7 @@ CASES = [
 
 @pytest.mark.parametrize("events", EVENTS)
 @pytest.mark.parametrize(("point", "answer"), CASES)
-def test_pods_that_are_turned_down_on_their_way_are_not_attempted_for_ever(
-    point: str, answer: str, events: str
-) -> None:
+def test_pods_rejected_during_binding_are_not_attempted_for_ever(point: str, answer: str, events: str) -> None:
     pods = [pod(name, priority=number) for number, name in enumerate("ab")]
 
     with failed_attempts_told() as told:

@@ -140,7 +140,7 @@ def test_an_accepted_disruption_counts_for_two_minutes() -> None:
     assert "disruptedPods" not in status(simulation)
 
 
-def test_an_accepted_disruption_is_done_with_when_its_pod_is_deleted() -> None:
+def test_an_accepted_disruption_ends_when_its_pod_is_deleted() -> None:
     accepted = {"disruptedPods": {"web-0": format_time(DEFAULT_START_NS)}}
     raw = {**budget("pdb", minAvailable=1), "status": accepted}
     deleting = {"at": "5s", "delete": {"kind": "Pod", "name": "web-0", "outright": True}}

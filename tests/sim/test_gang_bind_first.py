@@ -52,7 +52,7 @@ def full(**low: Any) -> list[Raw]:
     return [node("n1", cpu=1), node("n2", cpu=1), *(pod(name, cpu=1, **one) for name, one in low.items())]
 
 
-def test_all_members_are_bound_as_soon_as_the_victims_terminate_and_each_starts_when_its_own_is_gone() -> None:
+def test_gang_members_are_bound_when_victims_terminate_and_each_starts_after_its_own() -> None:
     low = full(slow={"node": "n1", "spec": SLOW}, quick={"node": "n2", "spec": QUICK})
 
     found = played(*low)

@@ -44,9 +44,7 @@ class Plans:
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids="+".join)
-def test_plans_for_gangs_hold_and_fleets_come_to_rest(
-    settings: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gang_plans_hold_and_fleets_settle(settings: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     plans = Plans()
     monkeypatch.setattr(gang_search, "plan_gang", plans)
 

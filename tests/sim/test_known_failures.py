@@ -103,7 +103,7 @@ def decided_each(objects: list[Raw], settings: Configuration | None = None, **op
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_crowds_fare_as_if_each_pod_were_decided_on_its_own(settings: str) -> None:
+def test_crowds_are_decided_like_each_pod_alone(settings: str) -> None:
     counting = Counting()
     for seed in SEEDS[settings]:
         objects = drawn(seed)

@@ -66,7 +66,7 @@ def test_a_quota_over_several_classes_counts_at_the_highest() -> None:
     assert warning.startswith("the quotas of PriorityClass high promise more than the nodes offer: 1000Ti memory of ")
 
 
-def test_quotas_without_classes_and_clusters_without_nodes_are_no_matter() -> None:
+def test_quotas_without_classes_and_clusters_without_nodes_are_handled() -> None:
     assert warnings(node("n", cpu=1), *CLASSES, quota("a", {"cpu": "9"})) == []
     assert warnings(*CLASSES, of_class("a", {"cpu": "9"}, "high")) == []
 

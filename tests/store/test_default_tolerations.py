@@ -79,7 +79,7 @@ def test_their_seconds_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, "all", {"key": "gpu"}, ["gpu"], [5]])
-def test_tolerations_that_are_none_are_refused_as_ever(wrong: Any) -> None:
+def test_invalid_tolerations_are_rejected(wrong: Any) -> None:
     store = Store()
     with pytest.raises(StoreError, match="tolerations"):
         store.create(pod("web", spec={"tolerations": wrong}), now=0)

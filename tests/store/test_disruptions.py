@@ -167,7 +167,7 @@ def test_an_unobserved_budget_counts_deletions_too() -> None:
     assert rate_of(store)["available"] == 1
 
 
-def test_a_deletion_that_is_undone_took_nothing() -> None:
+def test_a_rolled_back_deletion_takes_no_token() -> None:
     store = cluster(budget(allowed=9, rate="1/1h"))
     before = everything(store)
 

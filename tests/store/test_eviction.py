@@ -465,7 +465,7 @@ def test_one_of_all_required_budgets_can_refuse(exhausted: str) -> None:
     assert f"the disruption budget {exhausted} needs" in error.message
 
 
-def test_an_unready_pod_with_several_budgets_is_debited_where_it_is_not_spared() -> None:
+def test_an_eviction_debits_only_budgets_without_always_allow_for_an_unready_pod() -> None:
     tolerant = budget("all", allowed=0, spec={"selector": {}, "unhealthyPodEvictionPolicy": "AlwaysAllow"})
     policy = disruption_policy(severalBudgets="RequireAll")
     store = cluster(running("web-0", ready=False), budget("web", allowed=1), tolerant, policy)

@@ -57,7 +57,7 @@ class Family:
         return [one.name for one in self.store.get("ConfigMap", f"default/{name}").object.metadata.owner_references]
 
 
-def test_nothing_is_collected_while_its_owner_is_there() -> None:
+def test_objects_with_a_living_owner_are_not_collected() -> None:
     family = Family()
 
     assert family.collect() == 0

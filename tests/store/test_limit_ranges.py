@@ -107,7 +107,7 @@ def test_every_violated_bound_is_reported() -> None:
     assert "[minimum cpu usage per Container is 100m, but request is 50m, maximum cpu" in message
 
 
-def test_a_pod_within_the_bounds_is_let_in() -> None:
+def test_a_pod_within_the_bounds_is_admitted() -> None:
     resources = {"requests": {"cpu": "500m"}, "limits": {"cpu": 1}}
     both = limit_range(BOUNDS, of("Pod", max={"cpu": 2}), of("PersistentVolumeClaim", max={"storage": 1}))
     assert created(pod_of(resources, resources), both)

@@ -65,7 +65,7 @@ def test_the_classes_are_as_old_as_the_policy() -> None:
     assert store.get("PriorityClass", "middle").raw["metadata"]["creationTimestamp"] == "1970-01-01T00:00:05Z"
 
 
-def test_a_new_level_stands_in_the_middle_between_its_neighbours() -> None:
+def test_a_new_level_is_halfway_between_its_neighbours() -> None:
     store = cluster()
     apply(store, "high > low")
     before = values(store)

@@ -53,7 +53,7 @@ def test_a_new_object_is_refused_with_all_that_is_wrong_with_it() -> None:
     assert "spec.containers[0].image: Required value, spec" in error.message
 
 
-def test_one_problem_stands_without_brackets() -> None:
+def test_a_single_problem_is_shown_without_brackets() -> None:
     error = refused(Store(), deployment(replicas=-1), is_new=True)
     assert error.message == (
         "Deployment default/web is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"

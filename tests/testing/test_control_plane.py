@@ -139,7 +139,7 @@ def test_invalid_initial_state_is_reported() -> None:
         ControlPlane(nodes=1, node_template=pod("a"))
 
 
-def test_the_same_calls_come_to_the_same_end() -> None:
+def test_the_same_calls_give_the_same_result() -> None:
     def played() -> list[Raw]:
         with ControlPlane(nodes=3) as cluster:
             cluster.apply([pod(f"a{number}") for number in range(9)])

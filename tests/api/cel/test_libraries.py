@@ -175,7 +175,7 @@ def test_an_expression_that_can_never_have_a_value_is_rejected_at_compilation(te
     assert error in str(caught.value)
 
 
-def test_an_error_stands_at_its_place_behind_what_need_not_be_there() -> None:
+def test_a_compile_error_after_an_optional_field_names_its_place() -> None:
     with pytest.raises(CompileError) as caught:
         is_true("x.?a.hasValue() && foo")
     assert "<input>:1:20: undeclared reference to 'foo'" in str(caught.value)

@@ -119,7 +119,7 @@ def test_each_limit_leaves_out_what_it_says(asked: LedgerQuery, numbers: list[in
     assert [one.id for one in asked.of(account)] == numbers
 
 
-def test_chains_lead_from_the_most_important_pod_to_the_last_that_had_to_go() -> None:
+def test_chains_lead_from_the_most_important_pod_to_the_last_victim() -> None:
     records = [
         record(1, beneficiary="high", came="p1-again"),
         record(2, beneficiary="p1-again"),

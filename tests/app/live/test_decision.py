@@ -145,7 +145,7 @@ def test_decisions_are_made_though_they_cannot_be_written_down(tmp_path: Path, m
     assert problems == ["No space left on device", ""]
 
 
-def test_a_file_that_cannot_be_put_aside_is_tried_again(tmp_path: Path) -> None:
+def test_a_failed_rotation_of_the_decision_file_is_retried(tmp_path: Path) -> None:
     path, problems = tmp_path / "decisions", list[str]()
     aside = tmp_path / "decisions.1"
     aside.mkdir()

@@ -131,7 +131,7 @@ def test_an_invalid_extender_answer_is_reported_on_the_pod(answer: Any, problem:
     play(story, {"filter": answer})
 
 
-def test_an_ignorable_extender_that_is_away_is_done_without() -> None:
+def test_an_unreachable_ignorable_extender_is_skipped() -> None:
     async def story(server: APIServer, extender: ExtenderServer) -> None:
         server.add(pod("a"))
         settings = settings_with({"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True})

@@ -87,7 +87,7 @@ def test_a_budget_and_a_drain_of_a_setting_are_played_and_compared_with_the_othe
     assert answer["result"]["summary"]["end"] == 301.0, "as long as the drain that times out"
 
 
-def test_an_autoscaler_lets_pods_gain_a_place(tmp_path: Path) -> None:
+def test_an_autoscaler_gives_pods_a_place(tmp_path: Path) -> None:
     cluster = written(
         tmp_path, node("a", "1"), replica_set("web", 2), *[pod(f"web-{n}", owner="web") for n in range(2)]
     )

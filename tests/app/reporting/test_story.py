@@ -122,7 +122,7 @@ def test_nodes_have_what_they_offer_their_zone_and_their_life() -> None:
     assert gone[1] is None
 
 
-def test_a_pod_that_had_ended_before_has_ended_before_the_first_event() -> None:
+def test_a_previously_ended_pod_has_ended_before_the_first_event() -> None:
     done = pod("done", nodeName="n") | {"status": {"phase": "Succeeded"}}
 
     assert of(story(node("n"), done), "done")["ended"] == -1

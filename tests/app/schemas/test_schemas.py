@@ -99,7 +99,7 @@ def test_every_step_is_in_the_schema() -> None:
     assert {*schema_named("scenario")["$defs"]["ScenarioStep"]["properties"]} == {"at", "repeat", *STEP_NAMES}
 
 
-def test_every_type_that_is_named_is_there() -> None:
+def test_every_named_schema_type_exists() -> None:
     for name in SCHEMAS:
         schema = schema_named(name)
         named = {part.split('"')[0] for part in json.dumps(schema).split("#/$defs/")[1:]}

@@ -142,7 +142,7 @@ def test_without_steering_no_node_is_written() -> None:
     assert places(simulation) == [BAD, BAD, "n2"]
 
 
-def test_blind_moves_come_to_an_end_though_all_nodes_are_as_bad() -> None:
+def test_blind_moves_end_though_all_nodes_are_equally_bad() -> None:
     bad = {**node("n2")}
     bad["metadata"] = {**bad["metadata"], "labels": {"bad": "yes"}}
     simulation = moved({"at": "2s", "apply": [bad]}, judgement="Blind", coolDown="10m")

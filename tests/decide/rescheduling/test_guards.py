@@ -152,7 +152,7 @@ def test_a_pod_stays_until_it_has_run_for_some_time(fields: Mapping[str, Any], i
     assert guard(web("w", "a", **fields)) == ("it is younger than 5m" if is_young else "")
 
 
-def test_a_pod_that_waited_for_long_and_has_just_come_to_its_node_stays() -> None:
+def test_a_long_pending_but_recently_placed_pod_stays() -> None:
     assert guard(web("w", "a", created=0, started=None, ready=False)) == "it has not started yet"
 
 

@@ -58,7 +58,7 @@ def test_pods_that_may_leave_at_once_are_not_split_into_parts() -> None:
     assert [(group.part_of, group.gain) for group in made.planned] == [(None, 2.0)]
 
 
-def test_the_rest_is_gone_on_with_and_no_other_node_begun_before_it_is_done() -> None:
+def test_a_started_emptying_continues_before_another_node_is_started() -> None:
     other = [web(name, "c", cpu=1) for name in ("q1", "q2")]
 
     begun = emptying(here(*other), ("q1", "q2"), PODS, emptying="a", judge=lambda picture: 2 * freed(picture))
@@ -92,7 +92,7 @@ def test_a_part_that_makes_it_worse_by_itself_is_not_begun() -> None:
     assert why(made) == {"p1": "a part of its moves alone would make it worse by 1"}
 
 
-def test_nothing_is_begun_of_which_a_budget_would_never_let_the_rest_go() -> None:
+def test_emptying_does_not_start_if_a_budget_would_block_the_rest() -> None:
     strict: PodDisruptionBudget = budget_of(3, 3)
 
     made = emptying(here(strict), settings={"in_flight": MoveLimitSettings(None, 3, None, None)})

@@ -65,7 +65,7 @@ def test_planned_moves_are_undone_when_the_transaction_ends() -> None:
     assert places(here.cluster) == {"w": "a"}
 
 
-def test_each_move_stands_on_those_before_it() -> None:
+def test_each_move_builds_on_those_before_it() -> None:
     made = plan(crowded(6), Even())
 
     assert sorted(str(target) for target in moves(made).values()) == ["b", "b", "c", "c"]

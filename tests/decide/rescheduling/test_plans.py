@@ -236,7 +236,7 @@ def covers(budget: PodDisruptionBudget, pod: PodRecord) -> bool:
 
 
 @efforts(25)
-def test_evictions_come_to_an_end_and_are_no_more_than_the_objective_pays_for(effort: Effort) -> None:
+def test_evictions_end_and_are_no_more_than_the_objective_justifies(effort: Effort) -> None:
     """Plan after plan is carried out, all moves at once, by a scheduler that draws lots of its own."""
 
     @effort

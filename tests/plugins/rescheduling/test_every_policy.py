@@ -100,7 +100,7 @@ def test_cached_state_equals_a_recomputation_in_feature_rich_clusters(effort: Ef
 
 @efforts(25)
 @pytest.mark.parametrize("name", sorted(IN_TREE))
-def test_moves_that_are_worth_it_come_to_an_end(effort: Effort, name: str) -> None:
+def test_worthwhile_moves_end(effort: Effort, name: str) -> None:
     @effort
     @given(clusters(EVERYTHING))
     def check(objects: Objects) -> None:

@@ -106,7 +106,7 @@ def test_a_big_pod_does_not_go_round_from_node_to_node() -> None:
 
 
 @pytest.mark.failure(79)
-def test_policies_that_pull_in_two_directions_come_to_rest() -> None:
+def test_conflicting_policies_settle() -> None:
     likes = [(100, node_term("disk=ssd"))]
     ssd = node("fast", cpu="10", labels={"disk": "ssd", HOSTNAME: "fast", ZONE: "f"})
     crowd = [web(f"w{i}", "fast", cpu="1", likes_nodes=likes) for i in range(8)]

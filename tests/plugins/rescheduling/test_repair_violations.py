@@ -179,7 +179,7 @@ def test_pods_that_meet_all_of_their_constraints_together_are_let_be() -> None:
 
 
 @pytest.mark.failure(78)
-def test_two_spreads_that_cannot_both_be_had_do_not_chase_pods_around() -> None:
+def test_conflicting_spread_constraints_do_not_move_pods_back_and_forth() -> None:
     both = {"spread": [spread_over(ZONE, "app=web"), spread_over("kubernetes.io/hostname", "app=web")]}
     nodes = node("a1", zone="x"), node("a2", zone="x"), node("a3", zone="x"), node("b", zone="y")
     seen = picture_of(*nodes, *(web(f"w{i}", on, **both) for i, on in enumerate(("a1", "a2", "b", "b"))))

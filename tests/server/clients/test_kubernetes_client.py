@@ -100,7 +100,7 @@ def test_a_core_api_watch_reports_events() -> None:
     with_client(check, pod("a"))
 
 
-def test_a_pod_is_evicted_where_its_budget_lets_it() -> None:
+def test_a_pod_is_evicted_if_its_budget_allows_it() -> None:
     def check(api: API, client: Client) -> None:
         core = kubernetes.CoreV1Api(api)
         eviction = {"metadata": {"name": "a", "namespace": "default"}}

@@ -229,7 +229,7 @@ def test_a_custom_watch_ends_with_its_definition_after_all_events(objects: int) 
     with_server(check)
 
 
-def test_more_watches_than_may_be_are_turned_away() -> None:
+def test_watches_beyond_the_limit_are_rejected() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1"):
             code, status = await client.ask("GET", f"{PODS}?watch=1")

@@ -73,7 +73,7 @@ def test_gangs_that_a_quota_keeps_from_being_whole_hold_no_node_and_say_what_is_
     ]
 
 
-def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
+def test_a_gang_is_placed_as_soon_as_a_quota_admits_its_last_member() -> None:
     raised = later("2m", patch=patched("ResourceQuota", "q", {"hard": {"pods": "3"}}))
 
     result = instantly([node("a", "8"), group("red", 3), quota(2), of("red", 3), raised], configuration=PLACES_GROUPS)

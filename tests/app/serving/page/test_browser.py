@@ -113,9 +113,7 @@ def test_a_created_pod_appears_on_its_node_and_disappears_when_deleted(browser: 
         visit.wait(IS_GONE, "default/seen")
 
 
-def test_a_pod_that_came_before_the_page_is_seen_too_and_one_that_has_come_and_gone_meanwhile_is_not_lost(
-    browser: Any, life: Life
-) -> None:
+def test_the_page_shows_pods_created_before_and_during_its_load(browser: Any, life: Life) -> None:
     life.ask("POST", PODS, pod("before"))
     with visiting(browser, life.server) as visit:
         visit.shown()
