@@ -96,7 +96,7 @@ def test_kubeconfig_data_becomes_bytes_and_exec_plugins_keep_their_fields(tmp_pa
         (config(cluster={"server": "ftp://a"}), "", '"ftp://a" is no URL of an API server'),
         (config(cluster={"certificate-authority-data": "?"}), "", ".certificate-authority-data: is not base64"),
         (config(user={"auth-provider": {"name": "gcp"}}), "", "let an exec plugin give out the credentials"),
-        (config(user={"as": "admin"}), "", "nobody is impersonated here"),
+        (config(user={"as": "admin"}), "", "impersonation is not supported"),
         (config(user={"exec": {}}), "", "command: is missing"),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_leader_that_sees_another_holder_stops_leading() -> None:
     steps(machine, api, NOW + 5 * SECOND)
 
     assert machine.is_lost
-    assert "b has it" in machine.problem
+    assert "b holds it" in machine.problem
 
 
 def test_a_lease_taken_by_another_candidate_is_not_acquired() -> None:

@@ -85,7 +85,7 @@ def test_a_control_plane_error_is_reported_and_does_not_stop_it(caplog: pytest.L
             await asyncio.sleep(0)
 
     Rig().play(story)
-    assert "has stumbled" in caplog.text
+    assert "the control plane failed" in caplog.text
 
 
 def test_a_failing_store_ends_the_runner() -> None:

@@ -199,7 +199,9 @@ def _check_private(path: str, users: Iterable[_NamedUser]) -> None:
     """Raise InputError if other users can read the keys in a file."""
     secret = [named.name for named in users if named.user.token or named.user.password or named.user.client_key_data]
     if secret and os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
-        problem = f"holds keys of user {secret[0]} and may be read by others; allow that to nobody: chmod 600 {path}"
+        problem = (
+            f"holds keys of user {secret[0]} and other users may read it; restrict its permissions: chmod 600 {path}"
+        )
         raise InputError(problem, source=path)
 
 
@@ -216,7 +218,7 @@ def _identity(user: _User, source: str, object_: str) -> Identity:
         problem = "is gone from Kubernetes since v1.26; let an exec plugin give out the credentials"
         raise InputError(problem, source=source, object=object_, path=".auth-provider")
     if user.as_:
-        problem = "nobody is impersonated here; take a user with rights of its own"
+        problem = "impersonation is not supported; use a user with the required rights"
         raise InputError(problem, source=source, object=object_, path=".as")
     decoded = partial(decoded_base64, source=source, object_=object_)
     plugin = user.exec

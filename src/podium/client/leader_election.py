@@ -182,7 +182,7 @@ class LeaderElection:
         self._seen, self._spec, self._must_read = raw, spec, False
         self.holder = str(spec.get("holderIdentity") or "")
         if self.leads and self.holder != self.settings.identity:
-            self._lose(f"{self.holder or 'somebody'} has it")
+            self._lose(f"{self.holder or 'another instance'} holds it")
 
     def _written(self, raw: Raw, record: Raw, sent_ns: int, now: int) -> None:
         """Record that the lease is held since the request was sent."""
@@ -224,12 +224,12 @@ class Elector:
 
     async def acquire(self, on_holder: Callable[[str], None] = lambda holder: None) -> int:
         """Return the version of the lease once it is held; ``on_holder`` receives the name of another holder."""
-        told = ""
+        reported = ""
         while not self.machine.leads:
             await self._step()
-            if self.machine.holder != told:
-                told = self.machine.holder
-                on_holder(told)
+            if self.machine.holder != reported:
+                reported = self.machine.holder
+                on_holder(reported)
         return self.machine.version
 
     async def keep(self) -> str:

@@ -144,21 +144,21 @@ class ReflectorState:
 
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
         """Process watch events; return the observations, and whether the watch continues."""
-        told: list[Seen] = []
+        observed: list[Seen] = []
         if self._is_overtaken:
-            return told, False
+            return observed, False
         self.problem = ""
         for event in events:
             type_, raw = event["type"], event["object"]
             if type_ == "ERROR":
-                return told + self.refused(_error(raw), now), False
+                return observed + self.refused(_error(raw), now), False
             if type_ == "BOOKMARK":
-                told += self._bookmark(raw, now)
+                observed += self._bookmark(raw, now)
             elif self.stage is ReflectorStage.WATCH_LIST:
                 self._take_in((raw,))
             else:
-                told += self._event(type_, raw)
-        return told, True
+                observed += self._event(type_, raw)
+        return observed, True
 
     def ended(self, now: int, began_ns: int) -> None:
         """Record the normal end of a watch; watches that repeatedly end at once cause a backoff."""
@@ -245,11 +245,11 @@ class ReflectorState:
             # An unreadable object keeps its last readable state.
             if key in self.known:
                 there[key] = self.known[key]
-        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, there)]
+        observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, there)]
         self.version, self.stage = version, ReflectorStage.WATCH
         self.is_synced, self.is_absent, self.is_hidden, self.problem = True, False, False, ""
         self._least_version = 0
-        return told
+        return observed
 
     def _event(self, type_: str, raw: Raw) -> list[Seen]:
         self.version = max(self.version, _version(value_at(raw, "metadata", "resourceVersion")))
@@ -260,11 +260,11 @@ class ReflectorState:
 
     def _absent(self, now: int) -> list[Seen]:
         """Record that the server has no version of the kind; report all known objects as deleted."""
-        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
+        observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
         self._list_anew()
         self.is_synced = self.is_absent = True
         self._waits.until_ns = now + _ABSENT_WAIT_NS
-        return told
+        return observed
 
     def _fail(self, now: int, least_ns: int = 0) -> None:
         if self.stage is ReflectorStage.LIST:

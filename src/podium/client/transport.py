@@ -29,7 +29,7 @@ from podium.store.errors import StoreError
 
 _READS = frozenset(("get", "list", "watch"))
 _LOST = "no answer came: it may have been carried out, or not"
-_NOT_SENT = "it is not sent: somebody else may be leading"
+_NOT_SENT = "it is not sent: another instance may hold the lease"
 _MOST_EVENTS = 1_000
 _TRIES = 3
 _FIRST_PAUSE_S = 0.2

@@ -58,7 +58,7 @@ class ActionEvents:
                 return self._store.find("Job", f"{namespace}/{name}")
         return None
 
-    def told(self, action: Action, before: Stored | None) -> Iterator[Record]:
+    def events_of(self, action: Action, before: Stored | None) -> Iterator[Record]:
         """Yield the Events for an action that was carried out."""
         match action:
             case CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:

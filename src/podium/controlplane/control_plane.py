@@ -219,7 +219,7 @@ class ControlPlane:
             before = self._events.before(action)
             answered = carry_out(self._events.answer, action, now)
             if answered.problem is None:
-                for record in self._events.told(action, before):
+                for record in self._events.events_of(action, before):
                     self._record(record, asked.component.name, now)
             return answered
         except StoreError as error:
@@ -312,7 +312,7 @@ def with_warnings(request: Request, response: Response) -> Response:
         annotated = annotated.get(name) or {}
     annotations = (annotated.get("metadata") or {}).get("annotations")
     problems = problems_of(annotations) if annotations else {}
-    found = [f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {told}" for name, told in problems.items()]
+    found = [f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {problem}" for name, problem in problems.items()]
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
 
 
@@ -471,7 +471,7 @@ class ControlPlaneRunner:
         except PodiumError:
             raise
         except Exception as error:
-            _LOG.exception("the control plane has stumbled, and goes on in %d s", _PAUSE_NS // 10**9)
+            _LOG.exception("the control plane failed and continues in %d s", _PAUSE_NS // 10**9)
             self.problem = f"{type(error).__name__}: {error}"
             return self._plane.now() + int(_PAUSE_NS * self._pace.speed)
         self.problem = ""

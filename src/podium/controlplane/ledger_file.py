@@ -287,7 +287,7 @@ def read_ledger(path: str) -> LedgerContent:
         except sqlite3.OperationalError as error:
             problem = str(error)
         except sqlite3.Error as error:
-            raise InputError(f"is damaged, or no ledger: {error}", source=path) from None
+            raise InputError(f"is damaged or not a ledger: {error}", source=path) from None
         else:
             return LedgerContent(tuple(_record(number, record, path) for number, record in rows), dropped, usage)
     raise InputError(f"cannot be read: {problem}", source=path)
@@ -380,5 +380,5 @@ def _opened(path: str) -> sqlite3.Connection:
         raise InputError(f"cannot be written: {error}", source=path) from None
     except sqlite3.Error as error:
         connection.close()
-        raise InputError(f"is damaged, or no ledger: {error}; move it away to begin anew", source=path) from None
+        raise InputError(f"is damaged or not a ledger: {error}; move it away to start a new one", source=path) from None
     return connection

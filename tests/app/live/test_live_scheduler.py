@@ -67,7 +67,7 @@ def test_a_scheduler_that_loses_the_lease_exits_with_1_and_stops_writing() -> No
             server.sent.clear()
             server.add(pod("late"))
         assert running_program.code == 1
-        assert running_program.said("the lease is lost: other has it")
+        assert running_program.said("the lease is lost: other holds it")
         assert [request for request in server.sent if request.verb not in ("get", "list")] == []
         assert server.store.get("Lease", LEASE.key).raw["spec"]["holderIdentity"] == "other"
 

@@ -67,7 +67,7 @@ class Workload:
 
 
 def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
-    """A node of 4 cores and 32 GiB in one of ``zones`` zones, and in a rack of so many nodes if that is said."""
+    """Return a node with 4 cores and 32 GiB in one of ``zones`` zones, and in a rack of ``rack_size`` nodes if set."""
     name = f"node-{index:06d}"
     labels = {HOSTNAME: name, ZONE: f"zone-{index % zones}"}
     if rack_size:

@@ -343,7 +343,7 @@ def bench(
 
 @contextmanager
 def _files(source: Source) -> Iterator[tuple[str, ...]]:
-    """The files to play; what is in the cluster is kept in the first for as long."""
+    """Yield the files to simulate; the first is a temporary snapshot of the cluster, if one is given."""
     if source.cluster is None:
         yield source.files
         return
@@ -357,7 +357,7 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
 
 
 def _measured(chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoice) -> Iterator[Measurement]:
-    """What each workload comes to, in a process of its own, so that its memory is its own."""
+    """Yield the measurement of each workload, each in its own process, so that its memory is measured separately."""
     with ProgressBar("measuring") as bar:
         for place, wanted in enumerate(chosen):
             bar.update(place / len(chosen), partial(_told, wanted))

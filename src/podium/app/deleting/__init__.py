@@ -1,1 +1,1 @@
-"""`podium delete`: pods go through eviction, unless somebody says otherwise."""
+"""`podium delete`: deletes pods through eviction by default."""

@@ -17,7 +17,7 @@ _POD = ("pod", "pods", "po")
 _SECOND = 10**9
 _EPILOG = """
 \b
-Examples: have a pod go within its disruption budgets, for up to five minutes; and whatever they say
+Examples: evict a pod within its disruption budgets, retrying for up to five minutes; delete it directly
   podium delete pod web-0 -n shop --timeout 5m
   podium delete pod web-0 -n shop --direct
 """
@@ -26,33 +26,38 @@ Examples: have a pod go within its disruption budgets, for up to five minutes; a
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("targets", nargs=-1, required=True, metavar="pod NAME...")
 @cluster_options
-@click.option("-n", "--namespace", metavar="NAME", help="Their namespace; without it, that of the context, or default.")
-@click.option("--direct", "is_direct", is_flag=True, help="Delete them, whatever their budgets say.")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="The pods' namespace; default: that of the context, or default."
+)
+@click.option("--direct", "is_direct", is_flag=True, help="Delete the pods directly, ignoring disruption budgets.")
 @click.option(
     "--grace-period",
     "grace_seconds",
     type=click.IntRange(0),
     metavar="SECONDS",
-    help="How long they may take to end; without it, as long as each has said.",
+    help="The grace period; default: that of each pod.",
 )
 @click.option(
     "--timeout",
     type=Duration(),
     default="1m",
     show_default=True,
-    help="For how long a pod that its budgets keep is asked for again, and its end waited for; 0 asks once.",
+    help="How long to retry evictions that budgets refuse and to wait for the end of pods; 0 tries once.",
 )
-@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until they have ended.")
+@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the pods have ended.")
 @click.option(
-    "--dry-run", "is_dry_run", is_flag=True, help="Ask the server whether it would let them go, and change nothing."
+    "--dry-run",
+    "is_dry_run",
+    is_flag=True,
+    help="Ask the server whether it would accept the evictions; change nothing.",
 )
 def delete(
     *, targets: tuple[str, ...], cluster: ClusterSource, namespace: str | None, timeout: int, **options: Any
 ) -> None:
-    """Delete pods through eviction, so that their disruption budgets are kept.
+    """Delete pods through eviction, within their disruption budgets.
 
-    A pod that its budgets keep is asked for again until it may go or the time is over; then it is said which budgets
-    keep it, and why. It works on any cluster.
+    An eviction that budgets refuse is retried until it succeeds or times out; the error names these budgets and the
+    reasons. It works on any cluster.
     """
     from podium.api.errors import InputError, escape, shown
     from podium.app.deleting.deletion import DeletionOptions, kind_and_names
@@ -90,7 +95,7 @@ _SAID = {
 def _delete(
     cluster: ClusterSource, namespace: str | None, names: list[str], options: DeletionOptions
 ) -> list[Deletion]:
-    """Delete the pods, one after another, so that each sees what the ones before it left of the budgets."""
+    """Delete the pods one by one, so that each eviction counts the previous ones."""
     import asyncio
 
     from podium.app.deleting.deletion import delete_pod

@@ -29,10 +29,10 @@ Outcome = Literal["evicted", "deleted", "gone", "would be evicted", "would be de
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionOptions:
-    """How pods are deleted.
+    """The options of deletions.
 
     ``grace_seconds`` None keeps each pod's own period. ``timeout_s`` limits how long an eviction that budgets refuse is
-    retried, and how long its end is awaited. ``component`` is the one whose cap counts at servers that know caps.
+    retried, and how long its end is awaited. ``component`` selects the cap at servers with caps.
     """
 
     is_direct: bool = False
@@ -45,7 +45,7 @@ class DeletionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What came of it: in a word, and the words that explain it."""
+    """The outcome of a deletion and its reasons."""
 
     pod: str
     outcome: Outcome
@@ -57,7 +57,7 @@ class Deletion:
 
 
 async def delete_pod(session: Session, key: str, options: DeletionOptions) -> Deletion:
-    """Have a pod go. Raises NoAnswerError where no answer comes."""
+    """Delete or evict a pod. Raises NoAnswerError if the server does not respond."""
     found = await session.answer(Request(verb="get", kind="Pod", key=key))
     if found.error is not None:
         return Deletion(key, "refused", (found.error.message,))
@@ -73,7 +73,7 @@ async def delete_pod(session: Session, key: str, options: DeletionOptions) -> De
 
 
 async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: float) -> Deletion:
-    """Ask until it is granted, refused for good, or it is too late."""
+    """Send the request until it succeeds, fails permanently, or times out."""
     while True:
         response = await session.answer(_request(pod, options))
         error = response.error
@@ -126,7 +126,7 @@ async def _is_gone(session: Session, pod: Pod) -> bool:
 
 
 async def _why(session: Session, pod: Pod, error: StoreError) -> tuple[str, ...]:
-    """Why a pod is kept: what the server said, and each budget that covers it."""
+    """Return why a pod is not evicted: the server's message, and each budget that covers the pod."""
     listed = await session.answer(Request(verb="list", kind="PodDisruptionBudget", namespace=pod.metadata.namespace))
     return (error.message, *_causes(error), *_budgets(listed, pod))
 
@@ -168,7 +168,7 @@ def _in_words(budget: PodDisruptionBudget) -> str:
 
 
 def kind_and_names(words: tuple[str, ...]) -> tuple[str, list[str]]:
-    """The kind and the names that arguments mean: `pod a b`, or `pod/a pod/b`. Raises InputError."""
+    """Return the kind and the names in arguments: `pod a b` or `pod/a pod/b`. Raises InputError."""
     if not words:
         raise InputError("names no pod; write `pod NAME` or `pod/NAME`")
     kinds = {word.partition("/")[0] for word in words if "/" in word}

@@ -16,7 +16,7 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
 def examples_folder() -> Path:
-    """The examples: within an installed package, or beside the sources. Raises InputError where there are none."""
+    """Return the examples' folder, in the installed package or the sources. Raises InputError if there is none."""
     for folder in (_PACKAGE / _NAME, _PACKAGE.parents[1] / _NAME):
         if (folder / "cookbook").is_dir():
             return folder

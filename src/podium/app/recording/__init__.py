@@ -1,1 +1,1 @@
-"""`podium record`: what happens in a cluster, in a file that `podium simulate` plays."""
+"""`podium record`: records the changes of a cluster in a file that `podium simulate` replays."""

@@ -10,7 +10,7 @@ from podium.app.console.options import ClusterSource, Duration, cluster_options
 _MEBIBYTE = 1 << 20
 _EPILOG = """
 \b
-Examples: record for an hour, and play it with another configuration
+Example: record for an hour, and replay it with another configuration
   podium record --context prod --for 1h -o hour.podium
   podium simulate -f hour.podium --config scheduler.yaml
 """
@@ -19,21 +19,21 @@ Examples: record for an hour, and play it with another configuration
 @click.command(cls=Command, epilog=_EPILOG)
 @cluster_options
 @click.option("-o", "--output", "target", metavar="FILE", required=True, help="The file to write.")
-@click.option("--for", "length", type=Duration(), help="How long; without it, until it is interrupted.")
+@click.option("--for", "length", type=Duration(), help="How long to record; default: until interrupted.")
 @click.option(
     "--max-size",
     type=click.IntRange(1, 1000),
     default=500,
     show_default=True,
     metavar="MIB",
-    help="End before the file has more, unpacked.",
+    help="End before the file exceeds this size, uncompressed.",
 )
 def record(*, cluster: ClusterSource, target: str, length: int | None, max_size: int) -> None:
-    """Watch a cluster, and keep in a file what happens there.
+    """Record the changes of a cluster in a file.
 
-    Rights to list and watch are enough. The file has the cluster as it was at the start, a Scenario with what was asked
-    of it since, and beside it what its schedulers and controllers made of that: `podium simulate` plays it, and holds
-    the one against the other.
+    Rights to list and watch are enough. The file has the objects at the start, a Scenario with the later requests of
+    users, and the reactions of the cluster's schedulers and controllers. `podium simulate` replays the file and
+    compares its own reactions.
     """
     from podium.api.errors import escape
     from podium.api.times import format_duration

@@ -1,4 +1,4 @@
-"""Watches a cluster and writes what happens there, with rights to list and watch alone."""
+"""The recording of a cluster's changes, with only rights to list and watch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from podium.client.session import Session, server_version
 from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.recording.tape import FORMAT, RECORDING, RecordingEntry
 
-# Without them there is no cluster to speak of.
+# Kinds without which nothing is recorded.
 _NEEDED = ("Node", "Pod")
 _ABSENT, _REFUSED = "404", ("401", "403")
 _TIMEOUT_S = 60.0
@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a recording ends by itself: after so long, None for never; and before the file has more bytes, unpacked."""
+    """The limits of a recording: its length, None for no limit, and the uncompressed size of its file."""
 
     length_ns: int | None
     size_bytes: int
@@ -49,7 +49,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """How much was recorded."""
+    """The numbers of a recording."""
 
     objects: int
     steps: int
@@ -59,7 +59,7 @@ class Recorded:
 
 
 def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
-    """Record until somebody interrupts it, or a limit is reached; the file is whole then. Raises PodiumError."""
+    """Record until an interrupt or a limit, and complete the file. Raises PodiumError."""
     return asyncio.run(_record(source, target, limits, say))
 
 
@@ -71,7 +71,7 @@ async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) 
 
 
 class _Recording:
-    """One recording: a reflector for each kind shows a recorder what comes, and the file gets what comes of that."""
+    """One recording: reflectors pass changes to a recorder, and its entries are written to the file."""
 
     def __init__(self, session: Session, file: RecordingFile, limits: Limits, say: Say) -> None:
         self._session = session
@@ -119,7 +119,7 @@ class _Recording:
         return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
-        """Wait until all objects are known. Raises InputError where it is over before that."""
+        """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
         over = asyncio.ensure_future(self._over.wait())
         for reflector in self._reflectors:
             synced = asyncio.ensure_future(reflector.synced())
@@ -131,7 +131,7 @@ class _Recording:
         over.cancel()
 
     def _missing(self) -> str:
-        """Which kinds are not known yet, in words; those of which something is wrong go first."""
+        """Return which kinds are not synced, or, if some cannot be listed, only these with their errors."""
         machines = [reflector.machine for reflector in self._reflectors if not reflector.machine.is_synced]
         wrong = [
             f"{machine.resource.name} cannot be listed: {machine.problem}" for machine in machines if machine.problem
@@ -152,7 +152,7 @@ class _Recording:
             for machine in absent
             if machine.problem.startswith("403")
         )
-        told = {kind.kind for kind in hidden}
+        hidden_kinds = {kind.kind for kind in hidden}
         self._file.begin(
             Snapshot(
                 metadata=ObjectMeta(name=name),
@@ -163,7 +163,7 @@ class _Recording:
                 not_served=tuple(
                     f"{machine.resource.kind} ({machine.resource.api_version})"
                     for machine in absent
-                    if machine.resource.kind not in told
+                    if machine.resource.kind not in hidden_kinds
                 ),
                 left_out=left_out_beside(()),
             )
@@ -190,11 +190,11 @@ class _Recording:
         if problem and not problem.startswith(_ABSENT):
             self._say(f"{kind}: {problem}")
         if kind in _NEEDED and self._began_ns is None and problem.startswith(_REFUSED):
-            # Waiting changes nothing about rights.
+            # Retries do not help against missing rights.
             self._over.set()
 
     def _elapsed_ns(self) -> int:
-        """How long it has been, in whole milliseconds: nobody sees what happens more exactly than that."""
+        """Return the elapsed time in whole milliseconds, the precision of the recording."""
         elapsed_ns = 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
         return elapsed_ns // _MILLISECOND * _MILLISECOND
 
@@ -203,7 +203,7 @@ _COPIED_BYTES = 1 << 20
 
 
 class RecordingFile:
-    """Takes the objects of the start, then `begin`, entries, and `end`. It takes its name when it is whole."""
+    """A file of a recording: initial objects, `begin`, entries, `end`. It gets its name when it is complete."""
 
     def __init__(self, target: str, name: str) -> None:
         self._file = SnapshotFile(target)
@@ -251,11 +251,11 @@ class RecordingFile:
         self.events += len(entry.events)
 
     def end(self, length: str, termination: str | None = None) -> None:
-        """Nothing more comes; so long after the start it was over, and pods took that ``termination`` to end."""
+        """Complete the file with the length of the recording and the usual ``termination`` time of pods."""
         ending = msgspec.json.encode(length)
         self._file.go_on(b'],"until":' + ending + b"}}")
-        told = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
-        self._events.write(b'],"length":' + ending + told + b"}")
+        suffix = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
+        self._events.write(b'],"length":' + ending + suffix + b"}")
         self._events.seek(0)
         self._file.begin(self._events.read(_COPIED_BYTES))
         while part := self._events.read(_COPIED_BYTES):

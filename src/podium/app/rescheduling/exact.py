@@ -1,4 +1,4 @@
-"""How far a plan is from the best placement that could be reached within the same limits."""
+"""The comparison of a plan with the best placement within the same limits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Highs:
         self._most_nodes = most_nodes
 
     def solve(self, program: LinearProgram) -> Solution:
-        """The best solution, or the best within the limit. Raises RuntimeError where the program has none."""
+        """Return the best solution, or the best within the limit. Raises RuntimeError if the program has none."""
         if not program.costs:
             return Solution((), program.offset, program.offset, is_proven=True)
         solver = self._highspy.Highs()
@@ -96,7 +96,7 @@ _DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The best plan, and which share of what can be gained another one gains: 1 is all."""
+    """The best plan, and the share of its improvement that another plan reaches; 1 is all."""
 
     best: OptimalPlan
     share: float
@@ -121,15 +121,15 @@ def compared(
     picture: Picture,
     policies: Sequence[tuple[Policy, float]],
     settings: ReschedulerSettings,
-    standing: PlanInputs,
+    inputs: PlanInputs,
 ) -> Comparison:
-    """A plan held against the best one. Raises ExactPlanError where that cannot be found, or without the solver."""
+    """Compare a plan with the best one. Raises ExactPlanError if that cannot be found or no solver is installed."""
     if not any(isinstance(policy, LinearObjective) for policy, _ in policies):
         names = ", ".join(policy.name for policy, _ in policies) or "none"
         raise ExactPlanError(
             f"the objective of no policy has a linear form, which the exact plan needs; on are: {names}"
         )
-    limits = tuple(_limits(list(picture.movable_pods()), picture, settings, standing))
+    limits = tuple(_limits(list(picture.movable_pods()), picture, settings, inputs))
     question = ExactQuestion(settings.threshold, limits, FILTER_RULES)
     best = plan_optimal(picture, policies, question, Highs())
     moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
@@ -138,7 +138,7 @@ def compared(
 
 
 def write_comparison(page: Page, comparison: Comparison) -> None:
-    """Write how far from the best the plan is."""
+    """Write the comparison of the plan with the best one."""
     best = comparison.best
     proven = "is" if best.is_proven else "is, as far as was found,"
     page.title("The best there is", f"{counted(len(best.moves), 'move')}; this plan gains {comparison.share:.0%} of it")
@@ -160,16 +160,16 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
 
 
 def _limits(
-    pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, standing: PlanInputs
+    pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, inputs: PlanInputs
 ) -> Iterator[MoveLimit]:
-    """What the plan keeps to as well: limits of moves under way, and what budgets leave."""
-    room = BudgetRoom(standing, settings, picture.now)
+    """Yield the limits that the plan also respects: moves in flight and disruption budgets."""
+    room = BudgetRoom(inputs, settings, picture.now)
     yield from _of_kinds(pods, settings.in_flight)
     yield from _of_kinds([pod for pod in pods if not room.is_protected(pod)], settings.without_budget)
     covered: dict[str, list[str]] = defaultdict(list)
     most: dict[str, int] = {}
     for pod in pods:
-        for budget in standing.budgets.covering(pod):
+        for budget in inputs.budgets.covering(pod):
             covered[budget.key].append(pod.uid)
             most[budget.key] = max(0, budget.allowed - room.reserve(budget))
     for key, uids in covered.items():

@@ -66,7 +66,7 @@ _LONGEST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The options of the command, as they are given."""
+    """The options of the command."""
 
     source: Source = Source()  # noqa: RUF009 - an immutable value
     validation: Validation | None = None
@@ -134,7 +134,7 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
         raise InputError("a priority cut-off is given, and no autoscaler (--autoscaler FILE)")
     autoscaling = None
     if wanted.autoscaler is not None:
-        # Few want one, and it brings along all that scenarios are read with.
+        # Imported only if needed: it imports the reader of scenarios.
         found = read_autoscaler(wanted.autoscaler, wanted.priority_cutoff)
         autoscaling = found.groups, found.settings
     return ControlPlaneSettings(
@@ -151,7 +151,7 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
 
 def _rescheduling(path: str) -> ReschedulerSettings:
     """Return the settings of the rescheduler in a file, and warn about those that are not supported."""
-    # Few want one.
+    # Imported only if needed.
     from podium.framework.rescheduling.configuration import load_rescheduler
     from podium.sim.scenario.rescheduling import check_policies
 
@@ -202,7 +202,7 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
             path = str(Path(wanted.data_dir) / LEDGER)
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = open_store(settings.seed, journal)
-        # What a cluster has seen does not lie in the future, though it may have had a faster clock.
+        # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
         clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)
         beginning = InitialContent(_served(found.documents), wanted.nodes, template)
         return clock, assemble(store, clock, settings, beginning, journal, ledger), settings
@@ -253,7 +253,7 @@ def _is_scenario(document: Document) -> bool:
 
 @contextmanager
 def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
-    """Yield the function that appends to the audit log, which its owner alone can read; None without one."""
+    """Yield the function that appends to the audit log, which only its owner can read; None without one."""
     if wanted.audit_log is None:
         yield None
         return

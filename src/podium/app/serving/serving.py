@@ -1,4 +1,4 @@
-"""A control plane that is served until a signal ends it, or the command that was started with it ends."""
+"""A control plane that is served until a signal or the end of its command."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NAME = "podium"
 _NAMESPACE = "namespace"
 _LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
 _MOST_CHARACTERS = 65_536
-_FIRST_LINE = "# Written by `podium up`, which writes it anew.\n"
+_FIRST_LINE = "# Written by `podium up`, which overwrites it.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How clients reach a server: its URL, the file with its certificate, and a token, if any."""
+    """The access to a server: its URL, the file with its certificate, and a token, if any."""
 
     server: str
     authority_file: str = ""
@@ -91,7 +91,7 @@ def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the file atomically, readable by its owner alone. Raises InputError as `check_place` does."""
+    """Write the file atomically, readable only by its owner. Raises InputError as `check_place` does."""
     check_place(path)
     text = _FIRST_LINE + yaml.dump(kubeconfig(access), Dumper=Dumper, sort_keys=False)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
@@ -115,7 +115,7 @@ _NOT_RUN = 126
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a server listens, and its credentials; port None is the default one, or any that is free.
+    """The address and credentials of a server; port None is the default one, or any free port.
 
     `audit` receives a line of JSON about each request that may change something.
     """
@@ -225,7 +225,7 @@ class Serving:
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
-                # It ends by itself in no other way than by an error.
+                # It ends by itself only after an error.
                 await running
             return await waiting
         finally:

@@ -1,1 +1,1 @@
-"""The page for browsers: the cluster as it changes, its objects, why pods are where they are, and what would happen."""
+"""The web page: the live cluster, its objects, explanations of placements, and plans."""

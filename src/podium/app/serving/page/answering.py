@@ -30,7 +30,7 @@ _LENGTH_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskingLimits:
-    """How long an answer may take, how many are computed at the same time, and how long one may be."""
+    """The limits of answers: seconds for each, number of concurrent ones, and bytes of each."""
 
     seconds: float = 120.0
     at_once: int = 2
@@ -38,7 +38,7 @@ class AskingLimits:
 
 
 class Answering:
-    """Answers questions by processes, each of which answers one question and ends.
+    """A pool of processes, each of which answers one question and ends.
 
     `prepare` starts one in advance, since that takes a second; an unused one ends by itself.
     """
@@ -92,7 +92,7 @@ class Answering:
     async def _start(self) -> Process:
         for ended in [process for process in self._processes if process.returncode is not None]:
             await self._end(ended)
-        # It is to find what this process finds, plugins too, and nothing that lies where somebody happens to be.
+        # It imports from the same path as this process, including plugins, but not from the working directory.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -161,7 +161,7 @@ async def _send(process: Process, question: bytes, objects: Sequence[Stored], op
             writer.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
         writer.write(_HEAD)
         for place in range(0, len(objects), _AT_A_TIME):
-            # Their bytes are not kept: nobody else may want them.
+            # The encoded objects are not cached, since they may not be needed again.
             some = _BETWEEN.join([encoded(stored.raw) for stored in objects[place : place + _AT_A_TIME]])
             writer.write(_BETWEEN + some if place else some)
             await writer.drain()

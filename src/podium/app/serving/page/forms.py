@@ -1,4 +1,4 @@
-"""The forms of the questions on the page: the page draws them, and answers are found by them."""
+"""The forms of the questions on the page, which the page draws and the server answers."""
 
 from __future__ import annotations
 

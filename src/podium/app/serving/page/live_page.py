@@ -297,7 +297,7 @@ def files() -> Mapping[str, File]:
 def cluster_page(
     cluster: LiveCluster, title: str, now: Callable[[], int], options: Callable[[], RunOptions]
 ) -> LivePage:
-    """A page that shows what is known of a cluster once all of it is; ``options`` are how questions are played."""
+    """Return a page that shows a cluster once its watch caches are synced; ``options`` are for simulations."""
     watching = Watching(lambda kind: cluster.reflectors[kind].machine.known)
     cluster.on_seen = watching.saw
 
@@ -308,7 +308,7 @@ def cluster_page(
 
     def shown() -> Shown:
         if cluster.unsynced:
-            # It is asked for again.
+            # The page retries.
             raise StoreError(503, "ServiceUnavailable", f"watch caches are not synced: {', '.join(cluster.unsynced)}")
         return Shown(
             mode="component",

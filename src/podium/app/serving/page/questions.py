@@ -43,7 +43,7 @@ class Values:
     """The values of a form; empty fields have none."""
 
     def __init__(self, form: Form, given: Any) -> None:
-        """Raises InputError for unknown fields, wrong types and missing fields."""
+        """Check the values. Raises InputError for unknown fields, wrong types and missing fields."""
         if not isinstance(given, Mapping):
             raise InputError("the values of a form are an object", path=".values")
         self._form = form
@@ -138,7 +138,7 @@ _DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question's cluster, the values of its form, and how it is played."""
+    """A question: its cluster, the values of its form, and the options of simulations."""
 
     read: Input
     values: Values
@@ -147,14 +147,14 @@ class Query:
 
     @property
     def loaded(self) -> Cluster:
-        """The cluster, for questions that decide and play nothing."""
+        """Return the cluster, for questions without a simulation."""
         options = self.options
         settings = DecisionSettings(options.configuration, options.release, options.ignore_extenders)
         return Cluster(self.read, settings)
 
     @property
     def run(self) -> PlanRun:
-        """The cluster and how questions about it are played."""
+        """Return the cluster and the options, for questions with a simulation."""
         until_ns = self.values.duration_ns("until")
         start_delay_ns = self.values.duration_ns("startDelay")
         options = replace(

@@ -52,7 +52,7 @@ _STATUS = ("phase", "conditions", "nominatedNodeName", "allocatable")
 _CONTAINERS = ("containers", "initContainers")
 _CONTAINER = ("name", "resources", "restartPolicy")
 _MOST_STREAMS = 20
-# A client for whom more than this waits is let go, and lists anew.
+# A client with more pending changes is disconnected, and lists again.
 _MOST_WAITING = 100_000
 _AT_A_TIME = 200
 _STALL_SECONDS = 30.0
@@ -81,7 +81,7 @@ class Watching:
         """Stream the objects of a name in the path until the client disconnects. Raises StoreError."""
         kind = WATCHED[name]
         if any(parameter == "resourceVersion" for parameter, _ in exchange.query):
-            # Nothing is known here of what happened before; all objects are told anew.
+            # There is no history of changes; the client must list again.
             raise StoreError(410, "Expired", "what happened since that version is not known here")
         with self._flights.flight(WATCHING):
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})

@@ -2,7 +2,7 @@
 
 Standard input has two frames, each preceded by its length: the `RunOptions`, pickled by the process that started this
 one, and the question in JSON; then the objects, a List in JSON. Standard output has lines of JSON: `progress` with the
-share that is done, and at last `answer` or `error`. Started in advance, it waits a while for its question.
+share that is done, and at last `answer` or `error`. A process that is started in advance waits for its question.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CPU_SECONDS = 300
 
 _NICE = 10
 _SOURCE = "the cluster"
-# Between two tellings of how far it is.
-_TOLD_EACH_S = 0.1
+# The minimum interval between two progress reports.
+_REPORT_INTERVAL_S = 0.1
 _SHARE_OF_READING = 0.1
 
 
@@ -51,11 +51,11 @@ def main() -> int:
     if not select.select([source], [], [], PATIENCE_SECONDS)[0]:
         return 0
     output = sys.stdout.buffer
-    # What plugins print is no part of the answer.
+    # Output of plugins goes to standard error, so that it is not part of the answer.
     sys.stdout = sys.stderr
-    options: RunOptions = pickle.loads(_frame(source))  # noqa: S301 - it was made by who started this process
+    options: RunOptions = pickle.loads(_frame(source))  # noqa: S301 - the parent process wrote it
     question = msgspec.json.decode(_frame(source))
-    _tell(output, _outcome(question, source.read(), options, _progress(output)))
+    _send(output, _outcome(question, source.read(), options, _progress(output)))
     return 0
 
 
@@ -89,7 +89,7 @@ def _limit() -> None:
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_CORE, 0),
     ):
-        # Where the system has a lower limit already, that stays.
+        # A lower limit of the system remains.
         with suppress(OSError, ValueError):
             hard = resource.getrlimit(what)[1]
             resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
@@ -106,19 +106,19 @@ def _frame(stream: BinaryIO) -> bytes:
 
 def _progress(output: BinaryIO) -> Callable[[float, str], None]:
     """Return the function that reports progress, but not too often."""
-    told_s = 0.0
+    reported_s = 0.0
 
-    def tell(share: float, what: str) -> None:
-        nonlocal told_s
+    def report(share: float, what: str) -> None:
+        nonlocal reported_s
         now_s = time.monotonic()
-        if now_s - told_s >= _TOLD_EACH_S:
-            told_s = now_s
-            _tell(output, {"progress": round(share, 3), "what": what})
+        if now_s - reported_s >= _REPORT_INTERVAL_S:
+            reported_s = now_s
+            _send(output, {"progress": round(share, 3), "what": what})
 
-    return tell
+    return report
 
 
-def _tell(output: BinaryIO, value: Any) -> None:
+def _send(output: BinaryIO, value: Any) -> None:
     output.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
     output.flush()
 
@@ -127,5 +127,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except EOFError:
-        # Nobody asks any more.
+        # The parent process has closed the pipe.
         sys.exit(0)
