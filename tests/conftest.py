@@ -1,5 +1,6 @@
 """What all tests share: how hypothesis searches, and where the production trace lies."""
 
+import gc
 import os
 import signal
 import sys
@@ -38,6 +39,16 @@ def _fails_when_it_hangs() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_the_collector_as_it_was() -> Iterator[None]:
+    """A program that a test runs configures the garbage collector of the process, which all later tests share."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

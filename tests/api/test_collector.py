@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 
 from podium.api.collector import collector_paused
 
 
-@pytest.fixture
-def _thawed() -> Iterator[None]:
-    """The objects that a test froze are examined again after it."""
-    yield
-    gc.unfreeze()
-
-
-@pytest.mark.usefixtures("_thawed")
 def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
     gc.freeze()
     before = gc.get_freeze_count()
@@ -29,7 +20,6 @@ def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
     assert gc.isenabled()
 
 
-@pytest.mark.usefixtures("_thawed")
 @pytest.mark.parametrize(("is_settled", "keeps_objects"), [(True, False), (False, True)])
 def test_other_objects_are_examined(is_settled: bool, keeps_objects: bool) -> None:
     if is_settled:
