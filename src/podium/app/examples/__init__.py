@@ -1,1 +1,1 @@
-"""The examples of the documents, for whoever has the package alone."""
+"""The examples of the documents, for installations without a checkout."""

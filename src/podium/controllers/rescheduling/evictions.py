@@ -152,7 +152,7 @@ class PlannedEvictions:
         return [evict]
 
     def nodes_to_mark(self) -> frozenset[str]:
-        """The nodes that pods are being moved off, if such nodes are tainted."""
+        """Return the nodes that pods are being moved off, if such nodes are tainted."""
         settings = self._planners.settings
         if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
             return frozenset()

@@ -56,7 +56,7 @@ class Planners:
         make: MakePlanner,
         seed: int,
     ) -> None:
-        """Raises InputError for policies that cannot be created, and as `build_profiles` does."""
+        """Build the profiles. Raises InputError for policies that cannot be created, and as `build_profiles` does."""
         self._picture = picture
         self._make = make
         self._seed = seed
