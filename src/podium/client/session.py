@@ -298,11 +298,16 @@ class Send:
     timeout_seconds: int = 0
 
 
-async def server_version(session: Session) -> str:
-    """Return the API server's version, such as `v1.34.9-gke.5`; "" if it does not answer that."""
+async def server_version(session: Session, *, must_answer: bool = False) -> str:
+    """Return the API server's version, such as `v1.34.9-gke.5`; "" if it does not say.
+
+    Raises NoAnswerError if the server ``must_answer`` and does not.
+    """
     try:
         found = (await session.read("/version")).object or {}
     except NoAnswerError:
+        if must_answer:
+            raise
         return ""
     version = found.get("gitVersion")
     return version if isinstance(version, str) else ""

@@ -65,7 +65,8 @@ def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Reco
 
 async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
     async with open_session(source, "podium-record", _TIMEOUT_S) as session:
-        version = await server_version(session)
+        # Reflectors retry for ever, so a server that cannot be reached is reported here.
+        version = await server_version(session, must_answer=True)
         with RecordingFile(target, session.access.name) as file:
             return await _Recording(session, file, limits, say).run(version)
 
