@@ -260,29 +260,31 @@ def _applied(stored: Stored, raw: Raw) -> Raw:
     return applied if spec is None else {**applied, "spec": spec}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BegunDrain:
-    """A drain: the component that carries it out, and once that has finished its report, in place of the component."""
+    """A drain in progress, and the component that carries it out."""
 
     step: ScenarioStep
     change: DrainNode
-    component: Component | None
-    report: DrainReport | None = None
+    component: Component
 
     @property
-    def present_report(self) -> DrainReport | None:
-        """Return the report, or the progress so far; None while the component is down."""
-        machine = None if self.component is None else self.component.machine
-        return machine.report() if isinstance(machine, Drain) else self.report
+    def report(self) -> DrainReport | None:
+        """Return the progress so far; None while the component is down."""
+        machine = self.component.machine
+        return machine.report() if isinstance(machine, Drain) else None
 
 
 class DrainSteps:
-    """The drains in order of start, and those that wait for the drain of another node."""
+    """The drains in order of start, and those that wait for the drain of another node.
+
+    Of a finished drain only the report is kept.
+    """
 
     def __init__(self, subjects: StepTargets, add: Callable[[Component], None]) -> None:
         self._subjects = subjects
         self._add = add
-        self.begun: list[BegunDrain] = []
+        self._begun: list[BegunDrain | DrainReport] = []
         # By node, the drains that wait for its drain.
         self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
 
@@ -294,22 +296,24 @@ class DrainSteps:
             self.begin_waiting(change.key, now)
         else:
             component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
-            self.begun.append(BegunDrain(step, change, component))
+            self._begun.append(BegunDrain(step, change, component))
             self._add(component)
 
-    def take_ended(self) -> list[tuple[BegunDrain, Component]]:
-        """Return the drains that have finished since the last call, with the components that carried them out."""
+    def take_ended(self) -> list[BegunDrain]:
+        """Return the drains that have finished since the last call."""
         ended = []
-        for drain in self.begun:
-            component = drain.component
-            if component is not None and isinstance(component.machine, Drain) and component.machine.is_over:
-                drain.component, drain.report = None, component.machine.report()
-                ended.append((drain, component))
+        for index, drain in enumerate(self._begun):
+            if isinstance(drain, BegunDrain) and isinstance(drain.component.machine, Drain):
+                machine = drain.component.machine
+                if machine.is_over:
+                    self._begun[index] = machine.report()
+                    ended.append(drain)
         return ended
 
     def reports(self) -> list[DrainReport]:
         """Return the progress of all drains, in order of start."""
-        return [report for drain in self.begun if (report := drain.present_report) is not None]
+        reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._begun)
+        return [report for report in reports if report is not None]
 
     def begin_waiting(self, node: str, now: int) -> None:
         """Begin the drains that wait for a node's."""
@@ -319,7 +323,7 @@ class DrainSteps:
     def _is_awaited(self, node: str) -> bool:
         """Return whether a drain of the node is in progress or waiting."""
         waiting = (change for drains in self._waiting.values() for _, change in drains)
-        in_progress = (drain.change for drain in self.begun if drain.component is not None)
+        in_progress = (drain.change for drain in self._begun if isinstance(drain, BegunDrain))
         return any(change.key == node for change in chain(waiting, in_progress))
 
 

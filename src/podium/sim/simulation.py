@@ -324,11 +324,11 @@ class Simulation:
             if due is None:
                 break
             self._wake(due)
-        for drain, component in self.player.drains.take_ended():
+        for drain in self.player.drains.take_ended():
             if self._informers is not None:
-                self._informers.end(component)
+                self._informers.end(drain.component)
             self.player.drain_ended(drain, self.now)
-            self.driver.remove(component)
+            self.driver.remove(drain.component)
 
     def _is_time_to_collect(self) -> bool:
         """Return whether the garbage collector runs now; it takes as long as other controllers."""
