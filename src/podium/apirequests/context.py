@@ -241,7 +241,7 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
-        return _told(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
+        return _unknown_field_warnings(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
     found = findings(raw, advises=False)
     for finding in found:
         if not finding.is_unknown:
@@ -249,10 +249,12 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
             raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
     if mode == "Ignore":
         return ()
-    return _told(request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
+    return _unknown_field_warnings(
+        request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown]
+    )
 
 
-def _told(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
+def _unknown_field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
     """Return the warnings about unknown fields. Raises StoreError 400 in strict mode."""
     unknown = [f'unknown field "{path}"' for path in paths]
     if unknown and request.field_validation == "Strict":

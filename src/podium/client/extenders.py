@@ -262,7 +262,7 @@ _MOST_INTEGER = 1 << 63
 def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
     """Return an ExtenderFilterResult. Raises ExtenderError for the extender's own error, and for a malformed result."""
     fields = _fields(answer, "its answer")
-    _raise_told(fields)
+    _raise_reported(fields)
     names, nodes = fields.get("nodenames"), fields.get("nodes")
     left: list[str] = []
     if takes_names and names is not None:
@@ -299,10 +299,10 @@ def read_victims(answer: object) -> dict[str, VictimIds]:
 
 def read_binding(answer: object) -> None:
     """Check an ExtenderBindingResult. Raises ExtenderError for its error."""
-    _raise_told(_fields(answer, "its answer"))
+    _raise_reported(_fields(answer, "its answer"))
 
 
-def _raise_told(fields: Fields) -> None:
+def _raise_reported(fields: Fields) -> None:
     problem = _text(fields.get("error"), "Error")
     if problem:
         raise ExtenderError(problem)

@@ -39,7 +39,7 @@ class Reflector:
         self._now = now
         self._on_seen = on_seen
         self._on_problem = on_problem
-        self._told = ""
+        self._reported_problem = ""
         # Set on each progress; waiters for a version then check again.
         self._moved = asyncio.Event()
         self._resting = asyncio.Event()
@@ -86,8 +86,8 @@ class Reflector:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         problem = self.machine.problem
-        if problem != self._told:
-            self._told = problem
+        if problem != self._reported_problem:
+            self._reported_problem = problem
             self._on_problem(self.kind, problem)
 
     def _tell(self, seen: list[Seen]) -> None:

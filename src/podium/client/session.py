@@ -142,7 +142,7 @@ class Session:
             raise NoAnswerError(f"{self.access.server}: no answer in {timeout_s:.3g}s", was_sent=True) from None
         except (aiohttp.ClientError, ConnectionError) as error:
             was_sent = not isinstance(error, aiohttp.ClientConnectorError)
-            raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=was_sent) from None
+            raise NoAnswerError(f"{self.access.server}: {_reason_of(error)}", was_sent=was_sent) from None
 
     async def _send(self, sent: HTTPRequest) -> aiohttp.ClientResponse:
         """Send a request; retry once if the credentials are refused and can be renewed."""
@@ -200,7 +200,7 @@ def usual_proxy(server: URL) -> str | None:
 
 
 def _broken(error: Exception) -> NoAnswerError:
-    return NoAnswerError(f"the watch broke: {_told(error)}", was_sent=True)
+    return NoAnswerError(f"the watch broke: {_reason_of(error)}", was_sent=True)
 
 
 async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGenerator[list[Raw]]:
@@ -261,7 +261,7 @@ def _retry_after_s(headers: Mapping[str, str]) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
 
 
-def _told(error: BaseException) -> str:
+def _reason_of(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 

@@ -307,12 +307,12 @@ class HTTPTransport:
         try:
             conversation = self._recorder.record(action, component, self._now())
             first = next(conversation, None)
-            is_told = first is not None and (await self._hold(action, conversation, first)).problem is None
+            is_written = first is not None and (await self._hold(action, conversation, first)).problem is None
         except Exception as error:
             # Continue with the next Events.
             self._on_fault(error)
-            is_told = False
-        if not is_told:
+            is_written = False
+        if not is_written:
             self.counts.dropped_events += 1
 
 

@@ -36,7 +36,7 @@ _MOST_ROUTES = 10_000
 class _Route(msgspec.Struct, frozen=True):
     """The recipients of a change, those of them that it wakes, and whether it is deferred for other idle components."""
 
-    told: tuple[Component, ...]
+    receivers: tuple[Component, ...]
     roused: tuple[Component, ...]
     is_put_off: bool
 
@@ -134,8 +134,8 @@ class Runtime:
             self._rouse(component)
         if route.is_put_off:
             self._unread.put(kind, observation, aspects)
-        if route.told:
-            self._inbox.append((route.told, self._lives, observation))
+        if route.receivers:
+            self._inbox.append((route.receivers, self._lives, observation))
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component in its current life."""
@@ -256,8 +256,8 @@ class Runtime:
             may_rest = component.rest is not None and time_ns is None and not self._inbox
             if may_rest and not component.is_at_rest and is_idle(machine):
                 self._unread.begin(component)
-            told = component.deadline
-            if deadline is told:
+            previous = component.deadline
+            if deadline is previous:
                 continue
             component.deadline = deadline
             (self._waiting if component.waits else self._acting).set(component.place, time_ns)
@@ -279,22 +279,22 @@ class Runtime:
 
     def _route(self, kind: str, aspects: int) -> _Route:
         """Return the components subscribed to this change, excluding idle ones for which it is deferred."""
-        told, roused = [], []
+        receivers, roused = [], []
         is_put_off = False
         for component in self._components.values():
             machine, rest = component.machine, component.rest
             if machine is None or not watches_kind(machine, kind) or not may_concern(machine, kind, aspects):
                 continue
             if rest is None or not component.is_at_rest:
-                told.append(component)
+                receivers.append(component)
             elif rest.covers(kind, aspects):
                 is_put_off = True
             else:
-                told.append(component)
+                receivers.append(component)
                 roused.append(component)
         if len(self._routes) > _MOST_ROUTES:
             self._routes.clear()
-        route = _Route(tuple(told), tuple(roused), is_put_off)
+        route = _Route(tuple(receivers), tuple(roused), is_put_off)
         self._routes[kind, aspects, self._unread.bits] = route
         return route
 

@@ -56,9 +56,9 @@ def index(hashes: Mapping[str, str]) -> Raw:
 def definition_of(custom: Raw | None, api_version: str) -> Raw | None:
     """Return the structural schema of a CustomResourceDefinition for a version, or None."""
     version = api_version.rpartition("/")[2]
-    for told in objects_at(custom, "spec", "versions"):
-        if told.get("name") == version:
-            return object_at(told, "schema", "openAPIV3Schema") or None
+    for served in objects_at(custom, "spec", "versions"):
+        if served.get("name") == version:
+            return object_at(served, "schema", "openAPIV3Schema") or None
     return None
 
 

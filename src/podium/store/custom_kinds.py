@@ -30,7 +30,7 @@ class CustomKinds:
         # The change counter of the definitions, and by name the kind that each of them defines.
         self._seen = 0
         self._made: dict[str, tuple[Raw, str]] = {}
-        revisions.tell(DEFINITION, self._told)
+        revisions.tell(DEFINITION, self._definition_changed)
 
     def follow(self) -> None:
         """Serve the kinds as the definitions currently say."""
@@ -50,7 +50,7 @@ class CustomKinds:
                 if kind:
                     self._made[name] = spec, kind
 
-    def _told(self, event: WatchEvent) -> None:
+    def _definition_changed(self, event: WatchEvent) -> None:
         """End the watches of a kind whose definition was deleted or changed.
 
         Source: apiextensions-apiserver (pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).

@@ -274,11 +274,11 @@ class ScaleUpReports:
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
 
     def report(self, plan: ScaleUpPlan, sizes: Mapping[str, int]) -> list[Record]:
         """Return the events of a plan. ``sizes`` are the group sizes before it."""
-        told, self._told = self._told, {}
+        before, self._reported = self._reported, {}
         records = []
         for pod in plan.unhelped:
             reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
@@ -286,8 +286,8 @@ class ScaleUpReports:
             records.append(Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", message))
         if plan.chosen is not None:
             records += [_triggered(plan, plan.chosen, pod, sizes) for pod in plan.chosen.pods]
-        self._told = {record.uid: record.message for record in records}
-        return [record for record in records if told.get(record.uid) != record.message]
+        self._reported = {record.uid: record.message for record in records}
+        return [record for record in records if before.get(record.uid) != record.message]
 
 
 def _triggered(plan: ScaleUpPlan, chosen: Option, pod: PodRecord, sizes: Mapping[str, int]) -> Record:

@@ -178,7 +178,7 @@ class Kubelet:
                 self._retries.forget(subject)
         while (due := self._deadlines.take_due(now)) is not None:
             node = self._nodes[due]
-            node.told = None
+            node.last_deadline = None
             self._plan(due, node, node.tick(now))
 
     def _node(self, name: str) -> NodeKubelet:
@@ -195,15 +195,15 @@ class Kubelet:
 
     def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
         """Set a node's deadline; return whether it or the actions have changed."""
-        told = node.told
-        node.told = deadline
+        previous = node.last_deadline
+        node.last_deadline = deadline
         if node.gives_way:
             # Among nodes that are due at the same time, it moves behind the others.
             node.gives_way = False
             self._deadlines.set_last(name, deadline.time_ns, recurs=not deadline.keeps_alive)
-        elif deadline is not told:
+        elif deadline is not previous:
             self._deadlines.set(name, deadline.time_ns, recurs=not deadline.keeps_alive)
-        return deadline is not told or bool(self._actions)
+        return deadline is not previous or bool(self._actions)
 
 
 def _subject(name: str, action: _Report) -> _Subject:

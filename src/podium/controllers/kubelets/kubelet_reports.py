@@ -41,8 +41,8 @@ def started(run: PodRun, now: int) -> ReportStatus:
 
 def ready(run: PodRun) -> ReportStatus:
     """Report that the containers are ready."""
-    is_told = run.started_ns is not None and (run.restarts or run.addresses)
-    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns or 0) if is_told else ())
+    is_reported = run.started_ns is not None and (run.restarts or run.addresses)
+    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns or 0) if is_reported else ())
 
 
 def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
@@ -140,8 +140,8 @@ def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
 
 def _ended(run: PodRun, exit_: Raw, now: int | None = None) -> tuple[Raw, ...]:
     """Return the statuses of ended containers, if they are reported for this pod; most are not."""
-    is_told = run.restarts or (run.addresses is not None and run.started_ns is not None)
-    return container_statuses(run, terminated(exit_, now)) if is_told else ()
+    is_reported = run.restarts or (run.addresses is not None and run.started_ns is not None)
+    return container_statuses(run, terminated(exit_, now)) if is_reported else ()
 
 
 def _report(

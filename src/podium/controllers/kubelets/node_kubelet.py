@@ -64,8 +64,8 @@ class NodeKubelet:
         # The last report about the node by type of condition; under "" the registration.
         self._reported: dict[str, ReportStatus] = {}
         self._is_down = False
-        self.told: Deadline | None = None
-        """The last deadline, None once it has come."""
+        self.last_deadline: Deadline | None = None
+        """The last deadline that was set, None once it has come."""
         self.gives_way = False
         """Whether other nodes that are due at the same time come first."""
         self._has_news = False

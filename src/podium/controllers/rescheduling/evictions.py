@@ -99,7 +99,7 @@ class PlannedEvictions:
         answer = answered.answer
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
-            return [_told(move, planned)]
+            return [_move_record(move, planned)]
         if self._orders and self._orders[0].planned is planned:
             # The rest of its moves is dropped.
             self._orders.popleft()
@@ -179,7 +179,7 @@ class PlannedEvictions:
         return self._planners.holds(order.planned, present, self._standing(now), now)
 
 
-def _told(move: Planned, planned: PlannedMoves) -> Record:
+def _move_record(move: Planned, planned: PlannedMoves) -> Record:
     """Return the event that reports an eviction."""
     if move.has_ended:
         whose = move.pod.controller

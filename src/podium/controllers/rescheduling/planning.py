@@ -199,11 +199,13 @@ class SettingsMap:
             self._wanted = before if self._was_read else replace(before, is_paused=True)
             self._use(self._as_stopped(self._wanted))
             kept = "the configuration before it stays" if self._was_read else "no pod is moved until it can be used"
-            return [self._told(object_, "Warning", REFUSED, f"{error}; {kept}")]
+            return [self._record(object_, "Warning", REFUSED, f"{error}; {kept}")]
         self._was_read = True
         state = "all evictions are stopped" if self._as_stopped(self._wanted).is_paused else "it is in use"
-        told = "".join(f"; {caveat.message}" for caveat in caveats)
-        return [self._told(object_, "Warning" if told else "Normal", READ, escape(state + told, _LONGEST))]
+        caveats_text = "".join(f"; {caveat.message}" for caveat in caveats)
+        return [
+            self._record(object_, "Warning" if caveats_text else "Normal", READ, escape(state + caveats_text, _LONGEST))
+        ]
 
     def _read(self, data: Raw) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
         """Return the settings, and caveats for what they ask for in vain."""
@@ -225,5 +227,5 @@ class SettingsMap:
     def _as_stopped(self, settings: ReschedulerSettings) -> ReschedulerSettings:
         return replace(settings, is_paused=settings.is_paused or self._is_stopped)
 
-    def _told(self, object_: Kubernetes, type_: str, reason: str, message: str) -> Record:
+    def _record(self, object_: Kubernetes, type_: str, reason: str, message: str) -> Record:
         return Record("", object_.metadata.uid, type_, reason, message, workload=f"{CONFIG_MAP} {self._key}")

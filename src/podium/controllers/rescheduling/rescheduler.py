@@ -195,14 +195,14 @@ class Rescheduler:
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
-        told = self._told_errors(plan)
+        records = self._error_records(plan)
         if not self._only_plans:
             self._evictions.put(plan.planned)
         self._soft_taints.unmark(self._evictions.nodes_to_mark())
         if not self._evictions:
-            return told
+            return records
         self._looks.soon(now, self.settings.interval_ns)
-        return told + self._evictions.begin(now)
+        return records + self._evictions.begin(now)
 
     def _why_held(self, capped: frozenset[str], pod: PodRecord) -> str:
         """Return the rescheduler's own reason against a move; "" if there is none.
@@ -216,12 +216,12 @@ class Rescheduler:
             return "its eviction was refused, and is tried again later"
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
-    def _told_errors(self, plan: ReschedulingPlan) -> list[Action]:
+    def _error_records(self, plan: ReschedulingPlan) -> list[Action]:
         """Return the events about failed policies; a repeated failure is reported once."""
         errors, self._errors = self._errors, plan.errors
-        whose = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
-        anew = (error for error in plan.errors if error not in errors)
-        return [Record("", "", "Warning", POLICY_FAILED, error, workload=whose) for error in anew]
+        config_map = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
+        new = (error for error in plan.errors if error not in errors)
+        return [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings

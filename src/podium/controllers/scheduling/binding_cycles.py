@@ -141,8 +141,8 @@ class BindingCycles:
             raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
         return self._guarded(self._ask_for_binding, cycle, now)
 
-    def claim_answered(self, answered: Answered, told: ResourceClaim | None, now: int) -> StepResult:
-        """Handle the answer to a claim's write; ``told`` is the claim in the answer, None without one.
+    def claim_answered(self, answered: Answered, claim: ResourceClaim | None, now: int) -> StepResult:
+        """Handle the answer to a claim's write; ``claim`` is the claim in the answer, None without one.
 
         After the last claim the pod itself is bound. A reservation without a conclusive answer counts as carried out,
         and is sent again until its result is known.
@@ -159,7 +159,7 @@ class BindingCycles:
                 cycle.unanswered |= {action}
                 self._ask_again(cycle, now)
                 return [], None
-            self.reservations.answered(cycle, answered, told)
+            self.reservations.answered(cycle, answered, claim)
         cycle.claims -= {action}
         self.refused.answered(answered, cycle.queued.record)
         if problem is not None:

@@ -210,8 +210,8 @@ class RunningPreemptions:
         return actions
 
 
-def _mark(scheduler_name: str, whom: str) -> tuple[PodCondition]:
-    message = f"{scheduler_name}: preempting to accommodate {whom}"
+def _mark(scheduler_name: str, preemptor: str) -> tuple[PodCondition]:
+    message = f"{scheduler_name}: preempting to accommodate {preemptor}"
     return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
 
 

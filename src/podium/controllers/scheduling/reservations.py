@@ -49,8 +49,8 @@ class Reservations:
             return False
         return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
 
-    def answered(self, cycle: BindingCycle, answered: Answered, told: ResourceClaim | None) -> None:
-        """Note the result of a reservation; ``told`` is the claim in the answer, if any.
+    def answered(self, cycle: BindingCycle, answered: Answered, claim: ResourceClaim | None) -> None:
+        """Note the result of a reservation; ``claim`` is the claim in the answer, if any.
 
         A PASSING answer is inconclusive, as is any failure for a claim that is created first, after which more is
         written.
@@ -60,7 +60,7 @@ class Reservations:
             raise TypeError(f"{type(action).__name__} is no reservation")
         if answered.problem is None:
             self._claim_cache.reserved(action.uid, action.pod_uid)
-            if told is None:
+            if claim is None:
                 self._claim_cache.expect(_uid(action))
             else:
                 self._claim_cache.confirm(_uid(action))
@@ -105,14 +105,14 @@ class Reservations:
         if not isinstance(action, ReleaseClaim):
             raise TypeError(f"{type(action).__name__} is no release")
         uid = action.uid or action.pod_uid
-        is_told = self._releases.get(uid) is action
-        if is_told and answered.answer in _AGAIN:
+        is_last = self._releases.get(uid) is action
+        if is_last and answered.answer in _AGAIN:
             self._retries.set(uid, now + RELEASE_RETRY_NS)
             return None
         gone = None
         if answered.problem is None and answered.written is None:
             gone = self._claim_cache.forget_unobserved(action.claim, action.uid)
-        if not is_told:
+        if not is_last:
             return gone
         self._retries.set(uid, None)
         del self._releases[uid]

@@ -221,10 +221,10 @@ class Scheduler:
         if self._has_gangs:
             times += (self.gangs.next_deadline(),)
             keeps_alive = keeps_alive or self.gangs.keeps_alive
-        time_ns, told = earliest(times), self._last_deadline
-        if told.time_ns != time_ns or told.keeps_alive is not keeps_alive:
-            told = self._last_deadline = Deadline(time_ns, keeps_alive)
-        return told
+        time_ns, deadline = earliest(times), self._last_deadline
+        if deadline.time_ns != time_ns or deadline.keeps_alive is not keeps_alive:
+            deadline = self._last_deadline = Deadline(time_ns, keeps_alive)
+        return deadline
 
     def _finish(self, results: Iterable[StepResult], now: int) -> list[Action]:
         return [action for result in results for action in self.attempts.finish_binding_step(result, now)]
@@ -270,10 +270,10 @@ class Scheduler:
     ) -> list[Action]:
         """Handle the answer to a claim's write. If it returns the claim, that counts before the API shows it."""
         reservations = self.bindings.reservations
-        told = claim_in_answer(answered)
-        if told is not None:
+        claim = claim_in_answer(answered)
+        if claim is not None:
             self.known.forget()
-            self._objects.claim_written(told, now)
+            self._objects.claim_written(claim, now)
         if isinstance(action, ReleaseClaim):
             if action.deallocate and answered.problem is not None and not answered.answer.lasts:
                 # The pod waits for the devices that this would have freed.
@@ -283,7 +283,7 @@ class Scheduler:
                 self.known.forget()
                 self._objects.claim_freed(freed, now)
             return []
-        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(answered, told, now), now)
+        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(answered, claim, now), now)
         if isinstance(action, ReserveClaim) and action.pod_uid not in self._updater.pods:
             actions += reservations.forget_pod(action.pod, action.pod_uid)
         return actions
@@ -337,9 +337,9 @@ class Scheduler:
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):
                 return actions + self.attempts.attempt(queued, now)
-            told = self.attempts.requeue_unscheduled(queued, known.plugins, known.message, now)
-            actions += told
-            if not all(isinstance(action, Record) for action in told):
+            requeued = self.attempts.requeue_unscheduled(queued, known.plugins, known.message, now)
+            actions += requeued
+            if not all(isinstance(action, Record) for action in requeued):
                 break
         return actions
 

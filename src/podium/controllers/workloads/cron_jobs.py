@@ -95,8 +95,8 @@ class CronJobs(WorkloadController[CronJob]):
         if due.time_ns is None or (last_ns is not None and due.time_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
-            told = f"Not starting job for {format_time(due.time_ns)} because prior execution is running"
-            return actions + self._tell(workload, "Normal", "JobAlreadyActive", told)
+            message = f"Not starting job for {format_time(due.time_ns)} because prior execution is running"
+            return actions + self._tell(workload, "Normal", "JobAlreadyActive", message)
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":

@@ -74,7 +74,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         # By uid: the version on which the last status write was based, unless that failed; and the time and message of
         # the last event about a failed creation.
         self._status_written: dict[str, str] = {}
-        self._failure_told: dict[str, tuple[int, str]] = {}
+        self._reported_failures: dict[str, tuple[int, str]] = {}
         # The pods (uids) that were observed before the first sync, while they may count as new; and its time.
         self._initial: set[str] = set()
         self._began_ns: int | None = None
@@ -146,7 +146,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._expectations.pop(uid, None)
             self._waits.forget(uid)
             self._status_written.pop(uid, None)
-            self._failure_told.pop(uid, None)
+            self._reported_failures.pop(uid, None)
 
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:
         uid, pod = change.owner_uid, change.now
@@ -279,11 +279,11 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         problem, what = answered.problem, _MADE.get(raw["kind"])
         if what is None or problem is None or answered.answer is Answer.UNKNOWN or problem.cause == _GOING:
             return []
-        told = now, f"{what}: {problem.message}"
-        if self._failure_told.get(workload.uid) == told:
+        failure = now, f"{what}: {problem.message}"
+        if self._reported_failures.get(workload.uid) == failure:
             return []
-        self._failure_told[workload.uid] = told
-        return [Record("", workload.uid, "Warning", FAILED_CREATE, told[1], workload=workload.label)]
+        self._reported_failures[workload.uid] = failure
+        return [Record("", workload.uid, "Warning", FAILED_CREATE, failure[1], workload=workload.label)]
 
 
 def _name_of(raw: Raw) -> str:
