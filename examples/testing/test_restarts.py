@@ -1,4 +1,4 @@
-"""A test of somebody's own: what becomes of a service when a node fails. Run it with pytest."""
+"""A test of a service that loses a node. Run it with pytest."""
 
 from __future__ import annotations
 

@@ -24,9 +24,12 @@ def checked(paths: list[Path]) -> list[Path]:
     return sorted(path for path in paths if name_of(path) not in LEFT_OUT)
 
 
-PACKAGES = checked([path for path in (ROOT / "src/podium").iterdir() if any(path.glob("**/*.py"))] + [ROOT / "tools"])
+PACKAGES = checked(
+    [path for path in (ROOT / "src/podium").iterdir() if any(path.glob("**/*.py"))] + [ROOT / "tools", ROOT / "examples"]
+)
 MODULES = checked(list((ROOT / "src/podium").glob("*.py")))
 DOCUMENTS = checked([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+MANIFESTS = sorted((ROOT / "examples").rglob("*.yaml"))
 
 
 def forbidden_in(text: str) -> list[str]:
@@ -62,6 +65,11 @@ def test_docstrings_and_comments_of_modules_avoid_the_forbidden_words(module: Pa
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_documents_avoid_the_forbidden_words(document: Path) -> None:
     assert forbidden_in(document.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=name_of)
+def test_comments_of_example_manifests_avoid_the_forbidden_words(manifest: Path) -> None:
+    assert [line for line in manifest.read_text(encoding="utf-8").splitlines() if forbidden_in(line)] == []
 
 
 @pytest.mark.parametrize("name", sorted(LEFT_OUT))
