@@ -25,7 +25,8 @@ def checked(paths: list[Path]) -> list[Path]:
 
 
 PACKAGES = checked(
-    [path for path in (ROOT / "src/podium").iterdir() if any(path.glob("**/*.py"))] + [ROOT / "tools", ROOT / "examples"]
+    [path for path in (ROOT / "src/podium").iterdir() if any(path.glob("**/*.py"))]
+    + [ROOT / "tools", ROOT / "examples"]
 )
 MODULES = checked(list((ROOT / "src/podium").glob("*.py")))
 DOCUMENTS = checked([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
