@@ -15,7 +15,7 @@ from podium.sim.run import play
 from podium.sim.run_options import RunOptions
 from tests.app.planning.small import Raw, node, pod
 
-TOLD = RunOptions(tells_placements=True)
+TOLD = RunOptions(records_placements=True)
 
 
 def played(*objects: Raw, options: RunOptions = TOLD) -> Result:

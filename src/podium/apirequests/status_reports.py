@@ -81,8 +81,8 @@ def _patch(
     # For text fields and conditions with unique types the merge result is known in advance.
     is_known = _PLAIN.issuperset(map(type, fields.values()))
     if conditions:
-        after["conditions"], are_told_apart = _with_conditions(after.get("conditions") or (), conditions, now)
-        is_known = is_known and are_told_apart
+        after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), conditions, now)
+        is_known = is_known and are_unique
     if after == status:
         return None
     body = StatusPatch(before, after, _change) if is_known else _change(before, after)

@@ -72,7 +72,7 @@ class DisruptionAccount:
         pod = event.stored.object
         if not isinstance(pod, Pod):
             if event.stored.kind == _EVENT and event.type == "ADDED":
-                self._observe_told(event.stored.raw)
+                self._observe_preemption(event.stored.raw)
             return
         if event.type == "DELETED":
             self._ledger.gone(pod, now)
@@ -81,7 +81,7 @@ class DisruptionAccount:
             self._consumption.changed(pod, now)
             self._ledger.changed(pod, now, is_added=event.type == "ADDED")
 
-    def _observe_told(self, raw: Raw) -> None:
+    def _observe_preemption(self, raw: Raw) -> None:
         """Record the preemptor that a scheduler in another process states in its Event."""
         victim, preemptor = raw.get("involvedObject"), raw.get("related")
         if raw.get("reason") != "Preempted" or not isinstance(victim, dict) or not isinstance(preemptor, dict):

@@ -106,7 +106,7 @@ def simulation_of(
         holds_steps=holds_steps,
         release=release,
     )
-    log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.tells_placements else None
+    log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.records_placements else None
     if log is not None:
         options = replace(options, on_attempt=log.attempted)
     components = components_of(scenario, options, release)

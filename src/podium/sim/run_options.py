@@ -119,8 +119,8 @@ class RunOptions:
     (default `seed`); `on_attempt` is called before each attempt. A deleted pod takes `termination_ns` to end, at most
     its grace period; the default is that of a recording, else the whole period. Requests take `latency_ns`
     (`podium.sim.latencies`), drawn by `draw_seed` if set; the default is the scenario's, else `usual_latency_ns`. With
-    `tells_placements` the result says why pods are where
-    they are (`podium.sim.placement_log`).
+    `records_placements` the result has the reasons for
+    placements (`podium.sim.placement_log`).
     """
 
     seed: int = 0
@@ -136,7 +136,7 @@ class RunOptions:
     limits: SimulationLimits = field(default_factory=SimulationLimits)
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
-    tells_placements: bool = False
+    records_placements: bool = False
     draw_seed: int | None = None
     on_attempt: OnAttempt | None = None
 

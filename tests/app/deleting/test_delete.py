@@ -118,7 +118,7 @@ def test_a_pod_protected_by_a_budget_stays_with_a_reason(delete: Delete) -> None
     result = delete(backend, "pod/a", "--timeout", "0")
 
     assert result.exit_code == 1
-    assert 'podium: error: pod "a" is kept by its disruption budgets\n' in result.output
+    assert 'podium: error: pod "a" is not evicted: its disruption budgets do not allow it\n' in result.output
     assert "Cannot evict pod as it would violate the pod's disruption budget." in result.output
     assert "budget default/web (minAvailable 2) allows 0 disruptions: 2 of 2 pods are healthy" in result.output
     assert "budget default/other" not in result.output
@@ -175,7 +175,7 @@ def test_several_pods_are_deleted_in_turn_and_each_failure_is_reported(delete: D
 
     assert result.exit_code == 1
     assert result.stdout == 'pod "a" evicted\n'
-    assert 'pod "b" is kept by its disruption budgets' in result.stderr
+    assert 'pod "b" is not evicted: its disruption budgets do not allow it' in result.stderr
     assert 'pod "none" cannot be deleted' in result.stderr
 
 

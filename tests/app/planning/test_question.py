@@ -82,7 +82,7 @@ def test_baseline_changes_are_those_of_a_run_without_the_steps(
 
 @pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
 @pytest.mark.parametrize("question", [DRAIN, LATER])
-@pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3, tells_placements=True)])
+@pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3, records_placements=True)])
 def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: RunOptions) -> None:
     given = cluster(pod("big", "3", priority=5), pod("never", "30"), replica_set("short", 2))
 
@@ -91,7 +91,7 @@ def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: 
     plain = PlanRun(given, options).play(question)
     for ours, theirs in ((forked.baseline, plain.baseline), (forked.result, plain.result)):
         assert all_of(ours) == all_of(theirs)
-        assert (ours.told_more is None) == (theirs.told_more is None)
+        assert (ours.with_reasons is None) == (theirs.with_reasons is None)
     assert forked.impact == plain.impact
 
 

@@ -60,7 +60,7 @@ def test_beneficiaries_come_first_then_the_hardest_hit_workloads() -> None:
 
     assert found.rows == ["important", "web", "batch", "other"]
     assert found.row == [1, 2, 2, 3]
-    assert found.whom == [0, 1, 0, -1]
+    assert found.beneficiary == [0, 1, 0, -1]
 
 
 def test_disruptions_are_drawn_with_start_end_recovery_and_outcome() -> None:
@@ -122,8 +122,8 @@ def test_hovering_shows_details_and_a_click_leaves_the_chain(browser: Any, tmp_p
     page.page.mouse.click(*mark(page, 1))
 
     assert sorted(page.ask("[...podium.disruptions.lit()]")) == [0, 1]
-    assert "preemption for shop/web-0" in page.page.inner_text(".told")
-    assert "in a chain with 1 other" in page.page.inner_text(".told")
+    assert "preemption for shop/web-0" in page.page.inner_text(".described")
+    assert "in a chain with 1 other" in page.page.inner_text(".described")
     page.page.mouse.click(*mark(page, 1))
     assert page.ask("podium.disruptions.lit()") is None
     assert page.complaints == []
@@ -171,7 +171,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
 
     page.page.mouse.click(*mark(page, 0))
 
-    assert HOSTILE in page.page.inner_text(".told")
+    assert HOSTILE in page.page.inner_text(".described")
     assert page.ask("document.images.length") == 0
     assert page.complaints == []
     page.context.close()

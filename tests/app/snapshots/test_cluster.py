@@ -105,7 +105,7 @@ def test_a_kind_that_may_not_be_listed_is_named_in_every_answer(tmp_path: Path) 
     _, result = snapshot_of(server, tmp_path)
     answer = run("explain", "web", "-f", str(tmp_path / "a.podium"))
 
-    assert "PersistentVolume (v1): may not be listed: persistentvolumes is forbidden" in result.output
+    assert "PersistentVolume (v1): you are not allowed to list them: persistentvolumes is forbidden" in result.output
     assert "not served there: ResourceSlice (resource.k8s.io/v1)" in result.output
     assert "PersistentVolume (v1) may not be read there: taken as if there were none" in answer.output
 
@@ -115,7 +115,7 @@ def test_without_nodes_or_pods_there_is_no_snapshot(tmp_path: Path) -> None:
         result = run("snapshot", "--kubeconfig", file, "-o", str(tmp_path / "a.podium"))
 
     assert result.exit_code == 1
-    assert "context test: pods may not be listed, and there is nothing to say without" in result.output
+    assert "context test: you are not allowed to list pods, which every answer needs" in result.output
     assert not (tmp_path / "a.podium").exists()
 
 

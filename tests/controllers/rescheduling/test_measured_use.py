@@ -15,10 +15,10 @@ MEASURED = Measured(
 
 def test_measurements_of_existing_pods_are_reported() -> None:
     cluster, use = cluster_of(node("a"), pod("p", on="a"), pod("q", on="a")), MeasuredUse()
-    assert use.told(KNOWN, cluster, 0) is KNOWN
+    assert use.with_use(KNOWN, cluster, 0) is KNOWN
     use.take(MEASURED, 10 * SECOND)
 
-    found = use.told(KNOWN, cluster, 20 * SECOND)
+    found = use.with_use(KNOWN, cluster, 20 * SECOND)
     assert found.pods == {"default/p": PodSignals(restarts=3, cpu_used_milli=1500, memory_used_bytes=2048)}
     assert found.nodes == {"a": NodeSignals(maintenance_ns=7, cpu_used_milli=1800, memory_used_bytes=4096)}
 
@@ -26,5 +26,5 @@ def test_measurements_of_existing_pods_are_reported() -> None:
 def test_stale_measurements_are_ignored() -> None:
     cluster, use = cluster_of(node("a"), pod("p", on="a")), MeasuredUse()
     use.take(MEASURED, 10 * SECOND)
-    assert use.told(KNOWN, cluster, 310 * SECOND) is not KNOWN
-    assert use.told(KNOWN, cluster, 311 * SECOND) is KNOWN
+    assert use.with_use(KNOWN, cluster, 310 * SECOND) is not KNOWN
+    assert use.with_use(KNOWN, cluster, 311 * SECOND) is KNOWN

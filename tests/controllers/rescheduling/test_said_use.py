@@ -28,7 +28,7 @@ def told(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - a
     cluster, use = cluster_of(node("a", cpu="4"), node("b", cpu="4"), *pods), SaidUse()
     for each in pods:
         use.pod_changed(each)
-    return use.told(signals, cluster)
+    return use.with_use(signals, cluster)
 
 
 def test_without_reported_usage_no_usage_is_measured() -> None:
@@ -78,4 +78,4 @@ def test_a_pod_that_is_gone_is_forgotten() -> None:
     assert not use.pod_changed(hungry)
     assert use.pod_changed(saying("p", "a", use={"cpu": "2"}))
     use.pod_gone("default/p")
-    assert use.told(signals, Cluster()) is signals
+    assert use.with_use(signals, Cluster()) is signals

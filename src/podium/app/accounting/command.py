@@ -99,8 +99,8 @@ def ledger(
     Ledgers record each preemption, eviction, drain, move and node failure: in simulations, in the data directory of
     podium up, and in podium scheduler and podium reschedule with --ledger. With --context, disruptions are
     reconstructed from the objects and Events of a cluster, in addition to such a ledger. If none are found because you
-    may not list Pods or Events, the exit code is 1. --usage shows what namespaces requested over time, by priority, for
-    chargeback.
+    are not allowed to list Pods or Events, the exit code is 1. --usage shows what namespaces requested over time, by
+    priority, for chargeback.
     """
     from podium.app.accounting.account import LedgerQuery, answer_of
 

@@ -85,7 +85,7 @@ def delete(
 
 
 _SAID = {
-    "blocked": "is kept by its disruption budgets",
+    "blocked": "is not evicted: its disruption budgets do not allow it",
     "going": "has not ended",
     "gone": "is gone already",
     "refused": "cannot be deleted",

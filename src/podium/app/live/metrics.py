@@ -296,7 +296,7 @@ class Health:
         self._check_host(request)
         problems = sorted(self._checks[request.path]().items())
         is_verbose = "verbose" in request.query
-        text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, tells_reasons=True)
+        text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, shows_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
 
     async def _get_metrics(self, request: web.Request) -> web.Response:

@@ -288,7 +288,7 @@ def _with_inputs(
         given["source"] = _joined(group or Source(), given["source"])
         given["samples"] *= given.pop("outcomes")
         if "options" in given and given["form"] == HTML:
-            given["options"] = replace(given["options"], tells_placements=True)
+            given["options"] = replace(given["options"], records_placements=True)
         own = {name: given.pop(name) for name in kind.__dataclass_fields__}
         # One pause from reading to the answer: at each end of a pause the collector visits all objects.
         with collector_paused():

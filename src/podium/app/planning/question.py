@@ -250,8 +250,8 @@ def _play_once(
         # The two runs are never in memory at the same time.
         free_cycles()
         baseline = play_shown(read, anyway, rest, initial)
-    elif not options.tells_placements:
-        baseline = replace(baseline, told_more=replay_with_reasons(read, anyway))
+    elif not options.records_placements:
+        baseline = replace(baseline, with_reasons=replay_with_reasons(read, anyway))
     result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario, assumptions(options))
 
@@ -295,7 +295,7 @@ def _play_forked(
     def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
         simulation.end_after(lasted_ns)
         play_on(simulation, report)
-        return replace(shown_result(given, simulation, options), told_more=None)
+        return replace(shown_result(given, simulation, options), with_reasons=None)
 
     with forked(play_without_steps) as finish:
         simulation.add_steps()
@@ -341,9 +341,9 @@ def _with_options(result: SimulationResult, question: PlanQuestion) -> Simulatio
         else report
         for report in result.summary["drains"]
     ]
-    more = result.told_more
-    told_more = None if more is None else lambda: _with_options(more(), question)
-    return replace(result, summary={**result.summary, "drains": drains}, told_more=told_more)
+    more = result.with_reasons
+    with_reasons = None if more is None else lambda: _with_options(more(), question)
+    return replace(result, summary={**result.summary, "drains": drains}, with_reasons=with_reasons)
 
 
 def _as_options(reason: str | None) -> str | None:

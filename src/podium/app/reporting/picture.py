@@ -76,7 +76,7 @@ class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
 
     Times are in seconds after `start`, which counts from 1970 if `is_dated`; the picture covers `span`. Each disruption
     has its `row`, the index of its cause, the times when it began (`at`), when the victim was `gone` and when the
-    replacement was `ready` (None: not yet), the beneficiary's row (`whom`, -1 for none), whether it was in `vain`, the
+    replacement was `ready` (None: not yet), the row of its `beneficiary` (-1 for none), whether it was in `vain`, the
     next in its chain (`following`, -1 for none), and lines of text about it (`said`), its pod first.
     """
 
@@ -90,7 +90,7 @@ class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
     at: list[float]
     gone: list[float | None]
     ready: list[float | None]
-    whom: list[int]
+    beneficiary: list[int]
     vain: list[bool]
     following: list[int]
     said: list[list[str]]

@@ -280,7 +280,7 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
             _after(record, start, None if record.replacement is None else record.replacement.ready_after)
             for record in records
         ],
-        whom=[rows.get(_beneficiary(record), -1) for record in records],
+        beneficiary=[rows.get(_beneficiary(record), -1) for record in records],
         vain=[bool(record.in_vain) for record in records],
         following=_following(answer, places, len(records)),
         said=[_lines_about(answer, record) for record in records],

@@ -141,7 +141,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
     """Write the comparison of the plan with the best one."""
     best = comparison.best
     proven = "is" if best.is_proven else "is, as far as was found,"
-    page.title("The best there is", f"{counted(len(best.moves), 'move')}; this plan gains {comparison.share:.0%} of it")
+    page.title("The optimal plan", f"{counted(len(best.moves), 'move')}; this plan gains {comparison.share:.0%} of it")
     page.paragraph(
         f"Within the same limits, and if every replacement went where it is best, the least that the sum and the price "
         f"of the moves can come to {proven} {best.cost:.2f}; as things stand it is {best.cost_before:.2f}.",

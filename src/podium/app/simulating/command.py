@@ -85,7 +85,7 @@ def simulate(
     options = replace(
         options,
         priority_cutoff=priority_cutoff,
-        tells_placements=form == HTML,
+        records_placements=form == HTML,
         usual_latency_ns=USUAL_LATENCY_NS,
     )
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))

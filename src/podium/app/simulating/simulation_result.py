@@ -144,11 +144,11 @@ def _filled(node: Node, pods: list[Pod], states: NodeStates, most_pods: int) -> 
 class SimulationResult(Shown, Result):
     """A simulation's `Result` with the final `placement` of pods, for display.
 
-    `told_more` runs the simulation again and also records the reasons for placements; None if this result has them.
+    `with_reasons` runs the simulation again and also records the reasons for placements; None if this result has them.
     """
 
     placement: tuple[FilledNode, ...] = ()
-    told_more: Callable[[], SimulationResult] | None = field(default=None, compare=False)
+    with_reasons: Callable[[], SimulationResult] | None = field(default=None, compare=False)
 
     @property
     def headline(self) -> str:
@@ -164,7 +164,7 @@ class SimulationResult(Shown, Result):
         write_simulation(page, self, every_event=False)
 
     def _pictured(self) -> SimulationResult:
-        return self if self.told_more is None else self.told_more()
+        return self if self.with_reasons is None else self.with_reasons()
 
     def frame(self, name: str) -> Frame:
         """Return a table of the result. Raises PodiumError for an unknown name.
@@ -189,13 +189,13 @@ def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> S
     result = result_of_run(found, simulation, options)
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
     members = {each.name: getattr(result, each.name) for each in fields(Result)}
-    told_more = None if options.tells_placements else replay_with_reasons(found, options)
-    return SimulationResult(**members, placement=placement_of(simulation.store, states), told_more=told_more)
+    with_reasons = None if options.records_placements else replay_with_reasons(found, options)
+    return SimulationResult(**members, placement=placement_of(simulation.store, states), with_reasons=with_reasons)
 
 
 def replay_with_reasons(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
     """Return a function that runs the input again and records the reasons for placements, which takes longer."""
-    return partial(play_shown, found, replace(options, on_attempt=None, tells_placements=True))
+    return partial(play_shown, found, replace(options, on_attempt=None, records_placements=True))
 
 
 def play_shown(

@@ -77,7 +77,7 @@ def read_cluster(
 ) -> ClusterRead:
     """Read all kinds that Podium uses (or the `kinds`), and `further` ones, each object reduced by `slim`.
 
-    Raises PodiumError if no cluster is named or reached, and if nodes or pods may not be listed.
+    Raises PodiumError if no cluster is named or reached, and if the user is not allowed to list nodes or pods.
     """
     return asyncio.run(_read(source, slim, (*kinds, *further), left_out, progress or (lambda _: None)))
 
@@ -151,7 +151,7 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
 
 
 def _check(found: Sequence[_Kind], name: str) -> None:
-    """Raise InputError for needed kinds that may not be listed, and for errors other than missing rights and kinds."""
+    """Raise InputError for needed kinds that cannot be listed, and for errors other than missing rights and kinds."""
     place = f"context {name}"
     for listed in found:
         if listed.refusal is None:
@@ -159,7 +159,7 @@ def _check(found: Sequence[_Kind], name: str) -> None:
         if not listed.is_refused_with(_FORBIDDEN) and not listed.is_refused_with(_NOT_FOUND):
             raise InputError(f"{listed.kind.plural} cannot be listed: {listed.refusal}", source=place)
         if listed.kind.name in _NEEDED:
-            problem = f"{listed.kind.plural} may not be listed, and there is nothing to say without: {listed.refusal}"
+            problem = f"you are not allowed to list {listed.kind.plural}, which every answer needs: {listed.refusal}"
             raise InputError(problem, source=place)
 
 

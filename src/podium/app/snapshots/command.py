@@ -38,8 +38,8 @@ Examples: save the current context's cluster, and explain what would happen to a
 def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     """Save what explanations and simulations read of a cluster in a file.
 
-    Rights to list are enough. Kinds that may not be listed are reported, also in each answer from the file. With -f the
-    snapshot is made from files instead, such as a dump.
+    Rights to list are enough. Kinds that you are not allowed to list are reported, also in each answer from the file.
+    With -f the snapshot is made from files instead, such as a dump.
     """
     from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
 
@@ -54,7 +54,10 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     from podium.api.errors import escape
 
     said = [f"{file.count:,} objects {about.origin}"]
-    said += [f"{hidden.kind} ({hidden.api_version}): may not be listed: {hidden.message}" for hidden in about.hidden]
+    said += [
+        f"{hidden.kind} ({hidden.api_version}): you are not allowed to list them: {hidden.message}"
+        for hidden in about.hidden
+    ]
     said += [
         f"{passed.count:,} {passed.kind} ({passed.api_version}): not of a kind that Podium reads"
         for passed in about.passed_over

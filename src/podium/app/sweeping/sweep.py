@@ -256,14 +256,14 @@ class Sweep:
     def result(self, run: Run) -> Result | None:
         """Play one run and return its result with the reasons for placements; None if it fails."""
         try:
-            return self._played(run, tells_placements=True)
+            return self._played(run, records_placements=True)
         except PodiumError:
             return None
 
-    def _played(self, run: Run, *, tells_placements: bool = False) -> Result:
+    def _played(self, run: Run, *, records_placements: bool = False) -> Result:
         variant = self.variants[run.variant]
         options = replace(
-            variant.options, seed=run.seed, tells_placements=tells_placements, usual_latency_ns=USUAL_LATENCY_NS
+            variant.options, seed=run.seed, records_placements=records_placements, usual_latency_ns=USUAL_LATENCY_NS
         )
         return play(self.inputs[variant.input], options)
 

@@ -84,8 +84,8 @@ class ReschedulerView(ClusterView):
 
     def signals(self, now: int) -> Signals:
         """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
-        said = self._use.told(self.observed.signals, self.cluster)
-        return self.measured.told(said, self.cluster, now)
+        said = self._use.with_use(self.observed.signals, self.cluster)
+        return self.measured.with_use(said, self.cluster, now)
 
     def may_evict(self, now: int) -> int | None:
         """Return how many disruptions of pods with a budget the cluster's caps allow; None for any number."""
@@ -319,7 +319,7 @@ class SaidUse:
     def pod_gone(self, uid: str) -> None:
         self._said.pop(uid, None)
 
-    def told(self, signals: Signals, cluster: Cluster) -> Signals:
+    def with_use(self, signals: Signals, cluster: Cluster) -> Signals:
         """Return the signals, with the present use of all pods and nodes."""
         if not self._said:
             return signals
@@ -373,7 +373,7 @@ class MeasuredUse:
         """Record a measurement, which replaces the one before."""
         self._last, self._time_ns = measured, now
 
-    def told(self, signals: Signals, cluster: Cluster, now: int) -> Signals:
+    def with_use(self, signals: Signals, cluster: Cluster, now: int) -> Signals:
         """Return the signals, with the measured use of the pods and nodes that exist."""
         last = self._last
         if now - self._time_ns > _HOLDS_NS or not (last.pods or last.nodes):

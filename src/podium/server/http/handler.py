@@ -300,17 +300,17 @@ class HealthEndpoints:
 
 
 def health_text(
-    place: str, results: Sequence[tuple[str, str | None]], *, is_verbose: bool, tells_reasons: bool = False
+    place: str, results: Sequence[tuple[str, str | None]], *, is_verbose: bool, shows_reasons: bool = False
 ) -> tuple[str, int]:
     """Return the text and status code for the results of checks at an endpoint.
 
-    A result is "" for healthy, None for skipped. `tells_reasons` includes the reasons, for callers that can act on
+    A result is "" for healthy, None for skipped. `shows_reasons` includes the reasons, for callers that can act on
     them.
     """
     is_well = not any(problem for _, problem in results)
     if is_well and not is_verbose:
         return "ok", 200
-    lines = [_line(of, problem, tells_reasons=tells_reasons) for of, problem in results]
+    lines = [_line(of, problem, shows_reasons=shows_reasons) for of, problem in results]
     lines.append(f"{place} check {'passed' if is_well else 'failed'}")
     return "".join(f"{line}\n" for line in lines), 200 if is_well else 500
 
@@ -322,11 +322,11 @@ def _result(tell: Callable[[], str]) -> str:
         return str(error) or type(error).__name__
 
 
-def _line(name: str, problem: str | None, *, tells_reasons: bool) -> str:
+def _line(name: str, problem: str | None, *, shows_reasons: bool) -> str:
     if problem is None:
         return f"[+]{name} excluded: ok"
     if problem:
-        return f"[-]{name} failed: {problem if tells_reasons else 'reason withheld'}"
+        return f"[-]{name} failed: {problem if shows_reasons else 'reason withheld'}"
     return f"[+]{name} ok"
 
 

@@ -244,6 +244,7 @@ def test_every_plugin_says_what_it_says_of_every_node(browser: Any, life: Life) 
 def test_a_question_is_answered_with_its_picture(browser: Any, life: Life) -> None:
     with visiting(browser, life.server, "#plans/drain") as visit:
         visit.shown()
+        assert "which budget holds" in visit.page.inner_text(".hint >> nth=0")
         visit.page.fill(".form input >> nth=0", "node-1")
         visit.page.click("button.primary")
         visit.page.wait_for_selector(".headline:has-text('drain of node-1')")

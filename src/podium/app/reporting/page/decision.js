@@ -118,7 +118,7 @@ class Mosaic {
       context.fillStyle = fits ? colours.placed : isCandidate.has(node) ? colours.refused : colours.gone;
       context.fillRect(x, y, cell - 2, cell - 2);
       if (isCandidate.has(node)) {
-        // A notch, so that no colour has to tell.
+        // A notch, so that the picture does not depend on colour.
         context.fillStyle = colours.paper;
         context.fillRect(x + (cell - 2) / 2, y, (cell - 2) / 2, (cell - 2) / 2);
       }
@@ -243,9 +243,9 @@ export class DecisionPage {
     const select = (node) => this.choose(node);
     this.search = new Search("nodes", () => data.nodes.map((name) => ["node", name]), (_, name) => this.select(name));
     this.about = element("aside", { className: "details", "aria-live": "polite", "aria-label": "The node that is chosen" });
-    const tell = (node) => this.tell(node);
-    this.mosaic = new Mosaic(data, theme, select, tell);
-    this.scores = data.rated.length ? new Scores(data, theme, select, tell) : null;
+    const describe = (node) => this.describe(node);
+    this.mosaic = new Mosaic(data, theme, select, describe);
+    this.scores = data.rated.length ? new Scores(data, theme, select, describe) : null;
     this.candidates = data.candidates.length ? new Candidates(data, select) : null;
     this.parts = [this.mosaic, this.scores, this.candidates].filter((part) => part);
     this.element = element("div", { className: "decision" },
@@ -284,14 +284,14 @@ export class DecisionPage {
   choose(node) {
     this.chosen = node;
     this.parts.forEach((part) => part.choose(node));
-    this.tell(-1);
+    this.describe(-1);
   }
 
-  // Tells of the node under the pointer, or else of the one that is chosen.
-  tell(hovered) {
+  // Describes the node under the pointer, or else the chosen one.
+  describe(hovered) {
     const node = hovered < 0 ? this.chosen : hovered;
     if (node < 0) {
-      fill(this.about, element("p", { className: "faint" }, "Point at a node, or click one: this is where it is told of."));
+      fill(this.about, element("p", { className: "faint" }, "Point at a node, or click one: it is described here."));
       return;
     }
     fill(this.about, element("h2", {}, this.data.nodes[node]), ...this.lines(node).map((line) => element("p", {}, line)), ...this.rating(node));

@@ -50,7 +50,7 @@ export class Details {
     const { scene } = this, { selection } = scene;
     if (!selection) {
       fill(this.element, element("p", { className: "faint" }, "Click a pod, a node or a row of a table: all else fades, ",
-        "and this is where it is told of. Shift-click a pod for its workload."));
+        "and it is described here. Shift-click a pod for its workload."));
       return;
     }
     const parts = scene.stories.map((story, place) => this.about(story, place, selection));
@@ -98,15 +98,15 @@ export class Details {
   }
 
   workload(story, found, moment, name) {
-    const told = story.workloadOf.get(name), lines = [];
+    const workload = story.workloadOf.get(name), lines = [];
     const onNode = found.pods.filter((pod) => story.isOnNode(pod, moment)).length;
     const waits = found.pods.filter((pod) => story.isWaiting(pod, moment)).length;
     lines.push(`at this moment ${number(onNode)} on nodes, ${number(waits)} waiting`);
-    if (told) {
-      lines.push(`ready: ${told.readyBefore} before, ${told.lowestReady} at the lowest, ${told.ready} at the end, of ${told.wanted} wanted`);
-      lines.push(`below what it wants for ${duration(told.shortSeconds)}; its pods waited ${duration(told.pendingSeconds)} in all`);
+    if (workload) {
+      lines.push(`ready: ${workload.readyBefore} before, ${workload.lowestReady} at the lowest, ${workload.ready} at the end, of ${workload.wanted} wanted`);
+      lines.push(`below what it wants for ${duration(workload.shortSeconds)}; its pods waited ${duration(workload.pendingSeconds)} in all`);
     }
-    const drawn = told ? sparkline(story, told, this.scene) : null;
+    const drawn = workload ? sparkline(story, workload, this.scene) : null;
     return [...this.lines(lines), ...(drawn ? [drawn] : []), this.podList(story, found.pods)];
   }
 

@@ -163,7 +163,7 @@ class Drawing {
 
   // From the row of whoever a pod went for to the pod.
   drawWhom(context, place) {
-    const { colours, data, layout } = this, row = data.whom[place];
+    const { colours, data, layout } = this, row = data.beneficiary[place];
     if (row < 0) {
       return;
     }
@@ -239,7 +239,7 @@ export class DisruptionChart {
     this.canvas.setAttribute("aria-label", this.summary());
     this.box = element("div", { className: "chart disruptions" }, this.canvas);
     this.tip = element("div", { className: "tip", role: "tooltip", hidden: true });
-    this.told = element("div", { className: "told", "aria-live": "polite" });
+    this.described = element("div", { className: "described", "aria-live": "polite" });
     document.body.append(this.tip);
     this.element = element("section", { className: "table" },
       element("header", { className: "controls" }, element("h2", {}, "Disruptions and their preemptors"),
@@ -247,11 +247,11 @@ export class DisruptionChart {
         element("span", { className: "group" }, button("−", "Show more of the time (-)", () => this.zoom(2)),
           button("+", "Show less of the time (+)", () => this.zoom(0.5)),
           button("All", "Show all of the time (0)", () => this.show(0, 1)))),
-      this.legend(), this.box, this.told);
+      this.legend(), this.box, this.described);
     theme.on(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.box);
     this.listen();
-    this.tell();
+    this.describe();
   }
 
   listen() {
@@ -289,7 +289,7 @@ export class DisruptionChart {
 
   choose(place) {
     this.chosen = place === this.chosen ? -1 : place;
-    this.tell();
+    this.describe();
     this.draw();
   }
 
@@ -309,9 +309,9 @@ export class DisruptionChart {
     return found;
   }
 
-  tell() {
+  describe() {
     const lines = this.chosen < 0 ? [] : this.data.said[this.chosen], others = this.chosen < 0 ? 0 : this.lit().size - 1;
-    fill(this.told, ...(lines.length
+    fill(this.described, ...(lines.length
       ? [element("h3", {}, lines[0]), element("p", {}, lines.slice(1).join("; ")), others ? element("p", { className: "faint" }, `in a chain with ${counted(others, "other")}`) : null]
       : [element("p", { className: "faint" }, "A click on a mark shows what it led to; arrow keys go from one to the next; Shift and the wheel show less of the time.")]));
   }

@@ -21,7 +21,7 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== ""));
 }
 
-// A button; `hint` is told on hover and to screen readers.
+// A button; `hint` is shown on hover and to screen readers.
 export function button(text, hint, onclick) {
   return element("button", { type: "button", title: hint, onclick }, text);
 }

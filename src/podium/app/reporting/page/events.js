@@ -9,7 +9,7 @@ const ROW = 24;
 const OVERSCAN = 6;
 
 // What stands behind the pod: its node, who did it, and why.
-function told(story, event) {
+function explanation(story, event) {
   const pod = story.events.pod[event], node = story.events.node[event], said = detail(story, event);
   return pod >= 0 && node >= 0 ? `on ${story.nodeName(node)}${said}` : said.replace(/^: /, "");
 }
@@ -97,7 +97,7 @@ export class EventList {
       element("span", { className: "time" }, since(story.times[event])),
       element("span", { className: "reason" }, story.reason(event)),
       element("span", { className: "who" }, pod < 0 ? story.nodeName(node) : story.podName(pod)),
-      element("span", { className: "why" }, told(story, event)));
+      element("span", { className: "why" }, explanation(story, event)));
     made.style.top = `${place * ROW}px`;
     made.title = made.textContent;
     made.classList.toggle("past", event > this.scene.moments[this.place]);

@@ -1,4 +1,4 @@
-// What pointer and keys do in a view: hover tells, a click selects, a drag along the axis moves time.
+// What pointer and keys do in a view: hover shows details, a click selects, a drag along the axis moves time.
 
 import { eventLine, few, nodeLines, podLines, rangeText } from "./descriptions.js";
 import { element, fill } from "./dom.js";
@@ -45,7 +45,7 @@ export class Pointer {
     }
     this.scene.set({ hover });
     view.element.style.cursor = hover.kind === "axis" ? "col-resize" : hover.pod >= 0 || hover.kind === "node" ? "pointer" : "default";
-    this.tell(linesOf(this.scene, view, hover), event);
+    this.describe(linesOf(this.scene, view, hover), event);
   }
 
   leave() {
@@ -92,7 +92,7 @@ export class Pointer {
     }
   }
 
-  tell(lines, event) {
+  describe(lines, event) {
     this.tip.hidden = !lines.length;
     if (!lines.length) {
       return;
@@ -107,7 +107,7 @@ export class Pointer {
   }
 }
 
-// What is told of what the pointer is on.
+// The details of what the pointer is on.
 function linesOf(scene, view, hover) {
   const { story } = view, { moment } = hover;
   if (hover.pod >= 0) {

@@ -127,7 +127,7 @@ export class Story {
     return { node: -1, pods: word === undefined ? [] : [...groups.of(word)] };
   }
 
-  // Which pods stay lit: those that are meant, whom they preempted, and who preempted them.
+  // Which pods stay lit: the selected pods, their victims and their preemptors.
   lit(selection) {
     const found = this.find(selection);
     if (!found) {
@@ -230,7 +230,7 @@ export class Story {
     return waits.sort((left, right) => left.from - right.from || left.pod - right.pod);
   }
 
-  // Who was preempted for whom, and when.
+  // The preemptions: victim, preemptor and time.
   findPreemptions() {
     const found = [];
     this.events.reason.forEach((reason, event) => {

@@ -215,7 +215,7 @@ export class StoryPage {
       this.help);
   }
 
-  // Shows other stories of the same places, as a cluster that is watched tells them again and again. What is selected
+  // Shows other stories of the same places, as for a cluster that changes. What is selected
   // stays, and time, where it stood at the end, stands at the new end.
   replace(datas) {
     const { scene } = this, isAtEnd = scene.time >= scene.end, { resource } = scene;
@@ -253,9 +253,9 @@ export class StoryPage {
     if (changed.has("moments") || changed.has("axis") || changed.has("size")) {
       const share = scene.axis === "time" ? scene.time / scene.end : (scene.moments[0] + 1) / Math.max(scene.stories[0].eventCount, 1);
       this.slider.value = share;
-      const told = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
+      const states = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
       const order = scene.axis === "order" ? `, event ${number(scene.moments[0] + 1)} of ${number(scene.stories[0].eventCount)}` : "";
-      fill(this.clock, element("strong", {}, `${since(scene.time)}${order}`), ` ${told.join(" · ")}`);
+      fill(this.clock, element("strong", {}, `${since(scene.time)}${order}`), ` ${states.join(" · ")}`);
       this.slider.setAttribute("aria-valuetext", this.clock.textContent);
     }
   }

@@ -160,7 +160,7 @@ class Query:
         options = replace(
             self.options,
             until_ns=until_ns,
-            tells_placements=True,
+            records_placements=True,
             start_delay_ns=self.options.start_delay_ns if start_delay_ns is None else start_delay_ns,
         )
         return PlanRun(self.read, options, self.progress)

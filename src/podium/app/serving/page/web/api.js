@@ -112,14 +112,14 @@ export async function* lines(reply) {
 }
 
 // Keeps up with the objects at a path: first all of them, then what happens to each. `read` makes of an event's object
-// what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` is told `[{record, before}]`, where a record is null for
-// what is gone; `onState` is told "connecting", "live", or what is wrong.
+// what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` receives `[{record, before}]`, where a record is null for
+// what is gone; `onState` receives "connecting", "live", or what is wrong.
 export class Follower {
   constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {} }) {
     Object.assign(this, { server, path, accept, read, look, onChanges, onState });
     this.known = new Map();
     this.version = "";
-    // Whether all objects were known once; `state` is what `onState` was told last.
+    // Whether all objects were known once; `state` is what `onState` received last.
     this.isSynced = false;
     this.state = "";
     this.stopping = null;
@@ -144,7 +144,7 @@ export class Follower {
   async run(signal) {
     while (!signal.aborted) {
       try {
-        this.tell("connecting");
+        this.report("connecting");
         await this.watch(signal);
         this.failures = 0;
       } catch (error) {
@@ -155,14 +155,14 @@ export class Follower {
           this.version = "";
           continue;
         }
-        this.tell(error instanceof Refusal ? error.message : "the server does not answer");
+        this.report(error instanceof Refusal ? error.message : "the server does not answer");
         await pause(Math.min(FIRST_WAIT * 2 ** this.failures, LONGEST_WAIT), signal);
         this.failures += 1;
       }
     }
   }
 
-  tell(state) {
+  report(state) {
     this.state = state;
     this.onState(state);
   }
@@ -178,23 +178,23 @@ export class Follower {
       there = new Set();
     }
     const reply = await this.server.send("GET", `${this.path}?${query}`, { accept: this.accept, signal });
-    this.told(there);
+    this.synced(there);
     for await (const events of lines(reply)) {
       const changes = [];
       for (const event of events) {
         there = this.take(event, there, changes);
       }
       this.onChanges(changes);
-      this.told(there);
+      this.synced(there);
     }
   }
 
   // All is known, unless a list is still on its way.
-  told(there) {
+  synced(there) {
     if (!there && this.state !== "live") {
       this.failures = 0;
       this.isSynced = true;
-      this.tell("live");
+      this.report("live");
     }
   }
 
@@ -255,7 +255,7 @@ export function pathOf(kind, namespace = "", name = "") {
   return `${base}${within}/${kind.plural}${name ? `/${encodeURIComponent(name)}` : ""}`;
 }
 
-// How the page's writes are told apart: by the name of whoever owns the fields that it writes.
+// The name that owns the fields which the page writes.
 export function writing(query = {}) {
   return new URLSearchParams({ fieldManager: MANAGER, ...query });
 }

@@ -40,8 +40,8 @@ export function piecesOf(line) {
     }
   }
   // An odd quote begins no text; it is shown as it is.
-  const told = found.reduce((length, [, piece]) => length + piece.length, 0);
-  return told === line.length ? found.filter(([, piece]) => piece) : [["", line]];
+  const total = found.reduce((length, [, piece]) => length + piece.length, 0);
+  return total === line.length ? found.filter(([, piece]) => piece) : [["", line]];
 }
 
 // Elements for a text; a very long one is left without colours.

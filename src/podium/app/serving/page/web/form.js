@@ -41,8 +41,8 @@ export class Asking {
   constructor(server) {
     this.server = server;
     this.bar = element("progress", { max: 1, value: 0 });
-    this.told = element("span", {});
-    this.element = element("div", { className: "progress", role: "status" }, this.bar, this.told,
+    this.status = element("span", {});
+    this.element = element("div", { className: "progress", role: "status" }, this.bar, this.status,
       button("Stop", "Ask no longer", () => this.stop()));
     this.element.hidden = true;
   }
@@ -61,14 +61,14 @@ export class Asking {
       const body = JSON.stringify({ question, values });
       const reply = await this.server.send("POST", "/ui/ask", { body, signal: stopping.signal });
       for await (const events of lines(reply)) {
-        const told = events.at(-1);
-        if (told.error !== undefined) {
-          throw new Refusal(0, "", told.error);
+        const event = events.at(-1);
+        if (event.error !== undefined) {
+          throw new Refusal(0, "", event.error);
         }
-        if (told.answer) {
-          return told.answer;
+        if (event.answer) {
+          return event.answer;
         }
-        this.show(told.progress, told.what);
+        this.show(event.progress, event.what);
       }
       throw new Refusal(0, "", "the server has ended before there was an answer");
     } catch (error) {
@@ -85,7 +85,7 @@ export class Asking {
 
   show(share, what) {
     this.bar.value = share;
-    fill(this.told, `${what}, ${percent(share)}`);
+    fill(this.status, `${what}, ${percent(share)}`);
   }
 }
 

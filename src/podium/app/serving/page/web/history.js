@@ -139,7 +139,7 @@ export class History {
     this.nodeNames = new Map();
   }
 
-  // Takes in what has become of pods; `isFirst`: they are told for the first time, and were there before.
+  // Takes in what has become of pods; `isFirst`: they are listed for the first time, and existed before.
   takePods(changes, now, isFirst) {
     for (const { record, before } of changes) {
       const { key } = record || before;
@@ -163,21 +163,21 @@ export class History {
     life.started = record.node && record.phase !== "Pending" ? BEFORE : null;
     life.killing = record.isDeleted && record.node ? BEFORE : null;
     life.ended = ENDS[record.phase] ? BEFORE : null;
-    life.told = { waits: record.waits, nominated: record.nominated };
+    life.reported = { waits: record.waits, nominated: record.nominated };
     // The attempt that failed was before the first event here.
     life.refused = record.waits;
     return life;
   }
 
-  // What has happened to a pod between what was known of it and what is told.
+  // What has happened to a pod between its last state and the new one.
   follow(life, record, now) {
-    const told = life.told || { waits: "", nominated: "" };
+    const before = life.reported || { waits: "", nominated: "" };
     life.record = record;
-    life.told = { waits: record.waits, nominated: record.nominated };
-    if (record.nominated && record.nominated !== told.nominated && !record.node) {
+    life.reported = { waits: record.waits, nominated: record.nominated };
+    if (record.nominated && record.nominated !== before.nominated && !record.node) {
       this.note("Nominated", now, { life, node: record.nominated });
     }
-    if (record.waits && record.waits !== told.waits && !record.node) {
+    if (record.waits && record.waits !== before.waits && !record.node) {
       this.note("FailedScheduling", now, { life, message: record.waits });
     }
     if (record.node && life.scheduled === null) {
@@ -278,7 +278,7 @@ export class History {
     }
   }
 
-  // For whom pods were preempted: who was nominated to their node close to it.
+  // The preemptors of pods: those nominated to their node at about that time.
   preemptors() {
     const found = new Map(), byNode = new Map();
     for (const event of this.events) {

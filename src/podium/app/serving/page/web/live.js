@@ -93,18 +93,18 @@ export class LiveTab {
     }
   }
 
-  // However much comes, it is told a few times a second.
+  // Changes are shown a few times a second.
   tellSoon() {
     if (!this.telling) {
       this.telling = setTimeout(() => {
         this.telling = 0;
-        this.tell();
+        this.report();
       }, TOLD_MS);
     }
   }
 
   // How the cluster stands; where nobody keeps up with it, nothing.
-  tell() {
+  report() {
     if (!this.isShown) {
       this.state.textContent = "";
       return;

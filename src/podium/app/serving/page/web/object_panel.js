@@ -173,10 +173,10 @@ export class ObjectPanel {
 
   put(text) {
     this.saved = text;
-    if (this.told === this.title.textContent) {
+    if (this.announced === this.title.textContent) {
       this.editor.renew(text);
     } else {
-      this.told = this.title.textContent;
+      this.announced = this.title.textContent;
       this.editor.text = text;
     }
     this.version = /^ {2}resourceVersion: ["']?(\w+)/m.exec(text)?.[1] ?? "";
@@ -187,7 +187,7 @@ export class ObjectPanel {
     this.state.textContent = this.page.isReadOnly ? "to look at" : this.isChanged ? "changed, not saved" : "";
   }
 
-  // The object is another on the server: shown at once where nothing was written here, and told where something was.
+  // The object is another on the server: shown at once where nothing was written here, and reported if something was.
   changed(version) {
     if (!this.ref || version === this.version) {
       return;
@@ -296,18 +296,18 @@ export class ObjectPanel {
       if (!read.documents.length) {
         throw new Refusal(0, "", "There is no object in the text.");
       }
-      const told = [], warnings = [];
+      const done = [], warnings = [];
       for (const [place, document] of read.documents.entries()) {
         try {
           const written = await this.write(document, isDry);
-          told.push(written.told);
+          done.push(written.done);
           warnings.push(...written.warnings);
         } catch (error) {
           error.message = read.documents.length > 1 ? `document ${place + 1}: ${error.message}` : error.message;
           throw error;
         }
       }
-      this.messages.good(told.join(", "), warnings);
+      this.messages.good(done.join(", "), warnings);
     } catch (error) {
       this.refused(error);
     }
@@ -332,7 +332,7 @@ export class ObjectPanel {
       await this.written(kind, made);
     }
     const done = isThis ? "saved" : "created";
-    return { told: isDry ? `${what} would be ${done}` : `${what} is ${done}`, warnings };
+    return { done: isDry ? `${what} would be ${done}` : `${what} is ${done}`, warnings };
   }
 
   // What was written is shown as the server has it; of several objects, the first.
@@ -352,7 +352,7 @@ export class ObjectPanel {
     }
   }
 
-  // Asks for something about the object; what comes of it is told unless it is gone by then.
+  // Asks for something about the object; the result is shown unless it is gone by then.
   async act(what, ask) {
     const { ref } = this;
     this.messages.clear();

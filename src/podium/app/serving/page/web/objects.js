@@ -70,11 +70,11 @@ export class Grid {
   }
 
   showHead(headings) {
-    const told = JSON.stringify([headings, this.sortedBy, this.isReversed]);
-    if (told === this.toldHead) {
+    const shown = JSON.stringify([headings, this.sortedBy, this.isReversed]);
+    if (shown === this.shownHead) {
       return;
     }
-    this.toldHead = told;
+    this.shownHead = shown;
     const cells = headings.map((heading, place) => {
       const order = place === this.sortedBy ? (this.isReversed ? "descending" : "ascending") : "none";
       const sort = element("button", { type: "button", className: "sort", onclick: () => this.sort(place) }, heading);
@@ -96,7 +96,7 @@ export class Grid {
   }
 
   rowOf({ key, cells }) {
-    const told = JSON.stringify(cells);
+    const shown = JSON.stringify(cells);
     let made = this.made.get(key);
     if (!made) {
       const row = element("tr", { className: key === this.chosen ? "chosen" : "" });
@@ -104,11 +104,11 @@ export class Grid {
       if (this.onopen) {
         row.tabIndex = 0;
       }
-      made = { row, told: "" };
+      made = { row, shown: "" };
       this.made.set(key, made);
     }
-    if (made.told !== told) {
-      made.told = told;
+    if (made.shown !== shown) {
+      made.shown = shown;
       fill(made.row, ...cells.map(cellOf));
     }
     return made.row;
@@ -215,13 +215,13 @@ export class ObjectsTab {
       // What the columns are is said once, by the first table, though there is no row in it.
       look: (table) => follower === this.follower && table.columnDefinitions && (this.columns = table.columnDefinitions),
       onChanges: (changes) => follower === this.follower && this.changed(changes),
-      onState: (state) => follower === this.follower && this.tell(state),
+      onState: (state) => follower === this.follower && this.report(state),
     });
     this.follower = follower;
     this.paint();
   }
 
-  tell(state) {
+  report(state) {
     this.state.textContent = state === "live" ? "" : state;
     this.state.classList.toggle("bad", state !== "live" && state !== "connecting");
   }

@@ -96,7 +96,7 @@ export class ExplainTab {
     this.messages = new Messages();
     this.view = new Answer(page.theme);
     this.element = element("div", { className: "asked" },
-      element("aside", {}, element("h2", {}, page.about.explain.title), element("p", { className: "hint" }, page.about.explain.told), this.form.element),
+      element("aside", {}, element("h2", {}, page.about.explain.title), element("p", { className: "hint" }, page.about.explain.about), this.form.element),
       element("div", {}, this.asking.element, this.messages.element, this.view.element));
     this.shows = "all";
     this.part = "";
@@ -161,8 +161,8 @@ export class ExplainTab {
   }
 }
 
-function section(title, told, ...children) {
-  return element("section", { className: "part" }, element("h3", {}, title, told ? element("small", {}, ` ${told}`) : null), ...children);
+function section(title, note, ...children) {
+  return element("section", { className: "part" }, element("h3", {}, title, note ? element("small", {}, ` ${note}`) : null), ...children);
 }
 
 function nodeCell(name, chosen) {
@@ -261,7 +261,7 @@ export class PlansTab {
     if (values) {
       this.forms.get(form.name).set(valuesOf(values));
     }
-    fill(this.aside, this.menu, element("p", { className: "hint" }, form.told), this.forms.get(form.name).element);
+    fill(this.aside, this.menu, element("p", { className: "hint" }, form.about), this.forms.get(form.name).element);
     this.messages.clear();
     this.paint(this.answers.get(form.name));
   }
