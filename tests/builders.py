@@ -1,4 +1,4 @@
-"""Small Kubernetes objects, clusters and schedulers in few words, for tests of any layer.
+"""Short constructors of Kubernetes objects, clusters and schedulers, for tests of any layer.
 
 Objects are typed readings, as `podium.api.input.codec` makes them. What a test does not name has the plainest value: a
 pod without requests, in namespace `default`, of priority 0, whose uid is its key; a node with room for 110 pods and no

@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis searches, and where the production trace lies."""
+"""Fixtures of all tests: hypothesis profiles, and the path of the production trace."""
 
 import gc
 import os

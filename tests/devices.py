@@ -1,4 +1,4 @@
-"""Devices and claims as people write them."""
+"""Short constructors of devices and claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An extender that answers as a test says, without a connection."""
+"""An extender with scripted answers, without a connection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

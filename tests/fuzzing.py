@@ -1,4 +1,4 @@
-"""How hard a property test tries: quickly with the others, and long in the runs marked `fuzz`."""
+"""The effort of property tests: short by default, long in runs marked `fuzz`."""
 
 from __future__ import annotations
 

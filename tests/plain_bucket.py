@@ -1,4 +1,4 @@
-"""A token bucket as one would count it by hand."""
+"""A plain token bucket, the reference implementation."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""What is said of a plugin that failed, and where in its code that was."""
+"""The message about a failed plugin, with the place in its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gangs with what preemption asks of them, and pods that are put into one."""
+"""Gangs with settings of preemption, and their member pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kubelets and schedulers report of pods, written at once."""
+"""Status reports of kubelets and schedulers, written at once."""
 
 from collections.abc import Sequence
 

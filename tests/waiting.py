@@ -1,4 +1,4 @@
-"""How tests wait for what programs do by themselves."""
+"""Waiting for the results of programs that run by themselves."""
 
 from __future__ import annotations
 

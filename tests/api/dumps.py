@@ -1,4 +1,4 @@
-"""Pods as a cluster's dump has them: of one template, and each with what a cluster gave it."""
+"""Pods as in a cluster dump: made from one template, each with the fields that a cluster sets."""
 
 from __future__ import annotations
 

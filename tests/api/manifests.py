@@ -1,4 +1,4 @@
-"""Manifests in their wire form that kube-apiserver takes, with changes at a path, for tests of validation."""
+"""Manifests that kube-apiserver accepts, and changes to them by path, for tests of validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts are text, whatever they were written as."""
+"""Quantities become text, whatever their type in the input."""
 
 from __future__ import annotations
 

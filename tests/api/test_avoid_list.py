@@ -1,4 +1,4 @@
-"""A node's avoid list, as it is read and written."""
+"""Reading and writing the avoid list of a node."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hostile and malformed input: each case is survived, and refused with words that help."""
+"""Hostile and malformed input: Podium survives each case, and refuses it with a helpful message."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an answer rests on is said where the input leaves something open, and nowhere else."""
+"""Caveats of an answer: present if the input leaves something open, and absent otherwise."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""How strict a disruption budget may be."""
+"""The bounds on how strict a disruption budget may be."""
 
 from __future__ import annotations
 

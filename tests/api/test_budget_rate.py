@@ -1,4 +1,4 @@
-"""What a budget's status says about how often its pods may be disrupted."""
+"""The disruption rate in the status of a budget."""
 
 from typing import Any
 

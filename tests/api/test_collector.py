@@ -1,4 +1,4 @@
-"""When the garbage collector examines what was loaded."""
+"""When the garbage collector examines loaded objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When CronJobs are due (the cases are those of robfig/cron's own tests, and of Kubernetes')."""
+"""The times at which CronJobs run; the cases are those of robfig/cron and Kubernetes."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a DisruptionPolicy may say, and how it is understood."""
+"""Reading and validating a DisruptionPolicy."""
 
 from typing import Any
 

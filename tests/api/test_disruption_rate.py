@@ -1,4 +1,4 @@
-"""Rates of disruptions: what a text says, and how a bucket empties and fills."""
+"""Disruption rates: their text form, and how a bucket empties and refills."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A dump is read object by object, and says what it would say if it were read as a whole."""
+"""Reading a dump object by object gives the same result as reading it as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a node is announced to go down, as its annotation says."""
+"""The maintenance time that a node's annotation announces."""
 
 import pytest
 

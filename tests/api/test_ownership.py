@@ -1,4 +1,4 @@
-"""Sets of fields, and what has which."""
+"""Sets of fields, and the objects that have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods of few sorts, which are judged once."""
+"""Pods of few kinds, each of which is validated once."""
 
 import copy
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""PodGroups: what they say, in both of their forms, and what kube-apiserver refuses in them."""
+"""Both forms of PodGroups, and what kube-apiserver refuses in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a pod's containers fare, as its status tells it."""
+"""The health of a pod's containers, read from its status."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pods like those before them are read through a stencil, and nothing else is."""
+"""Pods that equal an earlier pod in form are read through a stencil; all others are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods in the tables of a snapshot are the pods that the table was made of."""
+"""The pods of a snapshot's tables equal the pods that the tables were made of."""
 
 from __future__ import annotations
 

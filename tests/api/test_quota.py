@@ -1,4 +1,4 @@
-"""What a ResourceQuota must be like."""
+"""Validation of ResourceQuotas."""
 
 from typing import Any
 

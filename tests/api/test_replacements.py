@@ -1,4 +1,4 @@
-"""What evictions leave for replacements, as it stands beside a node's avoid list."""
+"""Hints for replacements, recorded beside a node's avoid list."""
 
 import json
 from typing import Any

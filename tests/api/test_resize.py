@@ -1,4 +1,4 @@
-"""What a pod counts for while its resources are resized in place."""
+"""The resources that count for a pod during an in-place resize."""
 
 from __future__ import annotations
 

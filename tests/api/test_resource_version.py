@@ -1,4 +1,4 @@
-"""Which of two versions was written first."""
+"""The order of two resource versions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a Snapshot says, and what becomes of it in answers."""
+"""The contents of a Snapshot, and their effect on answers."""
 
 from __future__ import annotations
 

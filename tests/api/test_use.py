@@ -1,4 +1,4 @@
-"""What metrics.k8s.io tells of pods and nodes."""
+"""Usage of pods and nodes from metrics.k8s.io."""
 
 from typing import Any
 

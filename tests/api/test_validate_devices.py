@@ -1,4 +1,4 @@
-"""What no API server would store of devices and claims."""
+"""Devices and claims that no API server would store."""
 
 from __future__ import annotations
 

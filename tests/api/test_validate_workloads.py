@@ -1,4 +1,4 @@
-"""What workloads must be like."""
+"""Validation of workloads."""
 
 from typing import Any
 

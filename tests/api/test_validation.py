@@ -1,4 +1,4 @@
-"""What becomes of a field that there is not, and of what kube-apiserver would refuse."""
+"""Unknown fields, and values that kube-apiserver refuses."""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""What kube-apiserver refuses in devices, classes of them and claims for them, one rule a row, and what it takes."""
+"""Values of devices, device classes and claims that kube-apiserver refuses, one rule per row, and values that it
+accepts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kube-apiserver refuses in objects other than pods, one rule a row, and what it takes."""
+"""Values of objects other than pods that kube-apiserver refuses, one rule per row, and values that it accepts."""
 
 from __future__ import annotations
 

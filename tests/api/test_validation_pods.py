@@ -1,4 +1,4 @@
-"""What kube-apiserver refuses in a pod, one rule a row, and what it takes."""
+"""Values of pods that kube-apiserver refuses, one rule per row, and values that it accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notation of rules (`podium.api.validation.rules`), and that every declared rule follows it."""
+"""The notation of rules (`podium.api.validation.rules`); every declared rule follows it."""
 
 from __future__ import annotations
 

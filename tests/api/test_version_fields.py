@@ -1,4 +1,4 @@
-"""The rules by which fields and kinds that a Kubernetes version does not keep are left out."""
+"""Fields and kinds that a Kubernetes version does not keep are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which Kubernetes versions and feature gates are read, and what they say."""
+"""Reading Kubernetes versions and feature gates, and the behaviors that they select."""
 
 from __future__ import annotations
 

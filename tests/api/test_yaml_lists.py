@@ -1,4 +1,4 @@
-"""A dump in YAML is read item by item, and says what it would say if it were read as a whole."""
+"""Reading a YAML dump item by item gives the same result as reading it as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store behind a router, and requests to it."""
+"""A store behind a router, and helpers that send requests to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which requests the actions of machines are."""
+"""The requests that controllers' actions become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which fields, and what becomes of them."""
+"""Server-side apply: the owners of fields, and the effect of each apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of custom kinds, as clients ask for them."""
+"""Requests for objects of custom kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evictions at API servers that know nothing of avoid lists: what is written by whoever asks for them, and when."""
+"""Evictions at API servers without avoid lists: the evicting component writes the list itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever clients send is answered: definitions, custom objects and applications of any shape."""
+"""Definitions, custom objects and applies of any shape get an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HTTP brings is one request."""
+"""Conversion of an HTTP request to a request for the router."""
 
 from __future__ import annotations
 

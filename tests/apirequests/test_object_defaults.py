@@ -1,4 +1,4 @@
-"""What is filled in that clients leave open."""
+"""Defaults of fields that clients leave open."""
 
 from __future__ import annotations
 

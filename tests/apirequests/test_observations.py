@@ -1,4 +1,4 @@
-"""What a watcher is told."""
+"""The events that a watcher receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests on their way out: what a server reads is what was asked for."""
+"""Outgoing requests: a server reads what the client asked for."""
 
 import json
 from typing import Any

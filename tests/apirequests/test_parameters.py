@@ -1,4 +1,4 @@
-"""What the parameters of a query say."""
+"""Query parameters."""
 
 from __future__ import annotations
 

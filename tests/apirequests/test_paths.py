@@ -1,4 +1,4 @@
-"""Paths stand for kinds and objects."""
+"""Paths of kinds and objects."""
 
 from __future__ import annotations
 

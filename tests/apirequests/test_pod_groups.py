@@ -1,4 +1,4 @@
-"""PodGroups at the API server: one kind in two forms."""
+"""Both forms of PodGroups at the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server answers."""
+"""Answers of the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Podium adds to Kubernetes, as clients of the API meet it."""
+"""Podium's additions to Kubernetes, as API clients see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an object may list: what is more is refused before anybody judges it."""
+"""Limits on the length of lists in an object, checked before validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report of a status writes, where what comes of it is known and where it is worked out."""
+"""The writes of a status report, by the short path and by the general one."""
 
 from __future__ import annotations
 

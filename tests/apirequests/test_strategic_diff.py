@@ -1,4 +1,4 @@
-"""The patch that leads from one form of an object to another."""
+"""The patch from one form of an object to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One object of each kind that is read, with as much in it as a cluster's have; and the examples."""
+"""One object of each kind that Podium reads, with as many fields as real ones have, and the examples."""
 
 from __future__ import annotations
 

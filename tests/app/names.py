@@ -1,4 +1,4 @@
-"""Names as people and cloud providers make them."""
+"""Names in the forms that users and cloud providers choose."""
 
 from __future__ import annotations
 

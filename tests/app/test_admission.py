@@ -1,4 +1,4 @@
-"""Pods of manifests as the API server would have stored them, before their placement is explained."""
+"""Admission of pods from manifests before their placement is explained."""
 
 from __future__ import annotations
 

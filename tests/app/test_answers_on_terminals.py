@@ -1,4 +1,4 @@
-"""What commands show in terminals of any width, and elsewhere, where nodes have the names that cloud providers make."""
+"""The output of commands on terminals of any width and in pipes, with node names of cloud providers."""
 
 import gc
 import re

@@ -1,4 +1,4 @@
-"""What `podium bench` measures: workloads that any size can be made of, alike each time, and what they come to."""
+"""The workloads of `podium bench`: any size, the same each time, and their results."""
 
 from __future__ import annotations
 

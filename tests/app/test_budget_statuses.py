@@ -1,4 +1,4 @@
-"""What budgets allow whose status nobody has written."""
+"""Budgets without a status: the disruptions that Podium computes for them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A cluster is read once, and any number of questions are asked of it."""
+"""A cluster is read once, and answers any number of questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command as a whole: what it imports, how it ends, what its help promises."""
+"""The command as a whole: its imports, exit codes and help."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""How budgets, caps, quotas and avoid lists are shown."""
+"""The text of budgets, caps, quotas and avoid lists."""
 
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Page

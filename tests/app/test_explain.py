@@ -1,4 +1,4 @@
-"""What an explanation is made of, beside what the conformance cases compare."""
+"""The parts of an explanation that the conformance cases do not compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explain tells of a gang that preempts: one plan, its victims by node, and what it was chosen from."""
+"""Explanations of a preempting gang: one plan, its victims by node, and its alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explain tells of a pod that is placed with the others of its group."""
+"""Explanations of a pod that is placed with the other pods of its group."""
 
 from __future__ import annotations
 

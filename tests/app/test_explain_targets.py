@@ -1,4 +1,4 @@
-"""Whom an explanation may be about: pods that wait or have a node, workloads, and one node of many."""
+"""The targets of an explanation: pending and bound pods, workloads, and one node of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What explain tells programs of preemption whose victims are on several nodes."""
+"""Machine-readable explanations of preemption with victims on several nodes."""
 
 from typing import Any
 

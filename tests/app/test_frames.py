@@ -1,4 +1,4 @@
-"""Tables of answers, as other programs take them."""
+"""Tables of answers in the form that other programs read."""
 
 from __future__ import annotations
 

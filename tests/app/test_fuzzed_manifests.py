@@ -1,4 +1,4 @@
-"""Whatever is wrong in whatever place of a manifest, people are told what, and where; never by a traceback."""
+"""Errors anywhere in a manifest are reported with their path, never as a traceback."""
 
 from __future__ import annotations
 

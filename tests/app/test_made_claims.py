@@ -1,4 +1,4 @@
-"""Claims that controllers make for the pods of manifests, as explanations and plans have them."""
+"""Claims that controllers create for pods of manifests, in explanations and plans."""
 
 from __future__ import annotations
 

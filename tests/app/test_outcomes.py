@@ -1,4 +1,4 @@
-"""All ways in which a decision may come out where chance chooses between equals, by who suffers."""
+"""All outcomes of a decision with ties, by the pods that are preempted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import podium` shows."""
+"""The public names of `import podium`."""
 
 import doctest
 import inspect

@@ -1,4 +1,4 @@
-"""What would have to change is exact: made true, it lets the pod run, and anything less does not."""
+"""Remedies are exact: the stated change lets the pod run, and any smaller change does not."""
 
 from collections.abc import Sequence
 

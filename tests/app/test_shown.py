@@ -1,4 +1,4 @@
-"""Answers are shown in notebooks as in the terminal, and are one line as values."""
+"""Answers in notebooks look as in the terminal, and their repr is one line."""
 
 from __future__ import annotations
 

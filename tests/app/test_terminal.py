@@ -1,4 +1,4 @@
-"""What is drawn with rich, on terminals alone."""
+"""Output that is drawn with rich, on terminals only."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An extender over HTTP that answers as a test says."""
+"""A scheduler extender over HTTP with scripted answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one shows who one is: tokens that rotate, programs that give them out, certificates, and refusals."""
+"""Credentials of a client: rotating tokens, exec plugins, certificates, and refusals."""
 
 import asyncio
 import json

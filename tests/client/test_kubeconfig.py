@@ -1,4 +1,4 @@
-"""Which cluster is reached, and as whom, by what stands in kubeconfig files."""
+"""The cluster and the user that kubeconfig files select."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Who leads, by what is written in a Lease."""
+"""Leader election by a Lease."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is asked for to know all objects of a kind, and what is told of them."""
+"""The requests that list and watch a kind, and the resulting observations."""
 
 from typing import Any
 

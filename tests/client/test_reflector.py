@@ -1,4 +1,4 @@
-"""What is seen of a kind over HTTP, whatever becomes of the connection."""
+"""The observations of a kind over HTTP, whatever happens to the connection."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Whose API server it is, by the version that it tells."""
+"""The kind of API server, detected by its version."""
 
 from __future__ import annotations
 

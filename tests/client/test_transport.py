@@ -1,4 +1,4 @@
-"""What becomes of actions on the wire."""
+"""The HTTP requests of actions, and their answers."""
 
 import asyncio
 import time

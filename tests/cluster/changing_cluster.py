@@ -1,4 +1,4 @@
-"""A cluster to which random things happen, for the tests of what is kept up to date from event to event."""
+"""A cluster with random changes, for tests of incrementally updated state."""
 
 from __future__ import annotations
 

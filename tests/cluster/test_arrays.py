@@ -1,4 +1,4 @@
-"""Array programs over small numbers against the plain loops that they stand for."""
+"""Array code over small numbers against plain loops."""
 
 from __future__ import annotations
 

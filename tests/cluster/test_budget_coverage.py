@@ -1,4 +1,4 @@
-"""Whom a disruption budget covers. Row 31 of Kubernetes' tests: TestFilterVictimsWithPDBViolation."""
+"""The pods that a disruption budget covers. Row 31 of Kubernetes' tests: TestFilterVictimsWithPDBViolation."""
 
 from __future__ import annotations
 

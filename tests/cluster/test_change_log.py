@@ -1,4 +1,4 @@
-"""Which rows changed since somebody last looked."""
+"""The rows that changed since the last read."""
 
 from __future__ import annotations
 

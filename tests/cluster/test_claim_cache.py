@@ -1,4 +1,4 @@
-"""What a scheduler knows of claims, by what it sees, by what it is answered, and by what it has decided."""
+"""The scheduler's view of claims: observed, answered and assumed."""
 
 from __future__ import annotations
 

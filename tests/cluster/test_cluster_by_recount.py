@@ -1,4 +1,4 @@
-"""What a cluster keeps from event to event, against a count from scratch."""
+"""Incrementally updated cluster state against a recount."""
 
 from __future__ import annotations
 

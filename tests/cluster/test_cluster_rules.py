@@ -1,4 +1,4 @@
-"""The rules by which a cluster takes in nodes and pods."""
+"""Rules for adding nodes and pods to a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One observation in, what it changed out; and the cluster is as if it had been shown the end of the story alone."""
+"""The changes that each observation reports; the final cluster depends on the final objects only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler knows of devices, brought up to date change by change."""
+"""The scheduler's view of devices, updated change by change."""
 
 from __future__ import annotations
 

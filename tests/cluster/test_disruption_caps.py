@@ -1,4 +1,4 @@
-"""What a scheduler knows to be left of the caps on its disruptions."""
+"""The scheduler's view of what the caps on its disruptions leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nobody uses any more is given back, and what is given again is as if it were the first."""
+"""Unused ids are released, and reused ids carry no old state."""
 
 from __future__ import annotations
 

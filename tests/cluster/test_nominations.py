@@ -1,4 +1,4 @@
-"""Which pods wait for room on which node."""
+"""Nominated pods by node."""
 
 from __future__ import annotations
 

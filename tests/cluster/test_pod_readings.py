@@ -1,4 +1,4 @@
-"""A reading of a bound pod is told from the one before it without making a record of it."""
+"""A new version of a bound pod is compared with the old one without building a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods take what evictions left: as a plain loop says, in whatever order nodes and pods are shown."""
+"""Matching replacements to the hints of evictions against a plain loop, for any order of events."""
 
 from __future__ import annotations
 

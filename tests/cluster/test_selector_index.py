@@ -1,4 +1,4 @@
-"""Who may concern whom: whatever is asked about everybody, and matches, is among the candidates."""
+"""The selector index returns every selector that matches, among its candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What filters and scores look at: some rows of the cluster, as arrays."""
+"""Views: some rows of the cluster as arrays, for filters and scores."""
 
 from __future__ import annotations
 

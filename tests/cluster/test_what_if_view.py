@@ -1,4 +1,4 @@
-"""Worlds: on each row, the cluster in which only that row's pods are others."""
+"""What-if views: for each row, the cluster in which only that row's pods differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measured decisions of kube-scheduler 1.31 to 1.36, and how they are compared with Podium's.
+"""The measured decisions of kube-scheduler 1.31 to 1.36, and their comparison with Podium's.
 
 A set is a file of clusters with a pending pod each, some with a configuration (``cases*.jsonl.xz``,
 ``dra-cases.jsonl.xz``), and a file of what kube-scheduler v1.36.2 decided for that pod (``expected*.jsonl.xz``,

@@ -1,4 +1,4 @@
-"""Stories that a running control plane played, and what is compared of them.
+"""Stories recorded on a real control plane, and their comparison with Podium's.
 
 A story (`stories.jsonl.xz`) has `objects` at its beginning, running pods with their `age` in seconds, `steps` and
 `until`. An outcome (`stories-recorded.jsonl.xz`) is what a watch and the log of kube-scheduler v1.36.2 recorded, in

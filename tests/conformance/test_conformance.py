@@ -1,4 +1,4 @@
-"""Podium against 1,560 decisions that kube-scheduler v1.36.2 itself took.
+"""Podium against 1,560 decisions of kube-scheduler v1.36.2.
 
 800 are of small random clusters, 50 for each of 16 themes; 760 are harder, of 30 themes. All are to agree, field by
 field, what looks odd included: whoever foretells a scheduler shares its faults.

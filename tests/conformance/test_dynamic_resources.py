@@ -1,4 +1,4 @@
-"""Podium against 200 decisions about dynamic resources that kube-scheduler v1.36.2 itself took.
+"""Podium against 200 decisions about dynamic resources of kube-scheduler v1.36.2.
 
 The cases are small random clusters with a pending pod that claims devices, in 8 themes: attributes and capacity,
 counts, shared and allocated claims (dra), alternatives (draprio), pools and nodes that share them (dratopo),

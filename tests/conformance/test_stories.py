@@ -1,4 +1,4 @@
-"""Podium against 134 stories of 15 to 40 seconds that a real control plane of Kubernetes v1.36.2 played.
+"""Podium against 134 stories of 15 to 40 seconds on a real control plane of Kubernetes v1.36.2.
 
 kube-apiserver, kube-scheduler and kube-controller-manager ran with stub kubelets: preemptors and their victims, pods
 that come and end meanwhile, budgets, affinity, spread, taints, nodes that come, change and go, and workloads. A story

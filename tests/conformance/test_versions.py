@@ -1,4 +1,4 @@
-"""Podium against what kube-scheduler 1.31 to 1.36 decided in the same clusters, and the messages of their events.
+"""Podium against the decisions and event messages of kube-scheduler 1.31 to 1.36.
 
 v1.36.2's own decisions are in `test_conformance` and `test_dynamic_resources`; of it, only the extra cases and the
 messages are here.

@@ -1,4 +1,4 @@
-"""The tables of docs/scheduling-automata.md, which the queue and binding cycles are compared with."""
+"""The tables of docs/scheduling-automata.md, for comparison with the queue and binding cycles."""
 
 from __future__ import annotations
 

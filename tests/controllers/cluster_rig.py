@@ -1,4 +1,4 @@
-"""Machines of the node side before an API server: kubelets, and the controllers that deal with nodes that fail.
+"""Kubelets and the controllers of failed nodes, before an API server.
 
 Each machine sees each kind of object by a watch of its own. Nothing happens by itself but what the machines do.
 """

@@ -1,4 +1,4 @@
-"""A scheduler and its clock, for tests that tell it what happened and look at what it asks for.
+"""A scheduler and its clock, for tests that send events and check the requested actions.
 
 Nothing happens by itself: what the API would show or answer is told by the test.
 """

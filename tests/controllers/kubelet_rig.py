@@ -1,4 +1,4 @@
-"""A kubelet before an API that carries out what it asks for, unless told otherwise."""
+"""A kubelet before an API that carries out its requests unless a test says otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines that evict pods, make nodes and remove them before an API server, with what stands in for kubelets."""
+"""Controllers that evict pods and create or remove nodes, before an API server with simulated kubelets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins that do as a test tells them, and note what is asked of them."""
+"""Plugins with scripted answers that record their calls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

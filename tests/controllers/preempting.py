@@ -1,4 +1,4 @@
-"""A full node and a preemptor, told to a scheduler up to some point of the preemption."""
+"""A full node and a preemptor, and a scheduler that has seen the preemption up to some point."""
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod

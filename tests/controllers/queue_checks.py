@@ -1,4 +1,4 @@
-"""What must always hold of a scheduling queue and of its parts."""
+"""Invariants of a scheduling queue and of its parts."""
 
 from __future__ import annotations
 

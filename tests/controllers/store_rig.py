@@ -1,4 +1,4 @@
-"""A controller before a store that carries out what it asks for, unless told otherwise.
+"""A controller before a store that carries out its requests unless a test says otherwise.
 
 The controller sees each kind of object by a watch of its own, which a test may hold back.
 """

@@ -1,4 +1,4 @@
-"""What answers of the API server mean to whoever asked."""
+"""The meaning of API answers for the requesting controller."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The autoscaler removes nodes: which, when, how, and what may come between."""
+"""The autoscaler removes nodes: which, when, how, and what may intervene."""
 
 from __future__ import annotations
 

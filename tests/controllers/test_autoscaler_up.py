@@ -1,4 +1,4 @@
-"""The autoscaler adds nodes: for whom, how many, and what comes of it."""
+"""The autoscaler adds nodes: for which pods, how many, and with what result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is taken off the avoid lists of nodes, and when."""
+"""When entries are removed from the avoid lists of nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How long something is left alone that keeps failing."""
+"""The backoff of operations that keep failing."""
 
 from podium.controllers.reconciler import Backoff
 

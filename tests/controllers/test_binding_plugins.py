@@ -1,4 +1,4 @@
-"""Which plugins are asked between the decision and the binding."""
+"""The plugins that run between the decision and the binding."""
 
 import pytest
 

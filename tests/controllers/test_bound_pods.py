@@ -1,4 +1,4 @@
-"""Which pods are on a node."""
+"""The index of pods by node."""
 
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from tests.builders import pod

@@ -1,4 +1,4 @@
-"""Indexes of Indexed Jobs as texts."""
+"""The text form of the indexes of Indexed Jobs."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What namespaces request by priority and hour."""
+"""The requests of namespaces by priority and hour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event costs the scheduler does not grow with what it does not concern. Operations are counted, not time."""
+"""The cost of an event for the scheduler does not grow with unrelated objects; operations are counted, not time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When CronJobs make Jobs, which, and what becomes of those that have ended (pkg/controller/cronjob)."""
+"""When the CronJob controller creates Jobs, and when it deletes ended ones (pkg/controller/cronjob)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which nodes are fit for the pods of a DaemonSet."""
+"""The nodes that are eligible for the pods of a DaemonSet."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DaemonSets keep a pod on every node that is fit for it."""
+"""A DaemonSet keeps a pod on every eligible node."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Default budgets against their plain definition, in random orders."""
+"""Default budgets against a plain model, in random orders."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

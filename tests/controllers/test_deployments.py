@@ -1,4 +1,4 @@
-"""Deployments keep ReplicaSets, and move their pods from one template to the next."""
+"""A Deployment keeps ReplicaSets, and moves pods from one template to the next."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How many pods with a budget a scheduler disrupts, where the cluster's DisruptionPolicy has a cap on that."""
+"""The number of pods with a budget that a scheduler disrupts under the DisruptionPolicy's cap."""
 
 import pytest
 from msgspec.structs import replace

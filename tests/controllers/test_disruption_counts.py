@@ -1,4 +1,4 @@
-"""Disruptions are counted where the API server does not count them."""
+"""Disruptions counted by Podium if the API server does not count them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The disruption controller against a plain recount, and evictions against what budgets promise, in random orders."""
+"""The disruption controller against a recount, and evictions against the promises of budgets, in random orders."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Budgets while evictions, watches, crashes and errors come in between: rows 55 and 57, F3, F5, F9, failures 66, 74."""
+"""Budgets under races of evictions, watches, crashes and errors: rows 55 and 57, F3, F5, F9, failures 66, 74."""
 
 from typing import Any
 

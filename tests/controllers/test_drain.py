@@ -1,4 +1,4 @@
-"""The drain as a machine: node drain of the rescheduling design, as kubectl does it."""
+"""The drain controller: node drain of the rescheduling design, with kubectl's rules."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""The controller that makes the claims of volumes that are a pod's own."""
+"""The controller that creates the claims of ephemeral volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How room is taken from a pod of equal priority, where the configuration allows that."""
+"""Preemption of pods of equal priority, if the configuration allows it."""
 
 from podium.api.pod import Pod
 from podium.controllers.actions import Bind, Record, ReportStatus, ReportUnschedulable

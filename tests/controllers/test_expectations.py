@@ -1,4 +1,4 @@
-"""What controllers wait to see."""
+"""The changes that a controller expects to observe."""
 
 from podium.controllers.workloads.workload_controller import Expectations
 

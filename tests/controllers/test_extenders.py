@@ -1,4 +1,4 @@
-"""A scheduler with extenders: what it asks for, whose victims go, and who wakes the pods that were turned down."""
+"""A scheduler with extenders: its requests, victims, and requeueing of rejected pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gang that preempts in vain again and again waits as one pod does, and is counted as one."""
+"""The backoff of a gang after futile preemptions is that of one pod, and counts the gang once."""
 
 from __future__ import annotations
 

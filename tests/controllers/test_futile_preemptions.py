@@ -1,4 +1,4 @@
-"""How long a pod waits whose preemptions come to nothing, and which preemptions those are."""
+"""Futile preemptions: which ones count, and how long the pod waits afterwards."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a gang takes by the priority that its group states, it holds by the same."""
+"""A gang holds what it preempts by the priority that its group states."""
 
 from __future__ import annotations
 

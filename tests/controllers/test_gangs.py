@@ -1,4 +1,4 @@
-"""Pods of a gang are placed together or not at all, whatever fails on the way."""
+"""Pods of a gang are placed together or not at all, whatever fails meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs run pods until enough have succeeded, or too many have failed."""
+"""A Job runs pods until enough have succeeded, or too many have failed."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whose failures hold for others: what is compared with every attempt made in tests/sim/test_known_failures.py."""
+"""The pods for which a known failure holds; tests/sim/test_known_failures.py compares each with an attempt."""
 
 from msgspec.structs import replace
 

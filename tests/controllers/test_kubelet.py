@@ -1,4 +1,4 @@
-"""The kubelet as a machine: invariants B1 to B8 on a node whose machine is well."""
+"""The kubelet: invariants B1 to B8 on a node whose machine runs."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""What kubelets keep to: pods come and go, nodes fail, writes fail, watches lag, and kubelets start anew.
+"""Invariants of kubelets while pods come and go, nodes and writes fail, watches lag, and kubelets restart.
 
 The letters are those of the list of invariants that the project holds to.
 """

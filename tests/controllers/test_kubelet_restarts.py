@@ -1,4 +1,4 @@
-"""The kubelets' own process starts anew: what runs on the nodes is none the wiser (faults K2 and K4)."""
+"""A restart of the kubelet process does not affect running pods (faults K2 and K4)."""
 
 import pytest
 

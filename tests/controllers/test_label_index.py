@@ -1,4 +1,4 @@
-"""The indexes of labels and selectors find what asking everything would find."""
+"""The indexes of labels and selectors against checking every object."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The account of disruptions: what is recorded of each, and when it is let go."""
+"""The ledger of disruptions: the record of each one, and when it is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an update of a node changed (upstream's nodeSchedulingPropertiesChange)."""
+"""The kinds of change in a node update (upstream's nodeSchedulingPropertiesChange)."""
 
 import pytest
 from msgspec.structs import replace

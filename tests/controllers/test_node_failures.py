@@ -1,4 +1,4 @@
-"""Nodes whose machines stop: what becomes of their pods, with and without the controllers that deal with it."""
+"""Failed nodes: the fate of their pods with and without the controllers that handle them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which conditions, taints and readiness of pods follow from how nodes are."""
+"""The conditions, taints and pod readiness that follow from the state of nodes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the pods of a node use together, kept as they come, change and go."""
+"""The total usage of a node's pods, updated as they come, change and go."""
 
 from __future__ import annotations
 

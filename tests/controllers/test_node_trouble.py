@@ -1,4 +1,4 @@
-"""Nodes on which containers fail, and containers that use more memory than they may."""
+"""Nodes on which containers fail, and containers that exceed their memory limit."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which pods belong to which workload."""
+"""The index of pods by workload."""
 
 from typing import Any
 

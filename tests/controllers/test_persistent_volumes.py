@@ -1,4 +1,4 @@
-"""The persistent volume controller: what schedulers begin, it brings to its end."""
+"""The persistent volume controller completes the bindings that schedulers begin."""
 
 from __future__ import annotations
 

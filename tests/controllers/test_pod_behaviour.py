@@ -1,4 +1,4 @@
-"""What a pod's annotations say of how it will run is read once, and what cannot be read is not there."""
+"""A pod's behavior annotations are read once; unreadable ones are ignored."""
 
 from podium.controllers.kubelets.pod_run import PLAIN, PodBehaviour, behaviour_of
 

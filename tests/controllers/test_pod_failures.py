@@ -1,4 +1,4 @@
-"""What the failure of a pod means to its Job."""
+"""The effect of a pod failure on its Job."""
 
 from typing import Any
 

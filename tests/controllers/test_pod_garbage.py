@@ -1,4 +1,4 @@
-"""Which pods are collected that no kubelet ends (row 61 of the scenarios)."""
+"""The pod garbage collector: pods that no kubelet ends (row 61 of the scenarios)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which pods a workload gives up first."""
+"""The order in which a workload deletes its pods."""
 
 from typing import Any
 

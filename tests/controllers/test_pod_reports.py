@@ -1,4 +1,4 @@
-"""What a scheduler has written of pods and groups, until the API shows it, or what others made of it since."""
+"""A scheduler's own writes of pods and groups, until a watch shows them or a newer write."""
 
 from __future__ import annotations
 

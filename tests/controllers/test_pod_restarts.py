@@ -1,4 +1,4 @@
-"""Containers that fail: when they are started again, and what the pod's status says of it."""
+"""Failed containers: when they restart, and the resulting status."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Preemption carried out, and who gets the room that it opens.
+"""Carrying out a preemption, and the use of the freed room.
 
 Words in brackets name upstream's own tests of a rule, or the failure that it prevents (k/k is kubernetes/kubernetes).
 """

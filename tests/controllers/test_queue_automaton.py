@@ -1,4 +1,4 @@
-"""The queue does what the table in docs says: every place, every method, under all conditions that matter."""
+"""The queue follows the table in the documents: every state and every method under all relevant conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front of the queue, where evictions send the replacements of evicted pods, and the node that is tried first."""
+"""The front of the queue for replacements of evicted pods, and the node that is tried first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduling queue against a plain model of its rules, over random histories."""
+"""The scheduling queue against a plain model, over random histories."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

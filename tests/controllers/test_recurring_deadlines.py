@@ -1,4 +1,4 @@
-"""Deadlines that come again and again do not keep anything from being settled."""
+"""Recurring deadlines do not prevent a run from settling."""
 
 from podium.api.times import MAX_TIME_NS
 from podium.controllers.deadlines import Deadlines

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers keep a number of pods."""
+"""ReplicaSets and ReplicationControllers keep their number of pods."""
 
 import re
 from typing import Any

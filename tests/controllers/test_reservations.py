@@ -1,4 +1,4 @@
-"""Devices that a pod reserves, when the API does not say what has become of that."""
+"""Devices that a pod has reserved while the result of the write is unknown."""
 
 from typing import Any
 

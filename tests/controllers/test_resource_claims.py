@@ -1,4 +1,4 @@
-"""The controller of claims for devices."""
+"""The resource claim controller."""
 
 from __future__ import annotations
 

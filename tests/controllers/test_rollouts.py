@@ -1,4 +1,4 @@
-"""How many pods each ReplicaSet of a Deployment is to have next."""
+"""The number of pods of each ReplicaSet in the next step of a rollout."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which pods are attempted, and what is told about them.
+"""The pods that a scheduler attempts, and the reports about them.
 
 Words in brackets name upstream's own tests of a rule, or the failure that it prevents (k/k is kubernetes/kubernetes).
 """

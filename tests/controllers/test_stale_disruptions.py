@@ -1,4 +1,4 @@
-"""Pods that were to be disrupted and are not: row 57 of the scenarios, invariant F11."""
+"""Pods whose disruption did not happen: row 57 of the scenarios, invariant F11."""
 
 from typing import Any
 

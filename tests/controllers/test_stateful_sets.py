@@ -1,4 +1,4 @@
-"""StatefulSets keep numbered pods, each of which is there once at most."""
+"""A StatefulSet keeps numbered pods, each of which exists at most once."""
 
 from typing import Any
 

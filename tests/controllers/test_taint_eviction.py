@@ -1,4 +1,4 @@
-"""Which pods leave tainted nodes, and when."""
+"""The pods that taint eviction deletes, and when."""
 
 from typing import Any
 

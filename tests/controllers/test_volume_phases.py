@@ -1,4 +1,4 @@
-"""What becomes of volumes that no claim has: available, released, or gone."""
+"""The phases of volumes without a claim: available, released or deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pod is bound when its claims are seen to be, and not before; it goes back to the queue where they never are."""
+"""A pod is bound after its claims are observed as bound, and requeued if that never happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at next, what is tried again after which back-off, and what is nothing to wait for."""
+"""The order, retries and backoff of a controller's work queue."""
 
 import pytest
 

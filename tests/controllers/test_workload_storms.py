@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, workloads end up with what they want, and never have more than they may."""
+"""Workloads converge to their desired pods under any order of events, and never exceed their limits."""
 
 from collections import Counter, deque
 from collections.abc import Callable

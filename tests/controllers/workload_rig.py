@@ -1,4 +1,4 @@
-"""Controllers of workloads before an API server, with what stands in for kubelets, and faults that tests switch on."""
+"""Workload controllers before an API server, with simulated kubelets and switchable faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of a control plane: what its components and its clients did, kept for the next start."""
+"""The account of a control plane: the actions of components and clients, kept across restarts."""
 
 from __future__ import annotations
 

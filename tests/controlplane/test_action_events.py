@@ -1,4 +1,4 @@
-"""What controllers and kubelets tell people of what they have done, and of how rollouts get on."""
+"""Events of controllers and kubelets about their actions and the progress of rollouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The components around a store: what clients ask for follows, and outlasts mistakes."""
+"""The components around a store act on clients' requests, and survive invalid ones."""
 
 from typing import cast
 

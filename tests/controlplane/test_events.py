@@ -1,4 +1,4 @@
-"""Events: who records them, what becomes of the same again, and when they go."""
+"""Events: their sources, aggregation and expiry."""
 
 import pytest
 

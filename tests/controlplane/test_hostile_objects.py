@@ -1,4 +1,4 @@
-"""Whatever clients write, no component stumbles over it, and the API server answers."""
+"""Hostile objects stop neither a component nor the API server."""
 
 import copy
 import logging

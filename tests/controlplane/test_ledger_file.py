@@ -1,4 +1,4 @@
-"""The ledger in a file: what it keeps, how much of it, and what it stands."""
+"""The ledger file: its contents, its size, and its tolerance of faults."""
 
 from __future__ import annotations
 

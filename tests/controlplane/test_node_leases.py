@@ -1,4 +1,4 @@
-"""The Leases of nodes, which are renewed while somebody looks."""
+"""The Leases of nodes are renewed while a client reads them."""
 
 from podium.apirequests.request import Request
 from podium.store.listing import ListOptions

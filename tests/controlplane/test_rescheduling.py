@@ -1,4 +1,4 @@
-"""The rescheduler as a part of a control plane, with its configuration in a ConfigMap."""
+"""The rescheduler in a control plane, configured by a ConfigMap."""
 
 from __future__ import annotations
 

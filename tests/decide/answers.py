@@ -1,4 +1,4 @@
-"""All that a scheduler decides about a pod, for tests that hold two schedulers against each other."""
+"""All decisions of a scheduler about a pod, for tests that compare two schedulers."""
 
 from __future__ import annotations
 

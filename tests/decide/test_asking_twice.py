@@ -1,4 +1,4 @@
-"""A decision depends on nothing but what it is given: not on what was asked before."""
+"""A decision depends on its input only, not on earlier questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates that are kept in order, against sorting all of them each time."""
+"""Incrementally ordered candidates against sorting all of them each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preemption where the cluster caps how often schedulers disrupt pods that have a budget."""
+"""Preemption under a cap on how often schedulers disrupt pods with a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the input that must not change a decision, over random clusters (invariants C8, M1, M2, M3)."""
+"""Input changes that must not change a decision, over random clusters (invariants C8, M1, M2, M3)."""
 
 from __future__ import annotations
 

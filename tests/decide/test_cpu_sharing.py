@@ -1,4 +1,4 @@
-"""What pods get of a node's cpu."""
+"""The cpu that pods get on a shared node."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Who makes room for a critical pod (TestGetPodsToPreempt, row 59 of the scenarios)."""
+"""The pods that a kubelet ends for a critical pod (TestGetPodsToPreempt, row 59 of the scenarios)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Which pods a drain evicts, waits for, leaves, or refuses because of."""
+"""The pods that a drain evicts, waits for, leaves, or refuses to drain because of."""
 
 from typing import Any
 

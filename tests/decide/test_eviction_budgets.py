@@ -1,4 +1,4 @@
-"""What disruption budgets allow, as the eviction API counts."""
+"""The disruptions that budgets allow, as the eviction API counts."""
 
 from msgspec.structs import replace
 

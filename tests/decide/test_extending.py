@@ -1,4 +1,4 @@
-"""What extenders say of nodes: whom they refuse, what their scores count, what comes of one that does not answer."""
+"""Extenders' answers: rejected nodes, scores, and failures."""
 
 from __future__ import annotations
 

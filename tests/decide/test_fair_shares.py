@@ -1,4 +1,4 @@
-"""The rules by which a pod takes room from pods of its own priority, and why that comes to an end."""
+"""Preemption between pods of equal priority by fair shares, and why it terminates."""
 
 from __future__ import annotations
 

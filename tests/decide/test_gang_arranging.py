@@ -1,4 +1,4 @@
-"""Another arrangement of a gang, where too few of its pods fit one by one: found wherever there is one."""
+"""Rearranging a gang if its pods do not fit one by one: an arrangement is found if one exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods of a group fit together: found as if each were placed, bound and seen before the next is tried."""
+"""The pods of a group that fit together, as if each were bound and observed before the next attempt."""
 
 from __future__ import annotations
 

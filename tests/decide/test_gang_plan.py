@@ -1,4 +1,4 @@
-"""A gang's preemption, one rule at a time; every set there is, is tried in test_gang_plan_by_twin."""
+"""Preemption by a gang, one rule at a time; test_gang_plan_by_twin tries every set."""
 
 from __future__ import annotations
 

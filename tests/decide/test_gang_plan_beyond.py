@@ -1,4 +1,4 @@
-"""A gang's preemption beside partners and with dependents, one rule at a time; all sets are tried in the twin."""
+"""Preemption by a gang with affinity partners and dependents; the reference implementation tries every set."""
 
 from __future__ import annotations
 

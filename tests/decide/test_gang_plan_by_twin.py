@@ -1,4 +1,4 @@
-"""A gang's plan against every set of victims and every way to place its members, over random small clusters."""
+"""A gang's plan against every set of victims and every placement of its members, over random small clusters."""
 
 from __future__ import annotations
 

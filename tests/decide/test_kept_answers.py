@@ -1,4 +1,4 @@
-"""What a scheduler keeps between attempts, against a scheduler that has just started."""
+"""A scheduler with caches against a scheduler that has just started."""
 
 from __future__ import annotations
 

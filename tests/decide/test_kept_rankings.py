@@ -1,4 +1,4 @@
-"""What is kept of the nodes that a class fits, against a look at all of them."""
+"""The cached ranking of the nodes that fit a class, against all nodes."""
 
 from __future__ import annotations
 

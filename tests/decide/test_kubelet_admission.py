@@ -1,4 +1,4 @@
-"""Whom a kubelet turns away, and under which name."""
+"""The pods that a kubelet rejects, and the reasons."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Groups of nodes, and the nodes that are made for them."""
+"""Node groups, and the nodes made from their templates."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rules by which a pod is given a node."""
+"""Rules of placing a pod on a node."""
 
 from __future__ import annotations
 

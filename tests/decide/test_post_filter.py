@@ -1,4 +1,4 @@
-"""PostFilter plugins one after the other: who is asked, what becomes of the nomination, and what is said."""
+"""PostFilter plugins in order: the ones that run, the nomination, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of preemption: who may preempt, who gives way, and where.
+"""Rules of preemption: which pods may preempt which victims, and on which node.
 
 Numbers in brackets are those of Kubernetes' own tests: TestPDBInPreemption (10), TestDryRunPreemption (27),
 TestSelectBestCandidate (28), TestPodEligibleToPreemptOthers (29), TestPostFilter and TestPreempt (30),

@@ -1,4 +1,4 @@
-"""Preemption on all nodes at once against preemption on one node after the other, over random clusters."""
+"""Preemption on all nodes at once against preemption node by node, over random clusters."""
 
 from __future__ import annotations
 

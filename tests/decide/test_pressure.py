@@ -1,4 +1,4 @@
-"""Whom a node short of memory evicts (invariant B8)."""
+"""The pods that a node short of memory evicts (invariant B8)."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Which nodes are not needed."""
+"""The nodes that an autoscaler can remove."""
 
 from __future__ import annotations
 

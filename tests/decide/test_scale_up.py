@@ -1,4 +1,4 @@
-"""Which new nodes pending pods get."""
+"""The new nodes that pending pods need."""
 
 from __future__ import annotations
 

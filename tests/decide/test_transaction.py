@@ -1,4 +1,4 @@
-"""A cluster with changes that are taken back."""
+"""Transactions: changes of a cluster that are rolled back."""
 
 from __future__ import annotations
 

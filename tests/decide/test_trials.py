@@ -1,4 +1,4 @@
-"""What preemption remembers of its trials, and what makes it try again."""
+"""Cached preemption trials, and the changes that invalidate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nominations end when somebody more important takes, or is promised, room on their node.
+"""The nominations that end when a pod of higher priority takes room, or is nominated, on their node.
 
 Rows 11 and 13 of Kubernetes' tests: TestNominatedNode, TestPreemptionAndNominatedNodeNameScenarios.
 """

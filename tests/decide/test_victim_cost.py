@@ -1,4 +1,4 @@
-"""What victims cost by criteria that a configuration states, and whom it protects."""
+"""The cost of victims by configured criteria, and the protected pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Victims on several nodes, one rule at a time; every set there is, is tried in test_wide_preemption_by_twin."""
+"""Victims on several nodes, one rule at a time; test_wide_preemption_by_twin tries every set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server that lets through what some rights allow, and nothing else."""
+"""An API server that allows what a set of rights allows, and nothing else."""
 
 from __future__ import annotations
 

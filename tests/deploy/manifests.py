@@ -1,4 +1,4 @@
-"""What is in `deploy/`, as Kubernetes would get it."""
+"""The manifests of `deploy/`, as Kubernetes receives them."""
 
 from __future__ import annotations
 

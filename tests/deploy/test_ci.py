@@ -1,4 +1,4 @@
-"""The workflow that comments on pull requests what their manifests would do."""
+"""The workflow that comments on pull requests with the effects of their manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is deployed: as restricted as pod security asks, right as objects, and run with options that there are."""
+"""Manifests of `deploy/`: restricted pod security, valid objects, existing options."""
 
 from __future__ import annotations
 

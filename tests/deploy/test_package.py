@@ -1,4 +1,4 @@
-"""The wheel and the kubectl plugin: what is in them, and that they run."""
+"""The wheel and the kubectl plugin: their contents, and that they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rights are those that are needed: made from what is watched and asked for, and no others."""
+"""Rights in `deploy/` equal the requests and watches of the programs."""
 
 from __future__ import annotations
 

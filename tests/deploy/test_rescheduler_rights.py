@@ -1,4 +1,4 @@
-"""A rescheduler with the rights of `deploy/` and no others does all of its work, at an API server that is not ours."""
+"""A rescheduler with the rights of `deploy/` does all of its work at an API server other than Podium's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheduler with the rights of `deploy/` and no others does all of its work."""
+"""A scheduler with the rights of `deploy/` does all of its work."""
 
 from __future__ import annotations
 

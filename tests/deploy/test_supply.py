@@ -1,4 +1,4 @@
-"""What becomes a release, and what is asked about packages of others."""
+"""The contents of a release, and the checks of third-party packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few commands that documents show, run in this process."""
+"""The commands that documents show, run in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cookbook answers every question that plans have, each with a cluster, a command, its answer and its picture."""
+"""The cookbook answers every question of plans: with a cluster, a command, its answer and its picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents show is what happens."""
+"""The examples in documents run and print what the documents show."""
 
 from __future__ import annotations
 

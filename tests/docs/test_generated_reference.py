@@ -1,4 +1,4 @@
-"""The pages of docs/reference are those that the code gives."""
+"""The pages of docs/reference are up to date with the code."""
 
 from __future__ import annotations
 

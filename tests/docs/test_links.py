@@ -1,4 +1,4 @@
-"""What the documents point at is there."""
+"""Links in documents lead to existing targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebook shows what its cells show."""
+"""The notebook's outputs are those of its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page on policies names every argument that they have, and its default."""
+"""The page on policies documents every argument, with its default."""
 
 import pytest
 

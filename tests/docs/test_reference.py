@@ -1,4 +1,4 @@
-"""The reference documents leave nothing out, and the figures in them are right."""
+"""The reference documents are complete, and their figures are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/rescheduler.md leaves no setting, policy or argument out, and its defaults are right."""
+"""docs/rescheduler.md documents every setting, policy and argument, with its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said about security stands on tests that are there."""
+"""The statements about security name existing tests."""
 
 from __future__ import annotations
 

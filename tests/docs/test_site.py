@@ -1,4 +1,4 @@
-"""The site has every document, and what its pages lead to is there; nothing is fetched from elsewhere."""
+"""The site has every document, its links lead to existing pages, and it loads nothing from elsewhere."""
 
 from __future__ import annotations
 

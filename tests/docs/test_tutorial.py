@@ -1,4 +1,4 @@
-"""The plugins of `docs/tutorial-plugins.md` do what it says of them."""
+"""The plugins of `docs/tutorial-plugins.md` do what the tutorial says."""
 
 from __future__ import annotations
 

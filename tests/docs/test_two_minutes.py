@@ -1,4 +1,4 @@
-"""What the README tells a new user to do answers at an API server, as it stands there."""
+"""The first steps of the README work, as written, at an API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped scenarios of the rescheduler, played with all that must hold looked at after every step."""
+"""Runs of the rescheduler's example scenarios, with invariants checked after every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped scenarios as short lines."""
+"""The runs of example scenarios, as short lines."""
 
 from collections.abc import Collection
 from pathlib import Path

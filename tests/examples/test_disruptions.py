@@ -1,4 +1,4 @@
-"""The shipped scenarios of drains, budgets, nodes that fail and the cluster autoscaler, by the second."""
+"""The example scenarios of drains, budgets, failed nodes and the cluster autoscaler, by the second."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What the shipped scenario tells of gangs that preempt, by the second."""
+"""The example scenarios of preempting gangs, by the second."""
 
 import podium
 from tests.examples.stories import EXAMPLES, story

@@ -1,4 +1,4 @@
-"""What the shipped scenarios tell of gangs, by the second."""
+"""The example scenarios of gangs, by the second."""
 
 import podium
 from podium.sim.results.result import Result

@@ -1,4 +1,4 @@
-"""Devices that are claimed, used and given back."""
+"""The example scenario of devices that are claimed, used and released."""
 
 from tests.examples.stories import played, story
 

@@ -1,4 +1,4 @@
-"""The examples of the preemption design, by the second: who is nominated, who goes, who gets the room."""
+"""The examples of the preemption design, by the second: nominations, victims, and the use of the freed room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two stories of users that the design for preemption policies tells, by the second."""
+"""The two user stories of the design for preemption policies, by the second."""
 
 from pathlib import Path
 

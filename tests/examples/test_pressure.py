@@ -1,4 +1,4 @@
-"""The preemption design's example of preemption and eviction, and its twin, by the second."""
+"""The preemption design's example of preemption and eviction, and a variant, by the second."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The shipped scenarios of the rescheduler: where everybody was before, who was evicted when, and where all are after.
+"""The example scenarios of the rescheduler: the placement before, the evictions, and the placement after.
 
 That budgets, rates and limits are kept to is looked at after every step, by `tests.examples.rescheduled`.
 """

@@ -1,4 +1,4 @@
-"""What the shipped scenarios tell of preemption beyond a node, by the second."""
+"""The example scenarios of preemption across nodes, by the second."""
 
 import pytest
 

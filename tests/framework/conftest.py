@@ -1,4 +1,4 @@
-"""Fixtures for what people add to Podium."""
+"""Fixtures for extensions of Podium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people add to Podium, as far as it is there for a test."""
+"""Extensions that a test installs for its duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which plugins read their arguments."""
+"""Reading the arguments of plugins."""
 
 from __future__ import annotations
 

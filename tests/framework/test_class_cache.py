@@ -1,4 +1,4 @@
-"""What is kept of a row, and for how long."""
+"""The values cached for a row, and their lifetime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a method's answers hang on is seen in its code, or taken to be anything."""
+"""The dependencies of a method, derived from its code, or taken to be everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which a KubeSchedulerConfiguration is read."""
+"""Reading a KubeSchedulerConfiguration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins remember during one attempt."""
+"""State that plugins keep during one attempt."""
 
 from __future__ import annotations
 

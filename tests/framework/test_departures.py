@@ -1,4 +1,4 @@
-"""What an answer says of settings that kube-scheduler does not have."""
+"""Caveats about settings that kube-scheduler does not have."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which events are worth another attempt at a pod."""
+"""The events that requeue a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins that a program hands over."""
+"""Plugins passed as objects by a program."""
 
 from typing import Any
 

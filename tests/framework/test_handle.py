@@ -1,4 +1,4 @@
-"""What PostFilter plugins ask of the scheduler is what `Handle` lists, and no more."""
+"""PostFilter plugins use exactly the methods of `Handle`."""
 
 from collections.abc import Iterable
 

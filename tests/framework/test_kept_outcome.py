@@ -1,4 +1,4 @@
-"""Outcomes that are kept with their tally, and given out as they are at the time."""
+"""Outcomes that are cached with their counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostFilter plugins that decide from which pods their nominated pods keep room (`holds_room`)."""
+"""PostFilter plugins that decide against which pods their nominated pods hold room (`holds_room`)."""
 
 from __future__ import annotations
 

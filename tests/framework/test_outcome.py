@@ -1,4 +1,4 @@
-"""How the answers of many filters for many nodes are put together."""
+"""Combining the answers of many filters for many nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which a profile's plugin sets change the defaults, and by which multiPoint spreads over the points."""
+"""The effect of a profile's plugin sets on the defaults, and of multiPoint on the extension points."""
 
 from __future__ import annotations
 

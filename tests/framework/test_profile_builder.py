@@ -1,4 +1,4 @@
-"""The rules by which a configuration becomes profiles."""
+"""Building profiles from a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes by cell and total, against a plain table."""
+"""The ranking of nodes by bucket and total, against a plain table."""
 
 from __future__ import annotations
 

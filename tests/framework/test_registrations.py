@@ -1,4 +1,4 @@
-"""Which events a plugin waits for, whatever it says and does not say."""
+"""The events that a plugin registers for, by its declarations and defaults."""
 
 from __future__ import annotations
 

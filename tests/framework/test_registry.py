@@ -1,4 +1,4 @@
-"""The rules by which plugins are found, and what a class must be like to be one."""
+"""Finding plugins, and the requirements on their classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters that are asked about one row, against the same in arrays."""
+"""Filters for one row against the same filters in arrays."""
 
 from __future__ import annotations
 

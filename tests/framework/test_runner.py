@@ -1,4 +1,4 @@
-"""The rules by which the plugins of a profile are asked, and what becomes of their answers."""
+"""Calling the plugins of a profile, and combining their answers."""
 
 from __future__ import annotations
 

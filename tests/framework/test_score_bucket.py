@@ -1,4 +1,4 @@
-"""Nodes kept so that the one in any place of their order is found."""
+"""A bucket of nodes that returns the node at any position of its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which feasible nodes are rated."""
+"""Scoring feasible nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins in the simple form, with state of their own, against the same plugins in array form."""
+"""Plugins in the simple form against the same plugins in array form."""
 
 from __future__ import annotations
 

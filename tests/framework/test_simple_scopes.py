@@ -1,4 +1,4 @@
-"""A plugin in the simple form that states its scope is asked again only about what changed."""
+"""A simple plugin that states its scope is called again only for changes within it."""
 
 from __future__ import annotations
 

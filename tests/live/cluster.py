@@ -1,4 +1,4 @@
-"""A control plane of Podium's over HTTP, where usually nobody schedules, and faults between it and whoever does."""
+"""A control plane over HTTP without a scheduler of its own, and faults between it and its clients."""
 
 from __future__ import annotations
 

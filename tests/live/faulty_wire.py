@@ -1,4 +1,4 @@
-"""A wire to an API server on which connections are cut, bytes come late, and answers get lost."""
+"""A connection to an API server with cuts, late bytes and lost answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must outlive a leader: it stands in objects, and whoever leads next goes on from there."""
+"""State that must survive a change of leader: it is stored in objects, and the next leader continues from it."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The live scheduler, while the wire and the API server fail it: what is written keeps to the rules all the time."""
+"""The live scheduler under faults of the connection and the API server: its writes follow the rules throughout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""`podium scheduler` and `podium reschedule` as processes: how they begin, and how they end."""
+"""`podium scheduler` and `podium reschedule` as processes: start and end."""
 
 import asyncio
 import json

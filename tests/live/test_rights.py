@@ -1,4 +1,4 @@
-"""The live scheduler where the API server serves or shows it less than Podium's own."""
+"""The live scheduler at an API server that serves or shows less than Podium's own."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Live programs decide as a Kubernetes version: the one that is named, else that of the API server."""
+"""Live programs decide as the named Kubernetes version, or else as that of the API server."""
 
 from __future__ import annotations
 

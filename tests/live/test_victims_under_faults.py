@@ -1,4 +1,4 @@
-"""How many victims, DELETEs and marks preemptions cost the live scheduler, while the API server fails it.
+"""The victims, DELETEs and patches of preemptions by the live scheduler while the API server fails.
 
 kube-scheduler needs one mark and one DELETE for each victim, and sends a write that failed once more. So with ``f``
 writes about victims that failed, at most ``victims + f`` DELETEs and as many marks are sent. A restart costs nothing:

@@ -1,4 +1,4 @@
-"""What the DefaultPreemption plugin proposes at PostFilter."""
+"""The proposals of DefaultPreemption at PostFilter."""
 
 from __future__ import annotations
 

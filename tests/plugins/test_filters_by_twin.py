@@ -1,4 +1,4 @@
-"""Every Filter in array form against its plain twin, over random clusters."""
+"""Every Filter in array form against its reference implementation, over random clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No hint sleeps through what makes a pod schedulable: random changes, and a pod that a plugin turned down.
+"""Queueing hints never miss a change that makes a pod schedulable: random changes and rejected pods.
 
 A pod waits with the plugins that refused it. When one change makes it fit some node, one of those plugins must have
 registered the change, and its hint must wake the pod; or it would wait for minutes though there is room.

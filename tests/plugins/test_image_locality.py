@@ -1,4 +1,4 @@
-"""The rules by which nodes that have a pod's images are liked."""
+"""Rules of ImageLocality."""
 
 from __future__ import annotations
 

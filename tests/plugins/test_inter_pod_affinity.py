@@ -1,4 +1,4 @@
-"""The rules of inter-pod affinity and anti-affinity."""
+"""Rules of inter-pod affinity and anti-affinity."""
 
 from __future__ import annotations
 

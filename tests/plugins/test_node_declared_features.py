@@ -1,4 +1,4 @@
-"""Which features of its kubelet a node has to declare for a pod (upstream's nodedeclaredfeatures)."""
+"""The kubelet features that a node must declare for a pod (upstream's nodedeclaredfeatures)."""
 
 from typing import Any
 

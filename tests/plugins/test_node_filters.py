@@ -1,4 +1,4 @@
-"""The rules of the filters that look at the node alone: cordon, taints, name, selector and affinity."""
+"""Rules of filters that depend on the node only: cordon, taints, name, selector and affinity."""
 
 from __future__ import annotations
 

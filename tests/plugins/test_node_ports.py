@@ -1,4 +1,4 @@
-"""The rules of host ports."""
+"""Rules of host ports."""
 
 from __future__ import annotations
 

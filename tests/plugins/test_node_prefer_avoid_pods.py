@@ -1,4 +1,4 @@
-"""The rules by which nodes are avoided whose avoid list names a pod's controller."""
+"""Rules of avoiding nodes whose avoid list names a pod's controller."""
 
 from __future__ import annotations
 

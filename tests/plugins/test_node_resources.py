@@ -1,4 +1,4 @@
-"""The rules of resources: what fits, and which use of a node is liked."""
+"""Rules of resources: what fits, and which usage scores best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of NodeVolumeLimits."""
+"""Rules of NodeVolumeLimits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of topology spread constraints."""
+"""Rules of topology spread constraints."""
 
 from __future__ import annotations
 

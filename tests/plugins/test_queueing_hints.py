@@ -1,4 +1,4 @@
-"""Which events each plugin takes for worth another attempt at a pod that it turned down.
+"""The events for which each plugin requeues a pod that it rejected.
 
 Row 32 of Kubernetes' tests: TestCoreResourceEnqueue. Volume plugins have their own tests.
 """

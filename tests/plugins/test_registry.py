@@ -1,4 +1,4 @@
-"""The rules by which the plugins of Podium make up the default profile."""
+"""The plugins of the default profile."""
 
 from __future__ import annotations
 

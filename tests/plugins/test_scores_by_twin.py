@@ -1,4 +1,4 @@
-"""Every Score in array form against its plain twin, over random clusters and random choices of feasible nodes."""
+"""Every Score in array form against its reference implementation, over random clusters and feasible nodes."""
 
 from __future__ import annotations
 

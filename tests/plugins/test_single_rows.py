@@ -1,4 +1,4 @@
-"""What plugins say of one row and of a whole class, against what they say of all rows."""
+"""Plugins' answers for one row and for a class against their answers for all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of VolumeBinding."""
+"""Rules of VolumeBinding."""
 
 from __future__ import annotations
 

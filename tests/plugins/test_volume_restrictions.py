@@ -1,4 +1,4 @@
-"""The rules of VolumeRestrictions."""
+"""Rules of VolumeRestrictions."""
 
 from __future__ import annotations
 

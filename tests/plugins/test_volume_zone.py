@@ -1,4 +1,4 @@
-"""The rules of VolumeZone."""
+"""Rules of VolumeZone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes, pods and storage for the tests of the volume plugins, and how to ask such a plugin about them."""
+"""Nodes, pods and storage for the tests of the volume plugins, and calls of such a plugin."""
 
 from __future__ import annotations
 

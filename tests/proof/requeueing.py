@@ -1,4 +1,4 @@
-"""Stories of pods that were turned down, and of what then happens: who is worth another attempt?"""
+"""Stories of rejected pods, and the events that requeue them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes and goes in the rounds of a soak: everything under names of the round, so that no two share any.
+"""The objects of a soak's rounds, with names of their own in each round.
 
 `cluster_round` is a simulated cluster's: the first half of its objects is taken away one by one, the second with its
 namespace. `surroundings` and `busy_pods` are what a scheduler alone is shown.

@@ -1,4 +1,4 @@
-"""A policy that wants one pod in the room of another."""
+"""A policy that moves one pod into the room of another."""
 
 from __future__ import annotations
 

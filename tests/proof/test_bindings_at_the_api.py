@@ -1,4 +1,4 @@
-"""What the API server answers a scheduler's binding, and that both agree on the pod afterwards.
+"""The API server's answers to a scheduler's bindings; both agree on the pod afterwards.
 
 TestDefaultBinder and TestEtcdCreateBinding (rows 43 and 44); the answers themselves are stated in `tests/store`.
 """

@@ -1,4 +1,4 @@
-"""The tables of docs/proof.md and the marks of the tests say the same.
+"""The tables of docs/proof.md agree with the marks of the tests.
 
 Marks are read from the files of the tests, so that the answer does not depend on which tests are run.
 """

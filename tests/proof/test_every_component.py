@@ -1,4 +1,4 @@
-"""Short stories of a whole cluster, told again for each thing that each component asks for, with a fault at that one.
+"""Short stories of a whole cluster, repeated with a fault at each action of each component.
 
 Whatever goes wrong, and wherever, the invariants hold after each step and at rest, and the story comes to the same end.
 """

@@ -1,4 +1,4 @@
-"""Short stories, told again for each thing that a scheduler does or sees, with a fault at that one.
+"""Short stories, repeated with a fault at each action and observation of a scheduler.
 
 Whatever it is that goes wrong, and wherever, the invariants hold after each step, and the story comes to the same end.
 """

@@ -1,4 +1,4 @@
-"""What must hold in every run, judged by plain loops over raw objects, and that the judges can tell."""
+"""Invariants of every run, judged by plain loops over raw objects; each judge detects a planted bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that wait for a fit node: TestUnschedulableNodes, TestNodeEvents and TestHostPorts (row 47)."""
+"""Pods that wait for a suitable node: TestUnschedulableNodes, TestNodeEvents and TestHostPorts (row 47)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An event costs what it concerns: with four times as much of everything else around, it takes as many operations.
+"""The cost of an event does not depend on unrelated objects: four times as many cost the same operations.
 
 Arrays over nodes, classes and pods are single operations here, however long they are: they are what scheduling is made
 of. What is counted is everything that is done entry by entry.

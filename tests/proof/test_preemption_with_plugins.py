@@ -1,4 +1,4 @@
-"""Preemption with filters that are not Podium's own, and with claims that one pod has for itself."""
+"""Preemption with custom filters, and with ReadWriteOncePod claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a pod's class to its turn, by way of the API server: TestPodPriorityResolution (row 7)."""
+"""From a pod's class to its queue order, through the API server: TestPodPriorityResolution (row 7)."""
 
 from __future__ import annotations
 

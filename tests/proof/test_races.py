@@ -1,4 +1,4 @@
-"""What comes in between the steps of a preemption: at every moment, and for every victim."""
+"""Races during a preemption: at every moment, and for every victim."""
 
 from __future__ import annotations
 

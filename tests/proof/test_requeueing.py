@@ -1,4 +1,4 @@
-"""Who is tried again when something happens, told to a whole scheduler: for pods that in-tree plugins turned down.
+"""The pods that an event requeues, in a whole scheduler: for pods that in-tree plugins rejected.
 
 The stories are those of Kubernetes' TestCoreResourceEnqueue, in objects of our own.
 """

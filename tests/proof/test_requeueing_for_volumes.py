@@ -1,4 +1,4 @@
-"""Who is tried again when storage changes, told to a whole scheduler: for pods that the volume plugins turned down.
+"""The pods that a storage event requeues, in a whole scheduler: for pods that the volume plugins rejected.
 
 The stories are those of Kubernetes' TestCoreResourceEnqueue, in objects of our own.
 """

@@ -1,4 +1,4 @@
-"""The rescheduler beside others who move pods: what it leaves to them, and what it takes into account of theirs.
+"""The rescheduler beside other components that move pods: what it leaves to them, and what it considers of theirs.
 
 Budgets, rates and limits are looked at after every step, by `tests.examples.rescheduled`.
 """

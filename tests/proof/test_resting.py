@@ -1,4 +1,4 @@
-"""A machine that rests and is told later does what one does that is told all at once."""
+"""A controller that idles and receives events later acts as one that receives them at once."""
 
 import json
 import random

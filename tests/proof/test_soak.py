@@ -1,4 +1,4 @@
-"""Whatever comes and goes leaves nothing behind: every size is where it was, found by walking the objects.
+"""Rounds of coming and going objects leave nothing behind: all sizes return, found by walking the objects.
 
 Rounds bring everything, under names of their own, and take it away again.
 """

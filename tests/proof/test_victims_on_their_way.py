@@ -1,4 +1,4 @@
-"""Victims that are not yet on their node when a more important pod wants their room."""
+"""Victims that are not yet bound when a pod of higher priority preempts them."""
 
 from __future__ import annotations
 

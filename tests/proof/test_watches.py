@@ -1,4 +1,4 @@
-"""Each machine watches what it looks at: what it does not watch may be shown to it or not."""
+"""Each controller watches what it reads: other events do not change what it does."""
 
 from collections.abc import Callable
 

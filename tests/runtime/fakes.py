@@ -1,4 +1,4 @@
-"""A clock that a test sets, and a transport whose answers come when a test says so."""
+"""A clock that a test sets, and a transport that answers when a test says so."""
 
 from podium.runtime.component import RequestedAction
 

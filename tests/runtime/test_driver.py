@@ -1,4 +1,4 @@
-"""Who is told what, in which order, and when it acts."""
+"""The delivery of observations to components, their order, and when components act."""
 
 from collections.abc import Callable
 

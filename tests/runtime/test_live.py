@@ -1,4 +1,4 @@
-"""The same machines in real time: with a clock, and answers that come when they come."""
+"""The controllers in real time: with a clock, and asynchronous answers."""
 
 from collections.abc import Iterable
 

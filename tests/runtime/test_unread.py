@@ -1,4 +1,4 @@
-"""What those who rest are told when they do so no more."""
+"""The observations that an idle component receives when it wakes."""
 
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.controllers.controller import ADDED, EVERY, PLACED

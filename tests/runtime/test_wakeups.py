@@ -1,4 +1,4 @@
-"""Of those who are due, the one that joined first goes first; the others wait for their time."""
+"""Components whose deadlines coincide act in the order in which they joined."""
 
 from hypothesis import given
 from hypothesis import strategies as st

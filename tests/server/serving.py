@@ -1,4 +1,4 @@
-"""A server on loopback, and clients of it that say what they mean."""
+"""A server on loopback, and typed clients of it."""
 
 from __future__ import annotations
 

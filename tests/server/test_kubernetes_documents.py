@@ -1,4 +1,4 @@
-"""What is at the paths where there are no objects."""
+"""The documents at paths without objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kubectl top` reads."""
+"""The metrics that `kubectl top` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks is told that they are an administrator."""
+"""Access reviews: every client is an administrator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of requests to the API server, and of what its watches tell.
+"""Invariants of requests to the API server, and of its watches.
 
 The letters are those of the list of invariants that the project holds to.
 """

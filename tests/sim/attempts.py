@@ -1,4 +1,4 @@
-"""Every attempt that came to nothing, with its time: in a result those that fail alike are one event."""
+"""Every failed attempt with its time; a result merges equal failures into one event."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

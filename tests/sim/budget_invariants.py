@@ -1,4 +1,4 @@
-"""What holds of disruption budgets after each write, and at rest.
+"""Invariants of disruption budgets after each write, and at rest.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""What holds of claims for devices, after each step and at rest."""
+"""Invariants of device claims, after each step and at rest."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What random stories have in common."""
+"""The common parts of random stories."""
 
 from random import Random
 from typing import Self

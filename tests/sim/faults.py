@@ -1,4 +1,4 @@
-"""Faults between components and the API server, and watches that suffer from them."""
+"""Faults between components and the API server, watches included."""
 
 from __future__ import annotations
 

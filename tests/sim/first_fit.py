@@ -1,4 +1,4 @@
-"""A scheduler as simple as can be, to drive simulations with: the first node with room.
+"""A trivial scheduler for simulations: the first node with room.
 
 It serves the most important pod first, never preempts, and tries again with all pods whenever something changes.
 """

@@ -1,4 +1,4 @@
-"""What holds after each step of a fleet's story, and what holds once it is at rest.
+"""Invariants of a fleet's story after each step, and at rest.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""A random fleet's story played to its end, with every invariant checked on the way."""
+"""A random fleet's story, with every invariant checked meanwhile."""
 
 import json
 from collections import Counter

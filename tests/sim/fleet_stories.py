@@ -1,4 +1,4 @@
-"""Random clusters with everything in them that decides who is disrupted; all drawn from a seed.
+"""Random clusters with every component that decides about disruptions, from a seed.
 
 Each story has some of the features below, so that rare combinations come up. Names and amounts come from small pools.
 """

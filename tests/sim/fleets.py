@@ -1,4 +1,4 @@
-"""Kinds of random fleets: what makes one of a seed, which may sleep between events.
+"""Kinds of random fleets, from a seed, with components that may idle between events.
 
 The tests of a kind ask what is its own; what holds of all kinds is asked of each in one place.
 """

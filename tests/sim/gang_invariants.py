@@ -1,4 +1,4 @@
-"""What holds for gangs: no binding is asked for that leaves one in part, and none is in part for ever."""
+"""Invariants of gangs: no binding leaves a gang incomplete, and none stays incomplete forever."""
 
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup

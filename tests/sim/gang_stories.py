@@ -1,4 +1,4 @@
-"""Random gangs for random fleets: groups of pods of several owners, of which enough are placed together, or none."""
+"""Random gangs for random fleets: groups of pods of several owners, placed together or not at all."""
 
 from random import Random
 

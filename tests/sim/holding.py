@@ -1,4 +1,4 @@
-"""A Permit plugin for simulations: it holds pods on their way to the node that they were given."""
+"""A Permit plugin for simulations that holds pods before their binding."""
 
 from podium.cluster.pods import PodRecord
 from podium.framework.handle import CycleState

@@ -1,4 +1,4 @@
-"""What holds in a simulation after each step, and what holds once it is at rest.
+"""Invariants of a simulation after each step, and at rest.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""Judges each plan that is made for a gang: it holds when it is played, and nobody goes without need or in part."""
+"""A judge of gang plans: each plan works when carried out, without unnecessary victims or an incomplete gang."""
 
 from __future__ import annotations
 

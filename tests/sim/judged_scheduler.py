@@ -1,4 +1,4 @@
-"""The scheduler, each of whose decisions is judged by what it saw when it decided.
+"""A scheduler whose every decision is judged by what it had observed.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""Judges of a run: plain loops over what was written and who was evicted, without any of the project's own arithmetic.
+"""Judges of a run: plain loops over writes and evictions, without the project's own arithmetic.
 
 They read raw objects alone, so that a mistake in readings, caches or controllers cannot excuse itself. A judge raises
 for what it does not understand, too: a story with such an object would not be judged.

@@ -1,4 +1,4 @@
-"""Workloads, budgets and scenarios as people write them, for the tests of the simulation."""
+"""Workloads, budgets and scenarios as users write them, for tests of the simulation."""
 
 import json
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""What is left out of a random run, to find out what it takes for it to fail."""
+"""Features left out of a random run, to find which of them a failure needs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where a pod fits, and what preemption does, worked out by trying: a node at a time, a pod at a time.
+"""Fits and preemptions computed by trying, one node and one pod at a time.
 
 Rests on the twins of the filters (`tests.twins.filters`), which share no counting with Podium.
 """

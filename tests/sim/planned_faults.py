@@ -1,4 +1,4 @@
-"""Faults by plan."""
+"""Faults that follow a plan."""
 
 from collections.abc import Sequence
 

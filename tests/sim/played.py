@@ -1,4 +1,4 @@
-"""Simulations with the first-fit scheduler, told as short lines."""
+"""Simulations with the first-fit scheduler, as short lines."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How often a pod preempts, and what made it do so again."""
+"""How often a pod preempts, and why it does so again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

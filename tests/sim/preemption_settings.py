@@ -1,4 +1,4 @@
-"""How preemption beyond kube-scheduler's may be set, drawn from a seed, and fleets in which it has something to do."""
+"""Random settings of preemption beyond kube-scheduler's, and fleets in which they matter."""
 
 from collections.abc import Mapping
 from random import Random

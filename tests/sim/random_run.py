@@ -1,4 +1,4 @@
-"""A random story played to its end, with every invariant checked on the way."""
+"""A random story, with every invariant checked meanwhile."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What holds of a rescheduler's evictions, whatever fails around it.
+"""Invariants of a rescheduler's evictions under faults.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""Whether pods have room on their nodes.
+"""Whether pods fit on their nodes.
 
 The letters are those of the list of invariants that the project holds to.
 """

@@ -1,4 +1,4 @@
-"""The shortest story that still breaks an invariant: what is not needed for that is left out, piece by piece."""
+"""Shrinking a story that breaks an invariant, by leaving out one piece at a time."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

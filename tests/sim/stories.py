@@ -1,4 +1,4 @@
-"""Random clusters and what happens to them, as the files that `podium simulate` takes; all drawn from a seed.
+"""Random clusters and events, as files for `podium simulate`, from a seed.
 
 Amounts, labels and names come from small pools, so that pods get into one another's way.
 """

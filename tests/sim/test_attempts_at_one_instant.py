@@ -1,4 +1,4 @@
-"""However plugins turn pods down and whatever wakes them, attempts are bounded in virtual time, and time goes on."""
+"""Attempts at one instant are bounded, whatever plugins reject and whatever requeues, and time advances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken in later."""
+"""Observations that are processed later."""
 
 from collections.abc import Sequence
 

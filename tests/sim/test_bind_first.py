@@ -1,4 +1,4 @@
-"""The preemptor is bound before its victims are gone, and its kubelet holds it; beside the way by nomination."""
+"""Binding a preemptor before its victims have ended, compared with nomination."""
 
 from __future__ import annotations
 

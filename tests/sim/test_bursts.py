@@ -1,4 +1,4 @@
-"""More is written at one instant than the watch log holds: what is told of it is the same."""
+"""Bursts larger than the watch log have the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that take no more pods for a while."""
+"""Cordoned nodes."""
 
 import pytest
 

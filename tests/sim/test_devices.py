@@ -1,4 +1,4 @@
-"""Claims for devices in simulations with the whole scheduler."""
+"""Device claims in simulations with the whole scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preemption that prefers workloads which were not disrupted lately, as it goes on in time."""
+"""Preemption that prefers workloads without recent disruptions, over time."""
 
 from __future__ import annotations
 

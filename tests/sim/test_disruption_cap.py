@@ -1,4 +1,4 @@
-"""A cap on what schedulers disrupt, as the API server and the scheduler keep it together."""
+"""The cap on disruptions by schedulers, shared by the API server and the scheduler."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is told of budgets, caps, quotas and avoid lists, in simulations and explanations."""
+"""The state of budgets, caps, quotas and avoid lists in simulations and explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a cluster's dump holds can be explained and simulated: one of each kind."""
+"""A dump with one object of each kind can be explained and simulated."""
 
 from __future__ import annotations
 

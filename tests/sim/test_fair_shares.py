@@ -1,4 +1,4 @@
-"""Owners of pods of equal priority that share a full cluster, as it comes to rest."""
+"""Owners of pods of equal priority share a full cluster, until the cluster is at rest."""
 
 from __future__ import annotations
 

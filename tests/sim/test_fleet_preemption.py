@@ -1,4 +1,4 @@
-"""What holds in random fleets whose schedulers preempt beyond what kube-scheduler does, by settings that are drawn.
+"""Invariants of random fleets with random preemption settings beyond kube-scheduler's.
 
 No victim goes without need, none is as important as the preemptor, budgets that are required are kept by preemption,
 who has just begun is spared, and no other way out is cheaper where all of them can be looked at.

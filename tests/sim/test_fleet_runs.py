@@ -1,4 +1,4 @@
-"""What holds after each step, and at rest, of random fleets: all machines together, without faults and with them.
+"""Invariants of random fleets after each step and at rest: all controllers, with and without faults.
 
 Each seed is a story of its own, with some features and some faults. A run that fails tells its seed and options, and
 all that happened; a long fuzzing run tells the shortest story that still fails, too.

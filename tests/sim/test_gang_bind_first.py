@@ -1,4 +1,4 @@
-"""The members of a gang are bound before their victims are gone, and their kubelets hold them."""
+"""Binding the members of a gang before their victims have ended."""
 
 from __future__ import annotations
 

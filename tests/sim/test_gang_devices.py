@@ -1,4 +1,4 @@
-"""A gang that preempts for room takes devices into account: one that a member gets is no other's."""
+"""A preempting gang considers devices: one that a member gets is not offered to another."""
 
 import podium
 from tests.builders import configuration

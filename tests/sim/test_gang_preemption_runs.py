@@ -1,4 +1,4 @@
-"""What holds for the plans of gangs in random fleets: they hold when played, and nobody goes without need."""
+"""Invariants of gang plans in random fleets: plans work when carried out, without unnecessary victims."""
 
 from random import Random
 

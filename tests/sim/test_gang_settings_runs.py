@@ -1,4 +1,4 @@
-"""Random fleets of gangs with preemption beyond kube-scheduler: plans hold when played, and so do all invariants."""
+"""Invariants of random fleets of gangs with preemption beyond kube-scheduler's."""
 
 from __future__ import annotations
 

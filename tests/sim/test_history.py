@@ -1,4 +1,4 @@
-"""What is told of a run: events, the story of each pod, and the sums."""
+"""The history of a run: events, the life of each pod, and totals."""
 
 from typing import Any
 

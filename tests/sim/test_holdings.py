@@ -1,4 +1,4 @@
-"""The books of who holds how much."""
+"""The index of resources that pods hold."""
 
 from collections import Counter
 

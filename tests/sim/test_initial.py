@@ -1,4 +1,4 @@
-"""The cluster as it is at the start."""
+"""The initial state of a cluster."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is decided about one pod holds for others of its class: nothing comes out otherwise than if each was decided."""
+"""Known failures of a class: the results equal those of attempting each pod."""
 
 from __future__ import annotations
 

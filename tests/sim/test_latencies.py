@@ -1,4 +1,4 @@
-"""Requests take time: who acts first, what the end of a run does to them, and that they are the same for a seed."""
+"""Latencies of requests: the order of actions, the end of a run, and determinism by seed."""
 
 from __future__ import annotations
 

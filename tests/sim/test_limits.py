@@ -1,4 +1,4 @@
-"""A simulation stays within its limits, and says which one it has reached."""
+"""A simulation stays within its limits, and names the limit that it reaches."""
 
 from typing import Any
 

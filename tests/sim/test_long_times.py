@@ -1,4 +1,4 @@
-"""Times and durations up to the largest that Kubernetes takes are played."""
+"""Simulations of the longest times and durations that Kubernetes accepts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What kubelets keep to in random runs in which pods are bound to their nodes by somebody who does not look.
+"""Invariants of kubelets in random runs in which pods are bound without checks.
 
 The letters are those of the list of invariants that the project holds to.
 """

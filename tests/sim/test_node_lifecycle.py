@@ -1,4 +1,4 @@
-"""Which taints follow from what nodes report."""
+"""The taints that follow from the reports of nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Troubled nodes, announced maintenance and use, as steps of a scenario and in objects."""
+"""Troubled nodes, announced maintenance and usage, as steps of a scenario and in objects."""
 
 from typing import Any
 

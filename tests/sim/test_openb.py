@@ -1,4 +1,4 @@
-"""Turning the openb trace into a cluster and a scenario."""
+"""Converting the openb trace to a cluster and a scenario."""
 
 import io
 from pathlib import Path

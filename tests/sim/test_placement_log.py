@@ -1,4 +1,4 @@
-"""Why pods are where they are, as schedulers take it down."""
+"""The log of reasons for placements."""
 
 from __future__ import annotations
 

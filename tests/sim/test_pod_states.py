@@ -1,4 +1,4 @@
-"""Pods that nobody can rely on are not told as running."""
+"""Pods in an unknown state do not count as running."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The check of invariant E8 finds what it is there for."""
+"""The check of invariant E8 detects violations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Quotas by priority, and what the nodes offer."""
+"""Quotas by priority, and the capacity of nodes."""
 
 from __future__ import annotations
 

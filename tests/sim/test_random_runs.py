@@ -1,4 +1,4 @@
-"""What holds after each step, and at rest, of random stories with the real scheduler; with faults and without.
+"""Invariants of random stories with the real scheduler, after each step and at rest, with and without faults.
 
 Each seed is a story of its own. A run that fails tells its seed, its options and all that happened until then.
 """

@@ -1,4 +1,4 @@
-"""What kube-apiserver would refuse is told, and still answered for: explained and played without a traceback."""
+"""Manifests that kube-apiserver would refuse are reported, and still explained and simulated without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preemptors that budgets hold back are tried again once these may allow it, and know which budgets they wait for."""
+"""Preemptors that budgets hold back are retried when a budget allows more, and name these budgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rescheduler in a simulation, as a scenario asks for one, and what the result tells of it."""
+"""A rescheduler that a scenario requests, and its results."""
 
 from __future__ import annotations
 

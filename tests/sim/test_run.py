@@ -1,4 +1,4 @@
-"""Whole runs with the real scheduler: the interface that others build on."""
+"""Whole runs with the real scheduler, through the interface of `podium.simulate`."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""How scenarios are read."""
+"""Reading scenarios."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Steps that patch any object, that mean what a selector matches, and that are played again and again."""
+"""Steps that patch any object, use selectors, and repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several schedulers on one cluster, each a machine of its own."""
+"""Several schedulers in one cluster."""
 
 from typing import Any
 

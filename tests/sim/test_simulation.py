@@ -1,4 +1,4 @@
-"""How time passes, who learns what, and how actions fare."""
+"""The passing of time, the delivery of observations, and the results of actions."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What goes on for ever at one instant is an error, which names the component; much that happens then is none."""
+"""Endless activity at one instant is an error that names the component; much activity is not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What depends on the Kubernetes version in the course of time: each with the outcome before and after the change."""
+"""State over time by Kubernetes version: the outcome before and after each change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading CSV files strictly."""
+"""Strict reading of CSV files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Preemption under rules of one's own, as it goes on in time: whose budgets are charged, who is spared for how long."""
+"""Preemption with configured costs over time: charged budgets, and protected pods."""
 
 from __future__ import annotations
 

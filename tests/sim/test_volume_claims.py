@@ -1,4 +1,4 @@
-"""The claims of pods for volumes, in simulations."""
+"""Volume claims of pods in simulations."""
 
 from __future__ import annotations
 

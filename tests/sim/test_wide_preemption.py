@@ -1,4 +1,4 @@
-"""A preemption whose victims are on several nodes, from its beginning to the binding."""
+"""A preemption with victims on several nodes, from its start to the binding."""
 
 from __future__ import annotations
 

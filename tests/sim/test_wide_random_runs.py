@@ -1,4 +1,4 @@
-"""What holds after each step, and at rest, of random stories whose preemptions look beyond a node; with faults, too."""
+"""Invariants of random stories with preemption across nodes, after each step and at rest, with and without faults."""
 
 import pytest
 

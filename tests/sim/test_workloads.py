@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets and Jobs: how many pods they keep, and what becomes of what they own."""
+"""Deployments, ReplicaSets and Jobs: the number of their pods, and the fate of what they own."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""By what simulations write."""
+"""The writers of a simulation's writes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The scheduler whose preemptions look beyond a node, each of whose decisions is judged by what it saw."""
+"""A scheduler with preemption across nodes whose every decision is judged by what it had observed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

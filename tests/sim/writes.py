@@ -1,4 +1,4 @@
-"""What holds of every write that a simulation makes.
+"""Invariants of every write of a simulation.
 
 The letters are those of the list of invariants that the project holds to.
 """

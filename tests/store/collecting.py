@@ -1,4 +1,4 @@
-"""Who carries out what the collectors of a store want."""
+"""A driver of the garbage collectors of a store."""
 
 from podium.apirequests.actions import cleanup_by_requests
 from podium.apirequests.router import Router

@@ -1,4 +1,4 @@
-"""JSON of every shape, small, for the tests of patches."""
+"""Small JSON values of every shape, for the tests of patches."""
 
 from typing import Any
 

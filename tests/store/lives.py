@@ -1,4 +1,4 @@
-"""Stores with a journal, and what they were at each version."""
+"""Stores with a journal, and their contents at each version."""
 
 import shutil
 from contextlib import closing

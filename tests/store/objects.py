@@ -1,4 +1,4 @@
-"""Objects as people write them, for the tests of the store and of what stands on it."""
+"""Objects as users write them, for the tests of the store."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a store holds, and that a refused write leaves it alone."""
+"""The contents of a store, and a check that a refused write changes nothing."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is filled in and refused when a pod is created."""
+"""Defaults and refusals at the creation of a pod."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What objects are given when they are created, and what of them is refused."""
+"""Fields that the store sets on creation, and objects that it refuses."""
 
 import pytest
 

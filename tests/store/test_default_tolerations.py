@@ -1,4 +1,4 @@
-"""How long new pods tolerate that their node fails (plugin/pkg/admission/defaulttolerationseconds)."""
+"""How long new pods tolerate failures of their node (plugin/pkg/admission/defaulttolerationseconds)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Custom kinds, as their definitions make them."""
+"""Custom kinds and their definitions."""
 
 from __future__ import annotations
 

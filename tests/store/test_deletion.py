@@ -1,4 +1,4 @@
-"""When a deleted object goes, and how long it has until then."""
+"""When a deleted object is removed, and its grace period."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What disruptions use up besides a budget: its rate, the cap of a component; and whom a node is to avoid then."""
+"""What disruptions use besides a budget: its rate and a component's cap; and the avoid list of the node."""
 
 import json
 from functools import partial

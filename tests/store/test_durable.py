@@ -1,4 +1,4 @@
-"""The journal in a file: what a store is after a crash, wherever it came."""
+"""The journal file: the contents of a store after a crash at any point."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""Objects as JSON, made once."""
+"""Objects as JSON, encoded once."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Refusals as the API gives them."""
+"""Errors in the form of the API."""
 
 from podium.store.api_resources import POD
 from podium.store.errors import too_many_requests

@@ -1,4 +1,4 @@
-"""Whether a pod is evicted, and what that takes from its budgets."""
+"""Whether the store grants an eviction, and what that uses of the budgets."""
 
 from typing import Any
 

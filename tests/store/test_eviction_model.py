@@ -1,4 +1,4 @@
-"""Evictions in any order, beside a plain account of what they should have led to."""
+"""Evictions in any order, against a plain model."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Evictions at the same time as each other and as the controller of budgets, whatever the order."""
+"""Evictions concurrent with each other and with the disruption controller, in any order."""
 
 from dataclasses import dataclass, field
 

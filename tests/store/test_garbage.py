@@ -1,4 +1,4 @@
-"""Garbage collection: what becomes of objects whose owners go."""
+"""Garbage collection of objects whose owners are deleted."""
 
 import pytest
 from hypothesis import given

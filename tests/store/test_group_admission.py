@@ -1,4 +1,4 @@
-"""A PodGroup has the priority of the class that it names."""
+"""A PodGroup gets the priority of the class that it names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an update cannot change."""
+"""Fields that an update cannot change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every cluster has, and what objects get that are created in it."""
+"""The objects of every new cluster and namespace."""
 
 from __future__ import annotations
 

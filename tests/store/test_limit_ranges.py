@@ -1,4 +1,4 @@
-"""What LimitRanges fill in and refuse (plugin/pkg/admission/limitranger)."""
+"""Defaults and refusals of LimitRanges (plugin/pkg/admission/limitranger)."""
 
 from __future__ import annotations
 

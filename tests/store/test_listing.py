@@ -1,4 +1,4 @@
-"""Lists of one version, in pages."""
+"""Lists at one version, in pages."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""metadata.managedFields, which nobody but the server writes."""
+"""metadata.managedFields, which only the server writes."""
 
 from typing import Any
 

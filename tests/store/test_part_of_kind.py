@@ -1,4 +1,4 @@
-"""The objects of a kind at one version, held against the history that led there."""
+"""The objects of a kind at one version, against the history of writes."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Specifications that pods share."""
+"""Specs that pods share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which PriorityClasses are let in, and what of them never changes."""
+"""Admission of PriorityClasses, and their immutable fields."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The priority classes that a DisruptionPolicy brings along."""
+"""The priority classes that a DisruptionPolicy creates."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The priority rules of a DisruptionPolicy: which class a new pod gets."""
+"""The priority rules of a DisruptionPolicy: the class of a new pod."""
 
 from typing import Any
 

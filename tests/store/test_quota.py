@@ -1,4 +1,4 @@
-"""Quotas: what a namespace may hold, enforced at admission, and what it uses."""
+"""Quotas: the limits of a namespace at admission, and its usage."""
 
 from contextlib import suppress
 from typing import Any

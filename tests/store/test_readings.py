@@ -1,4 +1,4 @@
-"""What is refused when objects are created and updated: everything that kube-apiserver refuses, told at once."""
+"""Validation at creation and update: everything that kube-apiserver refuses, reported at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store's revisions know of namespaces."""
+"""The namespaces in a store's revisions."""
 
 import pytest
 

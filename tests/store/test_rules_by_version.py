@@ -1,4 +1,4 @@
-"""The rules of the API server that depend on its version."""
+"""API server rules that depend on the version."""
 
 from __future__ import annotations
 

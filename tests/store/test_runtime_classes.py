@@ -1,4 +1,4 @@
-"""What a pod's RuntimeClass adds to it (plugin/pkg/admission/runtimeclass)."""
+"""The overhead and scheduling fields that a RuntimeClass adds to a pod (plugin/pkg/admission/runtimeclass)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys kept in order, held against sorting them each time."""
+"""Incrementally sorted keys, against sorting them each time."""
 
 from hypothesis import given
 from hypothesis import strategies as st

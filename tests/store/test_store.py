@@ -1,4 +1,4 @@
-"""Versions, updates, status writes, and the rules that every kind of object shares."""
+"""Versions, updates, status writes, and the rules shared by all kinds."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The API's invariants (A of the list that the project holds to) under any order of writes."""
+"""The API's invariants (A of the project's list) under any order of writes."""
 
 from collections.abc import Callable
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Writes that take place together, and dry runs."""
+"""Transactions and dry runs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Watching objects from a version on."""
+"""Watches from a version on."""
 
 import pytest
 

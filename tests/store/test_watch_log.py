@@ -1,4 +1,4 @@
-"""The log of what happened."""
+"""The log of watch events."""
 
 import pytest
 from hypothesis import given

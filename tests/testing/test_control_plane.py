@@ -1,4 +1,4 @@
-"""The control plane for people's own tests: objects in any form, time that passes when it is told to, and clients."""
+"""The control plane for users' tests: objects in any form, virtual time and clients."""
 
 import json
 import os

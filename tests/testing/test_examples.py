@@ -1,4 +1,4 @@
-"""The examples of tests are right."""
+"""The example tests pass."""
 
 from pathlib import Path
 from runpy import run_path

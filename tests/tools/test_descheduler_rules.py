@@ -1,4 +1,4 @@
-"""What descheduler's rules would evict, by its documentation's own examples and the limits of its rules."""
+"""The evictions of the descheduler's rules: its documentation's examples and the limits of its rules."""
 
 from __future__ import annotations
 

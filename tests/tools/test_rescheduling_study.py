@@ -1,4 +1,4 @@
-"""A small part of the trace, played as the study does."""
+"""The rescheduling study on a small part of the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Filter plugins once more, for one pod and one node. Sources: as the plugins name them."""
+"""Reference implementations of the Filter plugins, for one pod and one node. Sources: as the plugins name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Victims for a gang once more: every set of pods, every way to place the members, in clusters made anew each time."""
+"""Reference implementation of a gang's preemption: every set of victims, every placement of the members."""
 
 from __future__ import annotations
 

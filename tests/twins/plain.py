@@ -1,4 +1,4 @@
-"""A cluster as plain objects, for the twins: a node at a time, a pod at a time, no arrays and nothing kept.
+"""A cluster of plain objects for the reference implementations: no arrays and no caches.
 
 The twins share with Podium what reads single objects (selectors, quantities, requests); all that counts, compares or
 adds up over nodes and pods is written again, from upstream's rules.

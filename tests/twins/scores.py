@@ -1,4 +1,4 @@
-"""The Score plugins once more: for one pod, the normalised score of each feasible node, None where nothing is said.
+"""Reference implementations of the Score plugins: the normalised score of each feasible node, None without an opinion.
 
 Sources: as the plugins name them.
 """

@@ -1,4 +1,4 @@
-"""What victims cost by stated criteria, once more: a set at a time, a pod at a time."""
+"""Reference implementation of victim costs by stated criteria: one set and one pod at a time."""
 
 from __future__ import annotations
 

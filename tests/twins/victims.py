@@ -1,4 +1,4 @@
-"""Preemption once more: one node at a time, one pod at a time, in a cluster made anew for each question.
+"""Reference implementation of preemption: one node and one pod at a time, in a fresh cluster for each question.
 
 Source: SelectVictimsOnNode, filterPodsWithPDBViolation and pickOneNodeForPreemption of kube-scheduler.
 """

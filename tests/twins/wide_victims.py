@@ -1,4 +1,4 @@
-"""Victims on any nodes once more: every set of pods, in a cluster made anew without it."""
+"""Reference implementation of preemption across nodes: every set of pods, in a fresh cluster without it."""
 
 from __future__ import annotations
 

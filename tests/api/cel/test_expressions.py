@@ -1,4 +1,4 @@
-"""Expressions say what cel-go and Kubernetes' libraries have them say."""
+"""CEL expressions evaluate as in cel-go and Kubernetes' libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times, addresses, URLs, formats, optional values and loops with two variables say what upstream's libraries say."""
+"""The CEL libraries for times, addresses, URLs, formats, optional values and two-variable loops agree with upstream's."""
 
 from __future__ import annotations
 

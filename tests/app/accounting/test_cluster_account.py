@@ -1,4 +1,4 @@
-"""What a cluster tells of disruptions of which nobody kept account: its pods, what made them, and its Events."""
+"""Disruptions reconstructed from a cluster without an account: from its pods, their owners and its Events."""
 
 from __future__ import annotations
 

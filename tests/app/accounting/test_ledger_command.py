@@ -1,4 +1,4 @@
-"""`podium ledger`: what it reads, what it answers, and what it refuses."""
+"""`podium ledger`: its input, its answers and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium delete`, at an API server over HTTP: pods go within their budgets, or it is said what keeps them."""
+"""`podium delete` at an API server over HTTP: it evicts pods within their budgets, or explains what blocks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium examples` gives whoever has the package what the documents ask about."""
+"""`podium examples` writes the example files that the documents use."""
 
 from __future__ import annotations
 

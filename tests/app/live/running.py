@@ -1,4 +1,4 @@
-"""The scheduler as a program, run for a test at an API server over HTTP."""
+"""The scheduler program, run by a test at an API server over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account that a program at a cluster keeps of what it sees there."""
+"""The account that a live program keeps of disruptions in its cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions that were written down, as they are shown later."""
+"""Recorded decisions, as `podium` shows them later."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Who is told how a scheduler is, and where."""
+"""Health reports of a scheduler: their endpoints and readers."""
 
 import asyncio
 import ssl

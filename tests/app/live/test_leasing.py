@@ -1,4 +1,4 @@
-"""Which Lease is wanted."""
+"""The Lease that a program requests."""
 
 from typing import Any
 

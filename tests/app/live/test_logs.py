@@ -1,4 +1,4 @@
-"""What a line of a log looks like, whatever others have written into names."""
+"""The form of a log line, whatever text names contain."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The page of a scheduler at a cluster: what it knows, to look at."""
+"""The page of a scheduler at a cluster."""
 
 import asyncio
 import json

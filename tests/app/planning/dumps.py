@@ -1,4 +1,4 @@
-"""Dumps of a cluster in the shape that real ones have: cloud names, workloads of all kinds, budgets, classes."""
+"""Dumps shaped like real clusters: cloud names, workloads of all kinds, budgets and classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of small clusters, for questions whose answers are told exactly."""
+"""Objects of small clusters, for questions whose exact answers are tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium plan set` of a priority class: when its pods have what it says anew, and when they keep what they have."""
+"""`podium plan set` of a priority class: pods that get the new value, and pods that keep the old one."""
 
 from __future__ import annotations
 

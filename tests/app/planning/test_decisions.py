@@ -1,4 +1,4 @@
-"""Decisions about many pods: what they come to is what a simulation comes to, and nothing of them stays."""
+"""Decisions about many pods: they equal a simulation's, and leave no trace."""
 
 from __future__ import annotations
 

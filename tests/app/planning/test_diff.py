@@ -1,4 +1,4 @@
-"""`podium plan diff`: two settings over one cluster, and who gains, loses or moves."""
+"""`podium plan diff`: two settings over one cluster, and the workloads that gain, lose or move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan counts is the difference to the run without it."""
+"""A plan counts only the difference to the run without the change."""
 
 from __future__ import annotations
 

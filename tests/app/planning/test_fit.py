@@ -1,4 +1,4 @@
-"""`podium plan fit`: how many pods fit, where, and limit."""
+"""`podium plan fit`: how many pods fit, on which nodes, and what limits their number."""
 
 from __future__ import annotations
 

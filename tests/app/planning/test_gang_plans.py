@@ -1,4 +1,4 @@
-"""What plans that decide say of gangs: enough pods of one get nodes together, or none does."""
+"""Plans for gangs: enough pods of a gang get nodes together, or none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium plan ... --outcomes`: the outcomes that a plan may have by chance, by the workloads that lose pods."""
+"""`podium plan ... --outcomes`: the possible outcomes of a plan, by the workloads that lose pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium plan pending`: each cause once, and the change that lets most pods in."""
+"""`podium plan pending`: each cause once, with the change that helps most pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium plan`: its questions, asked of a small cluster in files."""
+"""`podium plan`: its questions, for a small cluster in files."""
 
 from __future__ import annotations
 

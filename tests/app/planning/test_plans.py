@@ -1,4 +1,4 @@
-"""The questions of plans from Python."""
+"""The questions of plans, asked from Python."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A question played, and what would happen anyway."""
+"""A simulated question beside the run without the change."""
 
 from __future__ import annotations
 

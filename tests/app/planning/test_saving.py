@@ -1,4 +1,4 @@
-"""What is kept of questions that play nothing: a scenario that shows the answer, and the change that helps."""
+"""Files saved by questions that simulate nothing: a scenario that shows the answer, and the change that helps."""
 
 from __future__ import annotations
 

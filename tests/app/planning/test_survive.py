@@ -1,4 +1,4 @@
-"""`podium plan survive`: who takes a pod's place, and the smallest changes that spare it."""
+"""`podium plan survive`: the pods that could preempt a pod, and the smallest changes that protect it."""
 
 from __future__ import annotations
 

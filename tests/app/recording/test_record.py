@@ -1,4 +1,4 @@
-"""`podium record` against an API server: the file is whole, and plays."""
+"""`podium record` against an API server: the recording is complete and can be simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of disruptions by time: what is in it, and how it is drawn in a real browser."""
+"""The picture of disruptions over time: its contents, and its drawing in a real browser."""
 
 from __future__ import annotations
 

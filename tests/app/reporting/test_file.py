@@ -1,4 +1,4 @@
-"""A picture as a file that needs nothing else."""
+"""A picture in one self-contained file."""
 
 from __future__ import annotations
 

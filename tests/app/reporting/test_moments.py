@@ -1,4 +1,4 @@
-"""When what happened to a pod, counted in events."""
+"""The times of events in a pod's life, counted in events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: what is drawn, told, found and reached by keys."""
+"""The page of a picture in a real browser: drawing, tooltips, search and keyboard."""
 
 from __future__ import annotations
 

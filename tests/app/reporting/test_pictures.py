@@ -1,4 +1,4 @@
-"""Which picture an answer is, and what it says in words."""
+"""The picture of each answer, and its description in words."""
 
 from __future__ import annotations
 

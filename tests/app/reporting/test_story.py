@@ -1,4 +1,4 @@
-"""A run as what is drawn of it."""
+"""The data of a run's picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster after a scale-up: two full nodes, one that is empty, and the pods of a ReplicaSet within a budget."""
+"""A cluster after a scale-up: two full nodes, an empty one, and a ReplicaSet's pods with a budget."""
 
 from __future__ import annotations
 

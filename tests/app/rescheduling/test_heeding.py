@@ -1,4 +1,4 @@
-"""Which schedulers heed avoid lists, as far as one can know."""
+"""Detection of schedulers that follow avoid lists."""
 
 from __future__ import annotations
 

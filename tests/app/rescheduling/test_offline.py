@@ -1,4 +1,4 @@
-"""What would be moved in a cluster that stands in files."""
+"""Moves for a cluster read from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plan reads."""
+"""The text of a rescheduling plan."""
 
 from __future__ import annotations
 

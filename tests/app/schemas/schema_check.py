@@ -1,4 +1,4 @@
-"""As much of JSON Schema as Podium's own schemas are written in: what does not fit, each with its place."""
+"""A validator for the part of JSON Schema that Podium's schemas use; it lists each mismatch with its path."""
 
 from __future__ import annotations
 

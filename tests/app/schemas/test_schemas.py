@@ -1,4 +1,4 @@
-"""The schemas that ship are those of what Podium answers, and of what it takes."""
+"""The shipped schemas equal those of Podium's answers and inputs."""
 
 from __future__ import annotations
 

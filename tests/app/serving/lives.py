@@ -1,4 +1,4 @@
-"""`podium up` in a process of its own, and what is asked of it over HTTP."""
+"""`podium up` in a process of its own, and HTTP requests to it."""
 
 from __future__ import annotations
 

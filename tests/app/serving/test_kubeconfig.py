@@ -1,4 +1,4 @@
-"""Which kubeconfigs are written over."""
+"""The kubeconfigs that `podium up` may overwrite."""
 
 from __future__ import annotations
 

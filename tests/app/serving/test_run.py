@@ -1,4 +1,4 @@
-"""What the options of `podium up` come to, without a server."""
+"""The settings that the options of `podium up` select, without a server."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""How serving ends where nothing can be kept any more."""
+"""How serving ends when the journal can no longer be written."""
 
 import asyncio
 import os

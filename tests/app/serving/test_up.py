@@ -1,4 +1,4 @@
-"""`podium up` as a process: it starts, is reached, keeps what it was given, and ends."""
+"""`podium up` as a process: it starts, answers, keeps its objects, and ends."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""As much of an API server as lists need: pages, refusals, and answers that fail at first."""
+"""An API server for lists: pages, refusals, and answers that fail at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a cluster: with rights to list alone, and telling what of it could not be seen."""
+"""Reading a cluster with list rights only, and reporting kinds that could not be listed."""
 
 from __future__ import annotations
 

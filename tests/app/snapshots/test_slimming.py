@@ -1,4 +1,4 @@
-"""What is left out of objects, and what is not."""
+"""The fields that a snapshot omits, and the fields that it keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium snapshot`: what is in the file, and that answers made from it are those made from the whole."""
+"""`podium snapshot`: the contents of the file; answers from it equal answers from the whole input."""
 
 from __future__ import annotations
 

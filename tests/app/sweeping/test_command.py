@@ -1,4 +1,4 @@
-"""Sweeps as people run them; in this process, save where processes are what is tested."""
+"""The `podium sweep` command, in this process unless processes are under test."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Policies as people write them, for tests that name them by their place."""
+"""Custom policies, for tests that refer to them by module and class."""
 
 from __future__ import annotations
 

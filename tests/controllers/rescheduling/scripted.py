@@ -1,4 +1,4 @@
-"""A planner that follows a script, and a cluster with a rescheduler that has it."""
+"""A planner that follows a script, and a cluster with a rescheduler that uses it."""
 
 from __future__ import annotations
 

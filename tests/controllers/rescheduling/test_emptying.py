@@ -1,4 +1,4 @@
-"""When a node that is emptied pod by pod is gone on with, and when that is given up."""
+"""When the rescheduler continues to empty a node pod by pod, and when it gives up."""
 
 from __future__ import annotations
 

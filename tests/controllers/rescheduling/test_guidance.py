@@ -1,4 +1,4 @@
-"""How replacements come to their places: by avoid lists, hints, nominations, bindings, or marks of nodes."""
+"""Guiding replacements to their nodes: avoid lists, hints, nominations, bindings and node marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods and nodes were measured to use, as a rescheduler is told."""
+"""Measured usage of pods and nodes in the rescheduler."""
 
 from podium.api.use import Use
 from podium.controllers.observations import Measured

@@ -1,4 +1,4 @@
-"""The rescheduler as a machine: when it looks, whom it evicts, and how moves go on, whatever the plan is."""
+"""The rescheduler as a controller: its schedule, evictions and moves, for any plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What simulated pods use, as a rescheduler is told."""
+"""Usage of simulated pods in the rescheduler."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Plans in few words: a cluster of some objects, small policies, and what the planner makes of them."""
+"""Short constructors for plans: a small cluster, simple policies, and the planner's result."""
 
 from __future__ import annotations
 

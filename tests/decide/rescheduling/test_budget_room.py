@@ -1,4 +1,4 @@
-"""What disruption budgets leave to a rescheduler."""
+"""The evictions that disruption budgets allow a rescheduler."""
 
 from __future__ import annotations
 

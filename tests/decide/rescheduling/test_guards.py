@@ -1,4 +1,4 @@
-"""Which pods are never touched."""
+"""The pods that a rescheduler never moves."""
 
 from __future__ import annotations
 

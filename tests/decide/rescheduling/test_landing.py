@@ -1,4 +1,4 @@
-"""Where the replacement of a moved pod goes."""
+"""The node that the replacement of a moved pod gets."""
 
 from __future__ import annotations
 

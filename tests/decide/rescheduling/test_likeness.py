@@ -1,4 +1,4 @@
-"""Which nodes are alike."""
+"""Nodes that are equal for placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many pods are moved at a time, and within an hour."""
+"""Limits on moves at a time and per hour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that move with devices."""
+"""Moves of pods with devices."""
 
 from __future__ import annotations
 

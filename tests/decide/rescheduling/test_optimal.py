@@ -1,4 +1,4 @@
-"""The best placement that moves could reach, held against trying all placements."""
+"""The best placement that moves can reach, against all placements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals that are made part by part, where limits or budgets do not let them be made at once."""
+"""Proposals carried out in parts, if limits or budgets do not allow them at once."""
 
 from __future__ import annotations
 

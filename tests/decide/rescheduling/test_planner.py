@@ -1,4 +1,4 @@
-"""Which proposals become moves."""
+"""The proposals that become moves."""
 
 from __future__ import annotations
 

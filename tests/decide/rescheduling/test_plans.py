@@ -1,4 +1,4 @@
-"""What holds for plans of all kinds: against clusters and policies at random, and plain recomputation."""
+"""Rules for all plans: random clusters and policies against a plain recomputation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order proposals are looked at."""
+"""The order in which the planner considers proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How it is told which pods are never moved."""
+"""How an answer reports pods that are never moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which a rescheduler's configuration is read."""
+"""Reading the configuration of a rescheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a DeschedulerPolicy is done, and that all else is named."""
+"""Converting a DeschedulerPolicy; everything that is not converted is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever somebody writes is read as a configuration, or refused in words."""
+"""Any text is read as a configuration, or refused with a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pods are judged by whose scheduler is not known."""
+"""The rules that apply to pods of an unknown scheduler."""
 
 from __future__ import annotations
 

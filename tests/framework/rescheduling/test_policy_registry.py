@@ -1,4 +1,4 @@
-"""The rules by which policies are found and made, and what a class must be like to be one."""
+"""Finding and creating policies, and the requirements on their classes."""
 
 from __future__ import annotations
 

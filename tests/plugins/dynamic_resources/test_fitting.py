@@ -1,4 +1,4 @@
-"""Where the claims of pods can be served, node by node and all at once."""
+"""The nodes on which a pod's claims can be allocated, node by node and all at once."""
 
 from __future__ import annotations
 

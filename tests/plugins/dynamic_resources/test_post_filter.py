@@ -1,4 +1,4 @@
-"""What DynamicResources says of pods that fit nowhere and want no devices."""
+"""PostFilter of DynamicResources for pods that fit nowhere and claim no devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of small clusters for policies to look at, moves in them, and a planner as plain as can be."""
+"""Small clusters for policies, moves in them, and a plain planner."""
 
 from __future__ import annotations
 

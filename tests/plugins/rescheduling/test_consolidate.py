@@ -1,4 +1,4 @@
-"""Consolidate: hardly used nodes are freed, and room is made that no node has by itself."""
+"""Consolidate: nearly unused nodes are freed, and room is made that no single node has."""
 
 from typing import Any
 

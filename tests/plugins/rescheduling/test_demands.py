@@ -1,4 +1,4 @@
-"""What a move would change in what pods prefer, foretold and as it comes true."""
+"""The change in satisfied preferences by a move: predicted and actual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hardly used nodes are emptied together, and where their pods go."""
+"""The nearly unused nodes that are emptied together, and the destinations of their pods."""
 
 from __future__ import annotations
 

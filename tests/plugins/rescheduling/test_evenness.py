@@ -1,4 +1,4 @@
-"""How many pods have to move until they are spread evenly enough."""
+"""The number of moves until pods are spread evenly enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every policy that comes with Podium: an objective depends on the picture alone, and moves end."""
+"""Rules for every built-in policy: its objective depends only on the cluster, and moves end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LeavePoorService: pods leave nodes on which they fail though they would be well elsewhere."""
+"""LeavePoorService: pods leave nodes on which they fail, if they would run well elsewhere."""
 
 from dataclasses import replace as changed
 from typing import Any

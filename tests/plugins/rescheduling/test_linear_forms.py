@@ -1,4 +1,4 @@
-"""The linear forms of policies' objectives come to what the objectives are, wherever pods are."""
+"""The linear forms of policies' objectives equal the objectives, for any placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MoveToUnderusedNodes: pods leave over-used nodes where others are nearly empty."""
+"""MoveToUnderusedNodes: pods leave overused nodes if others are nearly empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs: a pod goes to where it should be, and another makes room for it there."""
+"""Pairs: one pod moves to a better node, and another makes room for it there."""
 
 from __future__ import annotations
 

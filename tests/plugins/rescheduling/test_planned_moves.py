@@ -1,4 +1,4 @@
-"""What the planner makes of policies, where evicted pods go where the default scheduler's own scores send them."""
+"""The planner's moves for policies, with replacements placed by the default scheduler's scores."""
 
 from __future__ import annotations
 

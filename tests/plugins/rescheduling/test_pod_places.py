@@ -1,4 +1,4 @@
-"""Where all pods are, and who has moved since somebody last looked."""
+"""The placement of all pods, and the moves since the last look."""
 
 from __future__ import annotations
 

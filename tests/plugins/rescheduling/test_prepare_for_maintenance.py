@@ -1,4 +1,4 @@
-"""PrepareForMaintenance: nodes that will go down are emptied ahead of time."""
+"""PrepareForMaintenance: nodes with announced maintenance are emptied ahead of time."""
 
 from typing import Any
 

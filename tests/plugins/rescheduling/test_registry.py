@@ -1,4 +1,4 @@
-"""The table of the policies that come with Podium."""
+"""The table of built-in policies."""
 
 from __future__ import annotations
 

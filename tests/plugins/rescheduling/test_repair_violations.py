@@ -1,4 +1,4 @@
-"""RepairViolations: pods that break what they require go to where they do not."""
+"""RepairViolations: pods that violate their requirements move to nodes where they do not."""
 
 from __future__ import annotations
 

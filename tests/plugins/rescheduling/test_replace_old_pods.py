@@ -1,4 +1,4 @@
-"""ReplaceOldPods: pods that have run for long are replaced, where that is asked for."""
+"""ReplaceOldPods: pods that have run for too long are replaced, if configured."""
 
 from typing import Any
 

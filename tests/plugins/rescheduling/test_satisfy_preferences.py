@@ -1,4 +1,4 @@
-"""SatisfyPreferences: pods go to where more of what they prefer holds."""
+"""SatisfyPreferences: pods move to nodes that satisfy more of their preferences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SeparateInterfering: where pods slow one another down, one of them leaves."""
+"""SeparateInterfering: if pods slow one another down, one of them moves."""
 
 from typing import Any
 

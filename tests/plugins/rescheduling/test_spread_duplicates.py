@@ -1,4 +1,4 @@
-"""SpreadDuplicates: pods of one owner leave nodes that have several of them for nodes that have fewer."""
+"""SpreadDuplicates: pods of one owner move from nodes with several of them to nodes with fewer."""
 
 from __future__ import annotations
 

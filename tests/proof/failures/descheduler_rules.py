@@ -1,4 +1,4 @@
-"""The rules by which the descheduler chose pods in the failures that are made again, as policies.
+"""The descheduler's rules from reproduced failures, as policies.
 
 They say whom it would have evicted, and nothing of where that pod would go: that was the failure. Source:
 kubernetes-sigs/descheduler, the issues that are named.

@@ -1,4 +1,4 @@
-"""Failures between the decision and the bound pod, each with the bug that made it."""
+"""Failures between the decision and the bound pod, each with its bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of what the scheduler knows of nodes and the pods on them, each with the bug that made it."""
+"""Failures of the scheduler's view of nodes and pods, each with its bug."""
 
 from __future__ import annotations
 

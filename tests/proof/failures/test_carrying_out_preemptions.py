@@ -1,4 +1,4 @@
-"""Failures of deleting victims and of waiting for their end, each with the bug that made it."""
+"""Failures of deleting victims and waiting for their end, each with its bug."""
 
 from __future__ import annotations
 

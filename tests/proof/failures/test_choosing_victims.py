@@ -1,4 +1,4 @@
-"""Failures of choosing victims and nodes, each with the bug that made it."""
+"""Failures of choosing victims and nodes, each with its bug."""
 
 from __future__ import annotations
 

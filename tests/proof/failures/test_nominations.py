@@ -1,4 +1,4 @@
-"""Failures of the room that is kept for a preemptor, each with the bug that made it."""
+"""Failures of reserving room for a preemptor, each with its bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of the scheduling queue, each with the bug that made it."""
+"""Failures of the scheduling queue, each with its bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operator made with kopf does its work against the server."""
+"""An operator made with kopf works against the server."""
 
 from __future__ import annotations
 

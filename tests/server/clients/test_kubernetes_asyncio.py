@@ -1,4 +1,4 @@
-"""The asynchronous client for Python works against the server."""
+"""The asynchronous Python client works against the server."""
 
 from __future__ import annotations
 

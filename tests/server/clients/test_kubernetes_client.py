@@ -1,4 +1,4 @@
-"""The official client for Python works against the server."""
+"""The official Python client works against the server."""
 
 from __future__ import annotations
 

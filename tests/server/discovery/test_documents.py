@@ -1,4 +1,4 @@
-"""What clients are told is served."""
+"""The discovery documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is sent, the server answers in HTTP, never that it has gone wrong, and is as well afterwards as before."""
+"""Whatever bytes arrive, the server answers in HTTP, never with an internal error, and keeps working."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send by mistake or in bad faith, and what kube-apiserver answers: code, reason, a part of its words."""
+"""Mistaken and malicious requests get kube-apiserver's answers: code, reason, and part of the message."""
 
 from __future__ import annotations
 

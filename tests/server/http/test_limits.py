@@ -1,4 +1,4 @@
-"""What one client can take of the server, and what it is told then."""
+"""The limits of one client, and the answers beyond them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the server that know no connection."""
+"""The parts of the server that handle no connection."""
 
 from __future__ import annotations
 

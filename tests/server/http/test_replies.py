@@ -1,4 +1,4 @@
-"""The forms that replies have, and what comes with them."""
+"""The formats of replies, and their headers."""
 
 from __future__ import annotations
 

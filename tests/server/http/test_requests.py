@@ -1,4 +1,4 @@
-"""Objects over HTTP: the answers are those of the router, in the form that was asked for."""
+"""Objects over HTTP: the router's answers, in the requested format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is let in, and where the server may listen."""
+"""Authentication, and the addresses on which the server may listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file with the token that whoever asks has to show."""
+"""The file with the token that clients must send."""
 
 from __future__ import annotations
 

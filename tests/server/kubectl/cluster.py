@@ -1,4 +1,4 @@
-"""A control plane that kubectl works on, in a thread of its own."""
+"""A control plane for kubectl, in a thread of its own."""
 
 from __future__ import annotations
 

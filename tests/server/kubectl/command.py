@@ -1,4 +1,4 @@
-"""A real kubectl, as people call it."""
+"""A real kubectl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cluster for all tests of a process, and a namespace for each."""
+"""One cluster for all tests of a process, and a namespace for each test."""
 
 from __future__ import annotations
 

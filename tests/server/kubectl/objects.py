@@ -1,4 +1,4 @@
-"""What the tests create."""
+"""The objects that the tests create."""
 
 from __future__ import annotations
 

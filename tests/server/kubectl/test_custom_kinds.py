@@ -1,4 +1,4 @@
-"""How kubectl works with kinds that somebody adds, and with objects that have several owners."""
+"""kubectl with custom kinds, and with objects that have several owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in `deploy/` is applied by kubectl, and read back as it was meant."""
+"""kubectl applies the manifests of `deploy/`, and the stored objects equal them."""
 
 from __future__ import annotations
 

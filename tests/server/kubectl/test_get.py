@@ -1,4 +1,4 @@
-"""How kubectl shows what there is."""
+"""`kubectl get` and its output."""
 
 from __future__ import annotations
 

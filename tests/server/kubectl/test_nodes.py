@@ -1,4 +1,4 @@
-"""How kubectl takes nodes out of service."""
+"""`kubectl cordon`, `drain` and `taint`."""
 
 from __future__ import annotations
 

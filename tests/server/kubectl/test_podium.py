@@ -1,4 +1,4 @@
-"""What Podium adds to Kubernetes, as kubectl shows it."""
+"""Podium's additions to Kubernetes, as kubectl shows them."""
 
 from __future__ import annotations
 

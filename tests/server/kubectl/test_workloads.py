@@ -1,4 +1,4 @@
-"""How kubectl works with what makes pods."""
+"""kubectl with workloads."""
 
 from __future__ import annotations
 

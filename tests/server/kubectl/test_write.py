@@ -1,4 +1,4 @@
-"""How kubectl creates, changes and deletes objects."""
+"""kubectl creates, changes and deletes objects."""
 
 from __future__ import annotations
 

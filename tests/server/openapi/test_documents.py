@@ -1,4 +1,4 @@
-"""What kubectl creates, applies and explains by."""
+"""The OpenAPI documents that kubectl uses to create, apply and explain."""
 
 from __future__ import annotations
 

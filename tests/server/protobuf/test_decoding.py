@@ -1,4 +1,4 @@
-"""Bodies in protobuf become what JSON would have said."""
+"""Protobuf bodies decode to the same objects as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as people see them."""
+"""Tables as kubectl prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cells are made of."""
+"""The cells of tables."""
 
 from __future__ import annotations
 

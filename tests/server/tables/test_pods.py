@@ -1,4 +1,4 @@
-"""How `kubectl get pods` shows pods: by what their containers do."""
+"""How `kubectl get pods` shows pods: by the state of their containers."""
 
 from __future__ import annotations
 

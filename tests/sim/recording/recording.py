@@ -1,4 +1,4 @@
-"""Recordings of simulated clusters: what happens in one is shown to a recorder as a watch shows it."""
+"""Recordings of simulated clusters: a recorder receives their watch events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of recordings, and recordings in shorter time."""
+"""Parts of recordings, and recordings with compressed time."""
 
 from __future__ import annotations
 

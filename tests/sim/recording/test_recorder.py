@@ -1,4 +1,4 @@
-"""What is written of what happens in a cluster, and what comes of it when it is played again."""
+"""The recording of a cluster's events, and its simulation."""
 
 from __future__ import annotations
 

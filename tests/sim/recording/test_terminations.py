@@ -1,4 +1,4 @@
-"""How long pods took to end, as a recording tells it."""
+"""The termination times of pods in a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why pods are held before any attempt at them."""
+"""The reasons why pods are held before any attempt."""
 
 from __future__ import annotations
 

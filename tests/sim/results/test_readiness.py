@@ -1,4 +1,4 @@
-"""Readiness by workload, what budgets held, and the life of nodes, measured over a run."""
+"""Measurements of a run: readiness by workload, held evictions, and the lives of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes offer and pods ask for over a run."""
+"""The capacity of nodes and the requests of pods over a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page in front of a store, and who asks it."""
+"""A page in front of a store, and its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live page in a real browser: what is shown as it happens, what can be changed, and what is answered."""
+"""The live page in a real browser: live updates, changes and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser is shown beside the API, and who may ask for what."""
+"""The endpoints of the live page, and the rights that each one needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's modules by themselves, in a real browser: what they read, what they keep, and what they let go of."""
+"""The page's JavaScript modules in a real browser: input, state and cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The questions of the forms: each is answered as its command answers it."""
+"""The forms of the page: each answers as the corresponding command does."""
 
 from __future__ import annotations
 
