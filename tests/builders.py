@@ -112,7 +112,7 @@ def node(  # noqa: PLR0913 - one argument for each thing a test may want to say
     leaves: Iterable[Replacement] = (),
     **resources: Quantity,
 ) -> Node:
-    """A node. ``zone`` gives it the zone and the hostname label; ``images`` maps names to bytes.
+    """Return a node. ``zone`` gives it the zone and the hostname label; ``images`` maps names to bytes.
 
     ``avoids`` are the controllers on its avoid list, written as a pod's owner: "ReplicaSet/web"; ``leaves`` is what
     evictions left there for replacements.
@@ -171,7 +171,7 @@ def pod(  # noqa: PLR0913 - one argument for each thing a test may want to say
     spec: Mapping[str, Any] | None = None,
     **resources: Quantity,
 ) -> Pod:
-    """A pod with one container; on a node (``on``) it runs, else it is pending.
+    """Return a pod with one container; on a node (``on``) it runs, else it is pending.
 
     ``created`` and ``started`` are seconds after the first day. ``terminating`` pods were deleted; ``preempted`` ones
     carry the condition of a scheduler's preemption. ``ports`` are host ports: 80, or "10.0.0.1/UDP/53". ``owner`` is
@@ -236,25 +236,25 @@ def left(
     grace: int = 30,
     uid: str = "",
 ) -> Replacement:
-    """What the eviction of a pod left at a time for its replacement: the front of the queue, a node to try."""
+    """Return what the eviction of a pod left at a time for its replacement: the front of the queue, a node to try."""
     pod = EvictedPod(name=evicted, uid=uid or evicted)
     return replacement(_owner(owner), pod, ForReplacement(first, hint), grace, DAY_ONE_NS + seconds * 10**9)
 
 
 def at(seconds: int) -> str:
-    """A moment on or after the first day, as the API writes it."""
+    """Return a moment on or after the first day, as the API writes it."""
     return format_time(DAY_ONE_NS + seconds * 10**9)
 
 
 def taint(text: str) -> Taint:
-    """A taint from `key=value:Effect` or `key:Effect`."""
+    """Return a taint from `key=value:Effect` or `key:Effect`."""
     marked, _, effect = text.rpartition(":")
     key, _, value = marked.partition("=")
     return msgspec.convert({"key": key, "value": value, "effect": effect}, Taint)
 
 
 def tolerate(text: str = "", *, seconds: int | None = None) -> Toleration:
-    """A toleration from `key=value:Effect`, `key:Effect`, `key=value`, `key`; "" tolerates everything."""
+    """Return a toleration from `key=value:Effect`, `key:Effect`, `key=value`, `key`; "" tolerates everything."""
     marked, _, effect = text.partition(":")
     key, equals, value = marked.partition("=")
     operator = "Equal" if equals else "Exists"
@@ -263,7 +263,7 @@ def tolerate(text: str = "", *, seconds: int | None = None) -> Toleration:
 
 
 def selector(text: str) -> LabelSelector:
-    """A label selector as kubectl's -l takes it; "" selects everything."""
+    """Return a label selector as kubectl's -l takes it; "" selects everything."""
     expressions = tuple(
         LabelSelectorRequirement(key=one.key, operator=one.operator, values=one.values)  # type: ignore[arg-type]
         for one in parse_label_selector(text).requirements
@@ -274,7 +274,7 @@ def selector(text: str) -> LabelSelector:
 def term(
     match: str | None, key: str = HOSTNAME, *, namespaces: Iterable[str] = (), in_namespaces: str | None = None
 ) -> PodAffinityTerm:
-    """A pod affinity term: pods that ``match``, in the domain of a topology key.
+    """Return a pod affinity term: pods that ``match``, in the domain of a topology key.
 
     ``in_namespaces`` is a selector of namespaces. None selects nothing, in either place.
     """
@@ -297,7 +297,7 @@ def spread_over(  # noqa: PLR0913 - as many as the constraint has fields
     honors_taints: bool = False,
     match_label_keys: Iterable[str] = (),
 ) -> TopologySpreadConstraint:
-    """A topology spread constraint; ``soft`` ones only score. None selects nothing."""
+    """Return a topology spread constraint; ``soft`` ones only score. None selects nothing."""
     return TopologySpreadConstraint(
         max_skew=max_skew,
         topology_key=key,
@@ -311,7 +311,7 @@ def spread_over(  # noqa: PLR0913 - as many as the constraint has fields
 
 
 def node_term(match: str = "", *, name: str | None = None) -> NodeSelectorTerm:
-    """A node selector term: labels that ``match``, and the node of that name."""
+    """Return a node selector term: labels that ``match``, and the node of that name."""
     expressions = tuple(
         NodeSelectorRequirement(key=one.key, operator=one.operator, values=one.values)  # type: ignore[arg-type]
         for one in parse_label_selector(match).requirements
@@ -330,7 +330,7 @@ def budget(
     rate: str = "",
     used: int = 0,
 ) -> PodDisruptionBudget:
-    """A disruption budget that allows so many more disruptions; ``disrupted`` names pods it has counted already.
+    """Return a disruption budget that allows so many more disruptions; ``disrupted`` names pods it has counted already.
 
     With a ``rate``, such as "2/1h", so many of its tokens are ``used`` at time 0.
     """
@@ -346,7 +346,7 @@ def budget(
 
 
 def scheduler_cap(rate: str, *, used: int = 0) -> DisruptionPolicy:
-    """A policy with a cap on schedulers, of whose tokens so many are used at time 0."""
+    """Return a policy with a cap on schedulers, of whose tokens so many are used at time 0."""
     full = format_exact_time(used * parse_rate(rate).interval_ns)
     return DisruptionPolicy(
         metadata=ObjectMeta(name=POLICY_NAME),
@@ -363,7 +363,7 @@ def pod_group(
     together: bool = False,
     annotations: Mapping[str, str] | None = None,
 ) -> PodGroup:
-    """A group of which so many pods at ``least`` are placed together; without a number it is no gang."""
+    """Return a group of which so many pods at ``least`` are placed together; without a number it is no gang."""
     gang = None if least is None else GangSchedulingPolicy(min_count=least)
     policy = PodGroupSchedulingPolicy(gang=gang, basic=BasicSchedulingPolicy() if gang is None else None)
     constraints = PodGroupSchedulingConstraints(topology=(TopologyConstraint(key=topology),)) if topology else None
@@ -380,29 +380,31 @@ def pod_group(
 
 
 def member(group: str, name: str, **traits: Any) -> Pod:
-    """A pod of a group; otherwise as `pod`."""
+    """Return a pod of a group; otherwise as `pod`."""
     spec = {"scheduling_group": PodSchedulingGroup(pod_group_name=group), **traits.pop("spec", {})}
     return pod(name, spec=spec, **traits)
 
 
 def namespace(name: str, **labels: str) -> Namespace:
-    """A namespace; its name label comes with it."""
+    """Return a namespace; its name label comes with it."""
     return Namespace(metadata=ObjectMeta(name=name, labels={"kubernetes.io/metadata.name": name, **labels}))
 
 
 def service(name: str, *, namespace: str = "default", **match: str) -> Service:
-    """A service that fronts the pods with these labels."""
+    """Return a service that fronts the pods with these labels."""
     return Service(metadata=ObjectMeta(name=name, namespace=namespace), spec=ServiceSpec(selector=match))
 
 
 def replica_set(name: str, match: str, *, namespace: str = "default") -> ReplicaSet:
-    """A replica set that owns the pods that match."""
+    """Return a replica set that owns the pods that match."""
     meta = ObjectMeta(name=name, namespace=namespace)
     return ReplicaSet(metadata=meta, spec=ReplicaSetSpec(selector=selector(match)))
 
 
 def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Cluster:
-    """A cluster that holds the objects: pods with a node are placed, pending ones with a nominated node nominated."""
+    """Return a cluster that holds the objects: pods with a node are placed, pending ones with a nominated node
+    nominated.
+    """
     cluster = Cluster(release)
     for item in objects:
         if isinstance(item, Pod):
@@ -417,7 +419,7 @@ def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Clus
 
 
 def pending_in(cluster: Cluster, item: Pod) -> PodRecord:
-    """The record of a pending pod; the one that the nominations hold, where the pod is nominated."""
+    """Return the record of a pending pod; the one that the nominations hold, where the pod is nominated."""
     known = (record for record, _ in cluster.nominations.all() if record.key == item.key)
     return next(known, None) or cluster.read(item)
 
@@ -429,7 +431,7 @@ def configuration(
     plugins: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
     **profile: Any,
 ) -> Configuration:
-    """A configuration with one profile, the default one but for what is said.
+    """Return a configuration with one profile, the default one but for what is said.
 
     ``args`` gives the arguments of plugins. ``only`` leaves these plugins alone, with the two that every profile needs.
     ``plugins`` names those that are enabled and disabled at each point. ``profile`` sets other fields of the profile.
@@ -450,7 +452,7 @@ def configuration(
 
 
 def runner_on(cluster: Cluster, settings: Configuration) -> Runner:
-    """The first profile of a configuration at work on a cluster."""
+    """Return the first profile of a configuration at work on a cluster."""
     profiles = build_profiles(settings, Registry(IN_TREE), cluster)
     return Runner(next(iter(profiles.values())), cluster)
 
@@ -458,7 +460,7 @@ def runner_on(cluster: Cluster, settings: Configuration) -> Runner:
 def plain_runner(
     cluster: Cluster, *only: str, args: Mapping[str, Any] | None = None, extra: Iterable[Plugin] = ()
 ) -> Runner:
-    """The in-tree plugins (all, or ``only`` some) at work on a cluster, then ``extra`` ones, each with weight 1.
+    """Return the in-tree plugins (all, or ``only`` some) at work on a cluster, then ``extra`` ones, each with weight 1.
 
     All get the same ``args``. It is made without a configuration, and quickly.
     """
@@ -480,7 +482,7 @@ def plain_runner(
 def explain(
     objects: Iterable[Kubernetes], key: str = "default/p", settings: Configuration | None = None, now_ns: int = 0
 ) -> Explanation:
-    """What the scheduler decides about one pending pod of the objects."""
+    """Return what the scheduler decides about one pending pod of the objects."""
     return Explainer(objects, settings, now_ns=now_ns).explain(key)
 
 

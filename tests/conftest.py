@@ -43,7 +43,9 @@ def _fails_when_it_hangs() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _leaves_the_collector_as_it_was() -> Iterator[None]:
-    """A program that a test runs configures the garbage collector of the process, which all later tests share."""
+    """Provide a program that a test runs configures the garbage collector of the process, which all later tests
+    share.
+    """
     threshold = gc.get_threshold()
     yield
     gc.unfreeze()
@@ -53,7 +55,7 @@ def _leaves_the_collector_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _leaves_what_is_shared_as_it_was() -> Iterator[None]:
-    """A test that changed an object that other tests are given would have them fail or pass by their order."""
+    """Provide a test that changed an object that other tests are given would have them fail or pass by their order."""
     before = _shared()
     yield
     after = _shared()
@@ -74,7 +76,7 @@ def _shared() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def openb() -> Path:
-    """The folder of the openb trace (nodes.csv, pods.csv), which lies beside the project, not in it."""
+    """Provide the folder of the openb trace (nodes.csv, pods.csv), which lies beside the project, not in it."""
     if not OPENB.is_dir():
         pytest.skip("the openb trace is not beside the project: ../shared/data/openb is missing")
     return OPENB

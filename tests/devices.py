@@ -13,12 +13,12 @@ IS_GPU = f'device.driver == "{DRIVER}"'
 
 
 def device(name: str, memory: str = "40Gi", **more: Any) -> Raw:
-    """A GPU; `more` are further fields, and attributes under `attributes`."""
+    """Return a GPU; `more` are further fields, and attributes under `attributes`."""
     return {"name": name, "capacity": {"memory": {"value": memory}}, **more}
 
 
 def attributes(**values: str | int | bool) -> Raw:
-    """The attributes of a device; text that begins with v is a version."""
+    """Return the attributes of a device; text that begins with v is a version."""
 
     def written(value: str | int | bool) -> Raw:
         if isinstance(value, bool):
@@ -31,7 +31,7 @@ def attributes(**values: str | int | bool) -> Raw:
 
 
 def devices_of(node: str, *devices: Raw, name: str = "", pool: str = "", generation: int = 1, count: int = 1) -> Raw:
-    """A slice of a node's own devices; its pool is named after the node."""
+    """Return a slice of a node's own devices; its pool is named after the node."""
     return resource_slice(
         name or f"{node}-gpus",
         *devices,
@@ -55,7 +55,7 @@ def resource_slice(name: str, *devices: Raw, pool: Raw | None = None, **spec: An
 
 
 def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Raw:
-    """A class; without expressions, that of all GPUs."""
+    """Return a class; without expressions, that of all GPUs."""
     selectors = [{"cel": {"expression": one}} for one in expressions or (IS_GPU,)]
     return {
         "apiVersion": GROUP,
@@ -66,7 +66,7 @@ def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Raw:
 
 
 def request(name: str = "r", *expressions: str, of: str = "gpu", count: int = 1, **more: Any) -> Raw:
-    """A request for devices of a class that expressions select."""
+    """Return a request for devices of a class that expressions select."""
     exactly: Raw = {"deviceClassName": of, "allocationMode": "ExactCount", "count": count, **more}
     if expressions:
         exactly["selectors"] = [{"cel": {"expression": one}} for one in expressions]
@@ -74,12 +74,12 @@ def request(name: str = "r", *expressions: str, of: str = "gpu", count: int = 1,
 
 
 def first_of(name: str, *alternatives: Raw) -> Raw:
-    """A request for the first of several alternatives, each written as a request."""
+    """Return a request for the first of several alternatives, each written as a request."""
     return {"name": name, "firstAvailable": [{"name": one["name"], **one["exactly"]} for one in alternatives]}
 
 
 def claim(name: str, *requests: Raw, status: Raw | None = None, **devices: Any) -> Raw:
-    """A claim; `devices` are its constraints and config."""
+    """Return a claim; `devices` are its constraints and config."""
     raw: Raw = {
         "apiVersion": GROUP,
         "kind": "ResourceClaim",
@@ -90,7 +90,9 @@ def claim(name: str, *requests: Raw, status: Raw | None = None, **devices: Any) 
 
 
 def allocated(node: str, *devices: str, to: Sequence[str] = (), **result: Any) -> Raw:
-    """The status of a claim that has some of a node's devices; pods `to` whom it is given have the uids uid-NAME."""
+    """Return the status of a claim that has some of a node's devices; pods `to` whom it is given have the uids
+    uid-NAME.
+    """
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one, **result} for one in devices]
     selector = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     return {
@@ -112,7 +114,7 @@ def claim_template(name: str, *requests: Raw) -> Raw:
 
 
 def using(pod: Raw, *claims: str, template: str = "") -> Raw:
-    """The pod, which uses claims, or one that is made for it from a template."""
+    """Return the pod, which uses claims, or one that is made for it from a template."""
     named = [{"name": one, "resourceClaimName": one} for one in claims]
     made = [{"name": "gpu", "resourceClaimTemplateName": template}] if template else []
     return {**pod, "spec": {**pod["spec"], "resourceClaims": [*named, *made]}}

@@ -127,7 +127,7 @@ class Objects:
         return [*self.namespaces, *self.nodes, *self.budgets, *self.pods]
 
     def without(self, uids: set[str]) -> list[Kubernetes]:
-        """The surroundings without some pods."""
+        """Return the surroundings without some pods."""
         pods = [one for one in self.pods if one.metadata.uid not in uids]
         return [*self.namespaces, *self.nodes, *self.budgets, *pods]
 
@@ -181,7 +181,7 @@ RELEASES = st.sampled_from([default_release(minor) for minor in MINORS])
 def clusters(
     draw: st.DrawFn, traits: Traits = EVERYTHING, *, most_nodes: int = 4, least_pods: int = 0, most_pods: int = 8
 ) -> Objects:
-    """A cluster with a pending pod ``default/target`` of any priority."""
+    """Draw a cluster with a pending pod ``default/target`` of any priority."""
     made = [draw(nodes(f"node-{number}", traits)) for number in range(draw(st.integers(1, most_nodes)))]
     names = [one.metadata.name for one in made]
     placed: list[Pod] = []
@@ -196,7 +196,7 @@ def clusters(
 
 @st.composite
 def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
-    """A node with a little room, sometimes without some of the labels."""
+    """Draw a node with a little room, sometimes without some of the labels."""
     labels = {key: value for key, value in draw(st.sampled_from(NODE_LABELS)).items() if value}
     if labels.get(HOSTNAME):
         labels[HOSTNAME] = name
@@ -219,7 +219,9 @@ def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
 
 @st.composite
 def pods(draw: st.DrawFn, name: str, names: Sequence[str], traits: Traits, others: Sequence[Pod] = ()) -> Pod:
-    """A pod on one of the nodes, now and then on one that does not exist; or a nominated one, where they may be."""
+    """Draw a pod on one of the nodes, now and then on one that does not exist; or a nominated one, where they may
+    be.
+    """
     nominated = traits.nominated and draw(ONCE_IN_A_WHILE)
     where = draw(st.sampled_from((*names, *names, *names, "nowhere")))
     made = draw(_pods(name, "" if nominated else where, traits, nominated=where if nominated else ""))
@@ -236,7 +238,7 @@ def _conflict(one: ContainerPort, other: ContainerPort) -> bool:
 
 @st.composite
 def targets(draw: st.DrawFn, names: Sequence[str], traits: Traits) -> Pod:
-    """A pending pod of some priority, sometimes nominated."""
+    """Draw a pending pod of some priority, sometimes nominated."""
     wanted = draw(st.sampled_from(("", "", *names))) if traits.nominated else ""
     return draw(_pods("target", "", traits, nominated=wanted, is_target=True))
 
@@ -290,7 +292,7 @@ def _affinity(draw: st.DrawFn, traits: Traits, *, is_target: bool) -> dict[str, 
 
 @st.composite
 def terms(draw: st.DrawFn) -> PodAffinityTerm:
-    """A pod affinity term over one of the keys."""
+    """Draw a pod affinity term over one of the keys."""
     namespaces, in_namespaces = draw(st.sampled_from(WHERE))
     match, key = draw(st.sampled_from((*SELECTORS, None))), draw(st.sampled_from(KEYS))
     return term(match, key, namespaces=namespaces, in_namespaces=in_namespaces)
@@ -330,7 +332,7 @@ def _weighted_node_terms() -> st.SearchStrategy[list[tuple[int, NodeSelectorTerm
 
 @st.composite
 def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
-    """A budget that covers some pods and allows few disruptions, sometimes at a low rate."""
+    """Draw a budget that covers some pods and allows few disruptions, sometimes at a low rate."""
     rate, used = draw(st.sampled_from((("", 0), ("", 0), ("2/2s", 0), ("2/2s", 1), ("1/3s", 1))))
     return budget(
         draw(st.sampled_from(("one", "two"))),
@@ -344,7 +346,7 @@ def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
 
 
 def _image_sizes(image: str, traits: Traits) -> st.SearchStrategy[int]:
-    """What a node says that an image takes, in megabytes: any node something else, or all the same."""
+    """Return what a node says that an image takes, in megabytes: any node something else, or all the same."""
     sizes = (10, 300, 900)
     return st.just(sizes[IMAGES.index(image) % len(sizes)]) if traits.same_sizes else st.sampled_from(sizes)
 

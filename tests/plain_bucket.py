@@ -22,6 +22,6 @@ class PlainBucket:
         self._level -= 1
 
     def next_ns(self, now: int) -> int:
-        """When there is a token."""
+        """Return when there is a token."""
         missing = max(Fraction(0), 1 - self._level) if self.tokens(now) < 1 else Fraction(0)
         return now + int(-(-missing * self.interval_ns // 1))

@@ -12,7 +12,7 @@ from tests.builders import pod_group
 def gang(
     name: str, least: int = 1, *, namespace: str = "default", whole: bool = False, priority: int | None = None
 ) -> PodGroup:
-    """A gang; with ``whole`` its pods are disrupted together."""
+    """Return a gang; with ``whole`` its pods are disrupted together."""
     made = pod_group(name, least, together=whole)
     return replace(
         made, metadata=replace(made.metadata, namespace=namespace), spec=replace(made.spec, priority=priority)
@@ -20,5 +20,5 @@ def gang(
 
 
 def of_gang(pod: Pod, name: str) -> Pod:
-    """A pod of a group in its namespace."""
+    """Return a pod of a group in its namespace."""
     return replace(pod, spec=replace(pod.spec, scheduling_group=PodSchedulingGroup(pod_group_name=name)))

@@ -48,7 +48,7 @@ _VALUES = (
 
 
 def sizes(**roots: object) -> Counter[str]:
-    """The sizes of all that the roots hold, by path."""
+    """Return the sizes of all that the roots hold, by path."""
     found: Counter[str] = Counter()
     seen: set[int] = set()
     waiting: deque[tuple[str, object]] = deque(roots.items())
@@ -65,7 +65,7 @@ def sizes(**roots: object) -> Counter[str]:
 
 
 def grown(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """The paths that have become larger, with both sizes."""
+    """Return the paths that have become larger, with both sizes."""
     return {path: (before.get(path, 0), size) for path, size in sorted(after.items()) if size > before.get(path, 0)}
 
 

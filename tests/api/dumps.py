@@ -9,7 +9,7 @@ ACCESS = "kube-api-access-"
 
 
 def dumped_pod(number: int = 0, **spec: Any) -> Raw:
-    """A pod of a ReplicaSet that runs: one of those that are the same but for what each has for itself."""
+    """Return a pod of a ReplicaSet that runs: one of those that are the same but for what each has for itself."""
     name, node, address = f"web-5d4f-{'abcdefgh'[number]}x2zq", f"node-{number}", f"10.0.{number}.7"
     volume = f"{ACCESS}{'bcdfghjk'[number]}4x8z"
     mount = {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": volume, "readOnly": True}
@@ -89,5 +89,5 @@ def _metadata(number: int, name: str, address: str, time: str) -> Raw:
 
 
 def dump(*items: Any, kind: str = "List") -> Raw:
-    """The List that has them."""
+    """Return the List that has them."""
     return {"apiVersion": "v1", "items": [*items], "kind": kind, "metadata": {"resourceVersion": ""}}

@@ -10,7 +10,7 @@ GONE = object()
 
 
 def changed(raw: Raw, changes: dict[str, Any]) -> Raw:
-    """The object with values at paths such as `spec.containers.0.image`; GONE takes the field away."""
+    """Return the object with values at paths such as `spec.containers.0.image`; GONE takes the field away."""
     result = copy.deepcopy(raw)
     for path, value in changes.items():
         *way, last = path.split("/" if "/" in path else ".")
@@ -27,7 +27,7 @@ def changed(raw: Raw, changes: dict[str, Any]) -> Raw:
 
 
 def pod(**spec: Any) -> Raw:
-    """A pod with one container that says what it needs."""
+    """Return a pod with one container that says what it needs."""
     main = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     return {
         "apiVersion": "v1",
@@ -38,7 +38,7 @@ def pod(**spec: Any) -> Raw:
 
 
 def workload(kind: str, **spec: Any) -> Raw:
-    """A workload of apps/v1 with a template that it selects."""
+    """Return a workload of apps/v1 with a template that it selects."""
     template = {"metadata": {"labels": {"app": "web"}}, "spec": pod()["spec"]}
     return {
         "apiVersion": "apps/v1",
@@ -49,7 +49,7 @@ def workload(kind: str, **spec: Any) -> Raw:
 
 
 def job(**spec: Any) -> Raw:
-    """A Job whose pods do not restart."""
+    """Return a Job whose pods do not restart."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -59,7 +59,7 @@ def job(**spec: Any) -> Raw:
 
 
 def claim(**spec: Any) -> Raw:
-    """A claim on storage."""
+    """Return a claim on storage."""
     wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     return {
         "apiVersion": "v1",
@@ -70,7 +70,7 @@ def claim(**spec: Any) -> Raw:
 
 
 def volume(**spec: Any) -> Raw:
-    """A persistent volume of a CSI driver."""
+    """Return a persistent volume of a CSI driver."""
     source = {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}}
     size = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
     return {
@@ -82,12 +82,12 @@ def volume(**spec: Any) -> Raw:
 
 
 def of(api_version: str, kind: str, namespaced: bool = True, **fields: Any) -> Raw:
-    """An object of any kind."""
+    """Return an object of any kind."""
     metadata = {"name": "web", **({"namespace": "default"} if namespaced else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
 def paths_of(value: Any, path: str = "") -> list[str]:
-    """The paths of all values in an object, as `changed` takes them after their first slash."""
+    """Return the paths of all values in an object, as `changed` takes them after their first slash."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for key, one in entries for found in paths_of(one, f"{path}/{key}"))]

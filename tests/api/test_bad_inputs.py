@@ -12,7 +12,7 @@ from podium.api.selectors import NOTHING, LabelSelector, LabelSelectorRequiremen
 
 
 def told(text: str) -> str:
-    """The warnings about an input that is taken all the same."""
+    """Return the warnings about an input that is taken all the same."""
     return "\n".join(str(warning) for one in load_text(text, "in.yaml") for warning in one.warnings)
 
 

@@ -167,7 +167,7 @@ def test_a_component_without_a_cap_may_always_disrupt() -> None:
 
 
 def taken(spec: Raw, status: Raw, *disruptions: tuple[str, str], now: int = 0) -> Raw:
-    """The status once components have disrupted in namespaces."""
+    """Return the status once components have disrupted in namespaces."""
     for component, namespace in disruptions:
         status = policy(spec, status).status_after(component, namespace, now) or status
     return status

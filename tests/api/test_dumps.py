@@ -33,7 +33,7 @@ TEXTS = (
 
 
 def outcome(text: str | bytes, validation: Validation | None = None) -> list[Document] | str:
-    """What a text says: its objects, or what is wrong with it."""
+    """Return what a text says: its objects, or what is wrong with it."""
     try:
         return load_text(text, "dump", validation)
     except InputError as error:
@@ -41,7 +41,7 @@ def outcome(text: str | bytes, validation: Validation | None = None) -> list[Doc
 
 
 def as_a_whole(text: str | bytes, validation: Validation | None = None) -> list[Document] | str:
-    """The same of a text that is not read object by object."""
+    """Return the same of a text that is not read object by object."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codec, "json_list", lambda _content: None)
         patch.setattr(codec, "yaml_list", lambda _content: None)
@@ -49,13 +49,13 @@ def as_a_whole(text: str | bytes, validation: Validation | None = None) -> list[
 
 
 def was_listed(documents: list[Document]) -> bool:
-    """Whether the objects were read one by one: then nobody has their wire form yet."""
+    """Return whether the objects were read one by one: then nobody has their wire form yet."""
     return not any(isinstance(one.written, dict) for one in documents)
 
 
 @st.composite
 def texts(draw: st.DrawFn, pods: list[Raw]) -> str:
-    """A dump with these pods and anything wrong in any place, in one of the ways in which JSON is written."""
+    """Draw a dump with these pods and anything wrong in any place, in one of the ways in which JSON is written."""
     whole = dump(*pods, MANIFESTS[0])
     deeds = draw(st.lists(mutations(list(paths_of(whole))[1:]), max_size=2))
     value: Any = mutated(whole, deeds)

@@ -21,7 +21,7 @@ def write(folder: Path, name: str, content: str | None = None) -> Path:
 
 
 def read(folder: Path) -> tuple[list[str], list[str]]:
-    """The names of the objects of a folder, and what is said of what is left out, without the folder's name."""
+    """Return the names of the objects of a folder, and what is said of what is left out, without the folder's name."""
     found = read_input([folder])
     names = [one.raw["metadata"]["name"] for one in found.documents]
     return names, [str(one).replace(f"{folder}/", "") for one in found.left_out]

@@ -46,7 +46,7 @@ def tree(fields: frozenset[tuple[str, ...]]) -> FieldSet:
 
 
 def told(fields: FieldSet, at: tuple[str, ...] = ()) -> frozenset[tuple[str, ...]]:
-    """The paths in a tree."""
+    """Return the paths in a tree."""
     found: set[tuple[str, ...]] = set()
     for name, inner in fields.items():
         if name == ".":

@@ -25,7 +25,7 @@ COUNT = 8
 
 
 def pod_of(number: int, *, is_bound_by_name: bool = False) -> Raw:
-    """A pod that differs from others in nothing but what each has for itself."""
+    """Return a pod that differs from others in nothing but what each has for itself."""
     pod = dumped_pod(number)
     pod["status"]["containerStatuses"][0]["restartCount"] = 0
     if is_bound_by_name:
@@ -40,7 +40,7 @@ def text_of(pod: Raw) -> bytes:
 
 
 def looked_into(pod: Raw) -> Pod:
-    """The pod as it is read by itself, all of it decoded."""
+    """Return the pod as it is read by itself, all of it decoded."""
     documents = as_a_whole(json.dumps(dump(pod)))
     assert isinstance(documents, list)
     assert isinstance(documents[0].object, Pod)
@@ -48,7 +48,7 @@ def looked_into(pod: Raw) -> Pod:
 
 
 def read_through(stencil: PodStencil, text: bytes) -> Pod | None:
-    """The pod that the stencil reads, of which the text can be made anew."""
+    """Return the pod that the stencil reads, of which the text can be made anew."""
     found = stencil.read(text)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def test_pods_of_one_template_are_read_through_the_stencil_of_one_of_them(is_bou
 
 
 def pod_of_stateful_set(number: int, name: str = "") -> Raw:
-    """A pod that also has its name in a label and as its hostname, and its index in a label."""
+    """Return a pod that also has its name in a label and as its hostname, and its index in a label."""
     pod = pod_of(number)
     pod["metadata"]["name"] = name or f"db-{9 + number}"
     labels = {"statefulset.kubernetes.io/pod-name": pod["metadata"]["name"]}

@@ -28,13 +28,13 @@ PODS = [*(dumped_pod(number) for number in range(8)), *EKS_PODS] * 2
 
 
 def distinct(pods: list[Raw]) -> list[Raw]:
-    """The pods with names of their own."""
+    """Return the pods with names of their own."""
     named = [(pod, {**pod["metadata"], "name": f"{pod['metadata']['name']}-{n}"}) for n, pod in enumerate(pods)]
     return [{**pod, "metadata": metadata} for pod, metadata in named]
 
 
 def items_of(pods: list[Any]) -> list[bytes]:
-    """What a snapshot has of the pods: a table, if there are enough."""
+    """Return what a snapshot has of the pods: a table, if there are enough."""
     writer = PodTableWriter()
     others = [text for text in map(msgspec.json.encode, pods) if not writer.add(text)]
     return [*writer.take(), *others]
@@ -50,7 +50,7 @@ def listed(*items: bytes) -> bytes:
 
 
 def without_place(found: list[Document] | str) -> Any:
-    """What was read, whatever the places of the objects in the list."""
+    """Return what was read, whatever the places of the objects in the list."""
     if isinstance(found, str):
         return re.sub(r"\.items\[\d+\]", ".items[]", found)
     return sorted(found, key=lambda document: json.dumps(document.raw))

@@ -88,7 +88,7 @@ def test_every_parsed_field_of_a_kind_is_in_its_schema(kind: Kind) -> None:
 
 
 def missing(read: Any, schema: Type, path: str) -> Iterator[str]:
-    """The paths of the fields of a reading that the schema does not have."""
+    """Yield the paths of the fields of a reading that the schema does not have."""
     for one in typing.get_args(read) or (read,):
         if one is not read:
             yield from missing(one, schema, path)

@@ -73,7 +73,7 @@ POLICY = "podium.dev/preemption-policy"
 
 
 def annotated(kind: str, annotations: dict[str, str]) -> dict[str, Any]:
-    """An object of the kind with annotations, on its template if it has one."""
+    """Return an object of the kind with annotations, on its template if it has one."""
     metadata = {"name": "web", "annotations": annotations}
     spec = {"containers": [{"name": "main", "image": "web"}]}
     if kind == "PriorityClass":

@@ -28,7 +28,7 @@ def manifest(kind: str, **parts: Any) -> dict[str, Any]:
 
 
 def error_of(kind: str, **parts: Any) -> str:
-    """The path and the problem with which the object is refused."""
+    """Return the path and the problem with which the object is refused."""
     with pytest.raises(InputError) as caught:
         decode(manifest(kind, **parts))
     return f"{caught.value.path}: {caught.value.problem}"

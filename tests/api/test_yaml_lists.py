@@ -43,7 +43,7 @@ def written(value: Any) -> str:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """A dump with anything wrong in any place."""
+    """Draw a dump with anything wrong in any place."""
     lines = written(mutated(WHOLE, draw(st.lists(mutations(PATHS), max_size=2)))).split("\n")
     for _ in range(draw(st.integers(0, 2))):
         place = draw(st.integers(0, len(lines) - 1))

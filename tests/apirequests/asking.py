@@ -32,9 +32,9 @@ class API:
         return self.answer(Request(verb=verb, kind=kind, key=key, **more))
 
     def uid(self, kind: str, key: str) -> str:
-        """The uid of an object."""
+        """Return the uid of an object."""
         return self.store.get(kind, key).uid
 
     def raw(self, kind: str, key: str) -> Raw:
-        """The wire form of an object."""
+        """Return the wire form of an object."""
         return self.store.get(kind, key).raw

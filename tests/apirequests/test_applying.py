@@ -415,7 +415,7 @@ def pod_config(*containers: Raw, **spec: Any) -> Raw:
 
 
 def listed(raw: Raw) -> Raw:
-    """The object as it comes from JSON."""
+    """Return the object as it comes from JSON."""
     return dict(json.loads(json.dumps(raw)))
 
 

@@ -64,7 +64,7 @@ class Foreign:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What was sent, in its order."""
+        """Return what was sent, in its order."""
         return tuple(told(request) for request in self.api.sent)
 
     @property
@@ -154,7 +154,7 @@ def test_a_budget_is_asked_and_not_debited_by_the_dry_run() -> None:
 
 
 def before_that(*objects: Raw) -> Foreign:
-    """Where another pod of the controller was evicted some time ago."""
+    """Return where another pod of the controller was evicted some time ago."""
     foreign = Foreign(owned("old"), owned("a"), *objects)
     assert foreign.evict("old", now=NOW - 10**10, for_replacement=FIRST) is None
     return foreign

@@ -47,7 +47,7 @@ ANSWERS = {200, 201, 400, 404, 405, 409, 413, 415, 422}
 
 
 def changed(raw: Raw, path: list[int], value: Any) -> Raw:
-    """The object with another value at a place that the numbers lead to."""
+    """Return the object with another value at a place that the numbers lead to."""
     raw = copy.deepcopy(raw)
     at: Any = raw
     for number in path:

@@ -17,7 +17,7 @@ PERSON: dict[str, Any] = {"user": "alice", "field_manager": "kubectl"}
 
 
 def guarded(rules: RequestRules, *objects: Raw, allowed: int = 0, **pod: Any) -> API:
-    """A pod under a budget that allows so many disruptions."""
+    """Return a pod under a budget that allows so many disruptions."""
     api = API(running("a", **pod), budget(allowed=allowed), *objects)
     api.router = Router(api.store, rules=rules)
     return api

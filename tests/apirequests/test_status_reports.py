@@ -62,7 +62,7 @@ fields = st.fixed_dictionaries(
 
 
 def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
-    """What is asked for once the pod has been read."""
+    """Return what is asked for once the pod has been read."""
     conversation = patch_status(report.kind, report.key, report.uid, report.fields, report.conditions, NOW_NS)
     next(conversation)
     try:

@@ -238,12 +238,12 @@ BODIES: dict[str, Raw] = {
 
 
 def manifests() -> list[Raw]:
-    """An object of every kind that has a body above, as a cluster has stored it, in the order of the kinds."""
+    """Return an object of every kind that has a body above, as a cluster has stored it, in the order of the kinds."""
     return [_made(*key) for key in KINDS if key[1] in BODIES]
 
 
 def scenarios() -> list[list[Raw]]:
-    """The objects of each example that plays a scenario."""
+    """Return the objects of each example that plays a scenario."""
     inputs = ([one.raw for one in load_files([file])] for file in sorted(EXAMPLES.glob("*.yaml")))
     return [raws for raws in inputs if any(raw["kind"] == "Scenario" for raw in raws)]
 

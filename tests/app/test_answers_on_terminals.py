@@ -38,7 +38,7 @@ def _collects_garbage() -> Iterator[None]:
 
 
 def cluster(provider: str, folder: Path) -> tuple[str, list[str]]:
-    """A file with a cluster whose nodes have such names, and these names."""
+    """Return a file with a cluster whose nodes have such names, and these names."""
     file = folder / "cluster.yaml"
     text = (EXAMPLES / "cluster.yaml").read_text()
     file.write_text(NODE.sub(lambda found: provider.format(found[1]), text))

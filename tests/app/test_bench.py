@@ -42,7 +42,7 @@ SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale", "preemption-gangs"})
 
 
 def settled(measurement: Measurement) -> tuple[object, ...]:
-    """What does not depend on the machine. What is kept for good takes operations where it comes up first."""
+    """Return what does not depend on the machine. What is kept for good takes operations where it comes up first."""
     return *measurement.subject, measurement.counts, pytest.approx(measurement.operations_per_pod, rel=0.01)
 
 

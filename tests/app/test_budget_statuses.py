@@ -134,7 +134,9 @@ def test_the_computed_status_is_that_of_a_controller_that_sees_every_object_whol
 
 
 def statuses_by_wire_form(documents: list[Document]) -> dict[str, PodDisruptionBudgetStatus]:
-    """The statuses that the controller writes when it sees all objects in wire form, as the API would show them."""
+    """Return the statuses that the controller writes when it sees all objects in wire form, as the API would show
+    them.
+    """
     controller = DisruptionController()
     for document in documents:
         assert document.object is not None

@@ -29,7 +29,7 @@ from tests.generators import clusters as generated
 
 
 def answers(cluster: Cluster) -> dict[str, Any]:
-    """What is said of each pod, pending or placed; or why nothing is."""
+    """Return what is said of each pod, pending or placed; or why nothing is."""
     found: dict[str, Any] = {}
     for key in cluster.pods:
         try:

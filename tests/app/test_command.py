@@ -107,7 +107,7 @@ def test_the_version_is_the_installed_one() -> None:
 
 
 def _example(command: click.Command) -> str:
-    """The command line that a help text gives as its example."""
+    """Return the command line that a help text gives as its example."""
     assert command.epilog
     return next(line.strip() for line in command.epilog.splitlines() if line.strip().startswith("podium "))
 

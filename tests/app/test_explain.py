@@ -38,7 +38,7 @@ def test_nodes_that_a_pre_filter_left_out_give_no_reason_of_their_own_in_the_ans
 
 
 def nominated_counts(**how: Any) -> bool:
-    """Whether a pod that is nominated to the only node keeps the other off it."""
+    """Return whether a pod that is nominated to the only node keeps the other off it."""
     return (
         explain([node("n", cpu=4), pod("first", cpu=4, nominated="n", **how), pod("p", cpu=4)]).outcome != "schedulable"
     )
@@ -52,7 +52,7 @@ def test_nominations_count_of_the_pods_that_this_scheduler_has_in_its_queue() ->
 
 
 def scored_without_preparing(plugin: str, *objects: Kubernetes) -> Any:
-    """The explanation of `default/p` where one plugin is enabled at score and not at preScore."""
+    """Return the explanation of `default/p` where one plugin is enabled at score and not at preScore."""
     plugins = {"preScore": {"disabled": [{"name": plugin}]}}
     raw = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": plugins}]}
     return Explainer(objects, read_configuration(raw, "")).explain("default/p")

@@ -15,7 +15,7 @@ def text_of(
 
 
 def part(text: str, title: str) -> list[str]:
-    """The lines of one part of the text, its heading first."""
+    """Return the lines of one part of the text, its heading first."""
     return next(block.splitlines() for block in text.split("\n\n") if block.startswith(title))
 
 

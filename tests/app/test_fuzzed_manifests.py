@@ -35,7 +35,7 @@ SCENARIOS = scenarios()
 
 
 def paths_of(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where everything in a value is, the value itself first."""
+    """Yield where everything in a value is, the value itself first."""
     yield path
     entries: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in entries:
@@ -55,7 +55,7 @@ def mutations(draw: st.DrawFn, paths: list[Path]) -> tuple[str, Path, Any]:
 
 
 def mutated(value: Any, deeds: list[tuple[str, Path, Any]]) -> Any:
-    """The value after all that; what is no longer there is left alone."""
+    """Return the value after all that; what is no longer there is left alone."""
     value = copy.deepcopy(value)
     for deed, (*way, last), junk in deeds:
         holder = value

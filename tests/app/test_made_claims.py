@@ -33,7 +33,7 @@ def wants(name: str, **metadata: Any) -> Raw:
 
 
 def mounts(name: str, **metadata: Any) -> Raw:
-    """A pod with a volume of its own."""
+    """Return a pod with a volume of its own."""
     asked = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "disks",
@@ -56,7 +56,7 @@ def deployment(made: Raw, replicas: int = 1) -> Raw:
 
 
 def claims_of(explanation: Explanation) -> list[str]:
-    """The names of the claims that get devices."""
+    """Return the names of the claims that get devices."""
     return [claim.metadata.name for claim, _ in explanation.devices.claims["n0"]]
 
 

@@ -23,7 +23,7 @@ def obstacles_of(explanation: Explanation) -> list[NodeObstacles]:
 
 
 def facts_of(*objects: Kubernetes) -> dict[str, list[str]]:
-    """The facts about each node on which something stands in the way."""
+    """Return the facts about each node on which something stands in the way."""
     explanation = explain(objects)
     cluster = explanation.runner.cluster
     return {one.node: obstacle_texts(cluster, explanation.record, one) for one in obstacles_of(explanation)}
@@ -35,7 +35,7 @@ def remedies_of(*objects: Kubernetes) -> Remedies:
 
 
 def with_more(one: Node, resource: str, amount: int) -> Node:
-    """The node with so much more of a resource: cpu in milli, all else in units."""
+    """Return the node with so much more of a resource: cpu in milli, all else in units."""
     amounts = node_allocatable(one.status)
     total = amounts.get(resource, 0) + amount
     written = f"{total}m" if resource == "cpu" else total

@@ -71,7 +71,7 @@ def test_without_its_feature_gate_no_preemption_policy_counts() -> None:
 
 
 def cluster(nodes: int, pods: int, **pod: object) -> str:
-    """A cluster of nodes with one cpu each, and pods that ask for one."""
+    """Return a cluster of nodes with one cpu each, and pods that ask for one."""
     items = [
         {
             "apiVersion": "v1",

@@ -143,13 +143,13 @@ def cut(http: web.Request) -> web.StreamResponse:
 
 
 def said(answer: Response, **headers: str) -> web.Response:
-    """An answer as HTTP has it."""
+    """Return an answer as HTTP has it."""
     return web.Response(
         status=answer.code, body=json.dumps(answer.to_dict()), content_type="application/json", headers=headers
     )
 
 
 def refusal(code: int, reason: str, *, retry_after: int | None = None) -> web.Response:
-    """A Status of failure."""
+    """Return a Status of failure."""
     error = StoreError(code, reason, f"{reason} by way of a test")
     return said(Response(code=code, error=error), **({} if retry_after is None else {"Retry-After": str(retry_after)}))

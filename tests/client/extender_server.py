@@ -47,5 +47,5 @@ class ExtenderServer:
         return made if isinstance(made, web.StreamResponse) else web.json_response(made)
 
     def of(self, verb: str) -> list[dict[str, Any]]:
-        """What was asked by a verb."""
+        """Return what was asked by a verb."""
         return [args for asked, args in self.asked if asked == verb]

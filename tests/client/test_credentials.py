@@ -31,7 +31,7 @@ def of(identity: Identity, now: Any = time.time_ns, *, allows_exec: bool = False
 
 
 def plugin(folder: Path, status: Any, *, code: int = 0, count: bool = False) -> ExecPlugin:
-    """A program that gives out a credential, or what the test wants."""
+    """Return a program that gives out a credential, or what the test wants."""
     answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
     text = json.dumps(answer) if not isinstance(status, str) else status
     script = folder / "plugin.py"

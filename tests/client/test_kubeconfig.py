@@ -15,7 +15,7 @@ Raw = dict[str, Any]
 
 
 def config(name: str = "a", *, cluster: Raw | None = None, user: Raw | None = None, **more: Any) -> Raw:
-    """A kubeconfig with one context of that name."""
+    """Return a kubeconfig with one context of that name."""
     return {
         "apiVersion": "v1",
         "kind": "Config",

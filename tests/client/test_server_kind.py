@@ -24,7 +24,7 @@ async def asked(url: str) -> bool:
 
 
 def told(answer: web.Response) -> bool:
-    """What is made of an answer to GET /version."""
+    """Return what is made of an answer to GET /version."""
 
     async def version(_request: web.Request) -> web.Response:
         return answer

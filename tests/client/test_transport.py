@@ -78,7 +78,7 @@ def play(story: Callable[[Rig], Any], timeout_s: float = 5.0, **options: Any) ->
 
 
 def first(*verbs: str, times: int = 1) -> Callable[[Request], bool]:
-    """The first requests of some verbs."""
+    """Return the first requests of some verbs."""
     left = [times]
 
     def matches(request: Request) -> bool:
@@ -168,7 +168,7 @@ def owned(name: str) -> Raw:
 
 
 def leaving(rig: Rig) -> Evict:
-    """An eviction of web-1 that leaves something on its node, at a server of others."""
+    """Return an eviction of web-1 that leaves something on its node, at a server of others."""
     rig.transport.is_podium_server = False
     left = ForReplacement(first=True)
     return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", avoid_node=True, for_replacement=left)

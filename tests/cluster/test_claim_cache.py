@@ -20,7 +20,7 @@ MADE: Raw = {
 
 
 def at(version: int | str, name: str = "c", *, uid: str = "", has: str = "", **metadata: Any) -> ResourceClaim:
-    """The claim as it is at a version, with a device or without any."""
+    """Return the claim as it is at a version, with a device or without any."""
     raw = claim(name, status=allocated("n1", has)) if has else claim(name)
     raw["metadata"] |= {"resourceVersion": str(version), "uid": uid or f"uid-{name}", **metadata}
     item = decode(raw)
@@ -29,7 +29,7 @@ def at(version: int | str, name: str = "c", *, uid: str = "", has: str = "", **m
 
 
 def made(version: int, name: str, *, has: str = "") -> ResourceClaim:
-    """A claim that was made for a pod's extended resources."""
+    """Return a claim that was made for a pod's extended resources."""
     return at(version, name, has=has, **MADE)
 
 

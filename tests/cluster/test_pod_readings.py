@@ -200,7 +200,7 @@ def test_pods_with_a_shared_spec_are_of_one_class_if_all_else_agrees(
 
 
 def known_anew(first: Pod, second: Pod) -> bool:
-    """Whether two pods are of one class by all that they say, with no spec in common."""
+    """Return whether two pods are of one class by all that they say, with no spec in common."""
     cluster = Cluster()
     apart = replace(second, spec=replace(second.spec))
     return cluster.read(first).pod_class is cluster.read(apart).pod_class

@@ -69,14 +69,14 @@ class Case:
 
 
 def lines(name: str) -> list[Raw]:
-    """The lines of a file."""
+    """Return the lines of a file."""
     with lzma.open(HERE / f"{name}.jsonl.xz") as found:
         return [json.loads(line) for line in found]
 
 
 @cache
 def all_cases(set_: str, version: str = VERSIONS[-1]) -> list[Case]:
-    """The cases of a set, with what a version decided."""
+    """Return the cases of a set, with what a version decided."""
     release = read_version(version)
     if set_ == EXTRA:
         decided = {line["name"]: line for line in lines("extra-expected") if version in line["versions"]}
@@ -92,7 +92,7 @@ def all_cases(set_: str, version: str = VERSIONS[-1]) -> list[Case]:
 
 
 def sets_of(version: str) -> tuple[str, ...]:
-    """The sets that were measured of a version."""
+    """Return the sets that were measured of a version."""
     return SETS if read_version(version).minor >= 34 else tuple(set_ for set_ in SETS if set_ != DEVICES)
 
 
@@ -103,7 +103,9 @@ def _differences(version: str) -> dict[tuple[str, str], Raw]:
 
 @cache
 def messages(version: str) -> dict[tuple[str, str], str]:
-    """The messages of FailedScheduling events of a version, by set and case; only extra cases are in their answers."""
+    """Return the messages of FailedScheduling events of a version, by set and case; only extra cases are in their
+    answers.
+    """
     return {(line["set"], line["name"]): line["message"] for line in lines("messages") if version in line["versions"]}
 
 
@@ -117,14 +119,14 @@ def _without(raw: Raw, *keys: str) -> Raw:
 
 
 def explained(case: Case) -> Explanation:
-    """What Podium decides."""
+    """Return what Podium decides."""
     typed = [one for one in map(decode, case.objects) if one is not None]
     configuration = read_configuration(case.config, case.name) if case.config else None
     return Explainer(typed, configuration, case.release).explain(case.pod)
 
 
 def ranked_node(explanation: Explanation) -> str:
-    """The node that the scheduler finds by what it keeps of the pod's class, once it keeps something."""
+    """Return the node that the scheduler finds by what it keeps of the pod's class, once it keeps something."""
     runner = explanation.runner
     runner.rankings.patience = 0
     found = [place(runner, explanation.record, detailed=False).row for _ in range(3)][-1]
@@ -132,7 +134,7 @@ def ranked_node(explanation: Explanation) -> str:
 
 
 def message_of(explanation: Explanation) -> str:
-    """The message of the event about a pod that fits nowhere, "" if it fits or no attempt is made."""
+    """Return the message of the event about a pod that fits nowhere, "" if it fits or no attempt is made."""
     runner = explanation.runner
     if explanation.pre_enqueue is not None or explanation.error:
         return ""
@@ -144,7 +146,7 @@ def message_of(explanation: Explanation) -> str:
 
 
 def disagreement(case: Case, explanation: Explanation) -> str:
-    """What differs from kube-scheduler's decision, field by field; "" where nothing does."""
+    """Return what differs from kube-scheduler's decision, field by field; "" where nothing does."""
     expected, found = _comparable(case.expected), _comparable(explanation.decision())
     if case.release.minor < FIRST_WITH_SORTED_SLICES:
         expected, found = _any_order(expected), _any_order(found)
@@ -162,7 +164,7 @@ def disagreement(case: Case, explanation: Explanation) -> str:
 
 
 def _any_order(decision: Raw) -> Raw:
-    """A decision without the order of a claim's devices."""
+    """Return a decision without the order of a claim's devices."""
     claims = {
         node: {name: claim | {"devices": sorted(claim["devices"])} for name, claim in each.items()}
         for node, each in decision.get("claims", {}).items()
@@ -171,7 +173,7 @@ def _any_order(decision: Raw) -> Raw:
 
 
 def may_take(case: Case, explanation: Explanation) -> tuple[str, list[str]]:
-    """What the outcome must be, and the nodes of which kube-scheduler takes or nominates any."""
+    """Return what the outcome must be, and the nodes of which kube-scheduler takes or nominates any."""
     expected = case.expected
     if "preEnqueue" in expected:
         return "gated", [""]
@@ -187,14 +189,14 @@ def may_take(case: Case, explanation: Explanation) -> tuple[str, list[str]]:
 
 
 def _comparable(value: Any, name: str = "") -> Any:
-    """A value without what is not decided: the order of reasons."""
+    """Return a value without what is not decided: the order of reasons."""
     if name == "reasons":
         return sorted(value)
     return {key: _comparable(one, key) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def judged(case: Case, set_: str, version: str) -> Iterator[tuple[str, str]]:
-    """What was compared of a case, "decision" or "message", and what differs, "" where nothing does."""
+    """Yield what was compared of a case, "decision" or "message", and what differs, "" where nothing does."""
     known = messages(version).get((set_, case.name))
     try:
         explanation = explained(case)

@@ -73,7 +73,7 @@ class Story:
         return str(self.recorded[0].get("known") or "")
 
     def play(self) -> Outcome:
-        """The story as Podium plays it."""
+        """Return the story as Podium plays it."""
         with failed_attempts_told() as failed:
             found = self._of_result(simulate(self.documents(), start=stamp(0), latency=self.latency))
         for time, pod in failed:
@@ -100,7 +100,7 @@ class Story:
         return [*(initial(one) for one in self.objects), scenario]
 
     def _owner(self, pod: str) -> str:
-        """The workload that a pod belongs to by its name, "" for one that is on its own."""
+        """Return the workload that a pod belongs to by its name, "" for one that is on its own."""
         given = [*self.objects, *(one for step in self.steps for one in step.get("apply", ()))]
         if any(one["kind"] == "Pod" and one["metadata"]["name"] == pod for one in given):
             return ""
@@ -108,7 +108,7 @@ class Story:
         return max((load for load in loads if pod.startswith(f"{load}-")), key=len, default="")
 
     def _is_followed(self, pod: str) -> bool:
-        """Whether it came in the story, on its own."""
+        """Return whether it came in the story, on its own."""
         is_initial = any(one["kind"] == "Pod" and one["metadata"]["name"] == pod for one in self.objects)
         return not is_initial and not self._owner(pod)
 
@@ -171,7 +171,7 @@ def _tell(found: Outcome, name: str, event: SimEvent) -> None:
 
 
 def initial(one: Raw) -> Raw:
-    """An object of a story as it is when the story begins."""
+    """Return an object of a story as it is when the story begins."""
     made = deepcopy(one)
     age = made.pop("age", 0)
     if made["kind"] == "Pod":
@@ -214,7 +214,7 @@ def moments(times: list[float]) -> list[float]:
 
 
 def differences(real: Outcome, own: Outcome, until: float) -> list[str]:
-    """What differs. What happens on one side only is no difference when it is about to end."""
+    """Return what differs. What happens on one side only is no difference when it is about to end."""
     found = [
         one
         for pod in sorted(real.ends.keys() | own.ends.keys())
@@ -252,7 +252,7 @@ def _differ(what: str, one: object, other: object) -> str:
 
 
 def other_attempts(real: Outcome, own: Outcome) -> list[str]:
-    """The pods that were attempted at other moments, or more often than in the real cluster at one of them."""
+    """Return the pods that were attempted at other moments, or more often than in the real cluster at one of them."""
     return [
         f"  {pod} is attempted: kube-scheduler {real.attempts[pod]}, Podium {own.attempts[pod]}"
         for pod in sorted(real.attempts.keys() | own.attempts.keys())

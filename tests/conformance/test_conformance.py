@@ -92,7 +92,7 @@ def test_every_decision_is_kube_schedulers(set_: str, theme: str, number: int) -
 
 
 def chosen(explanation: Explanation) -> PreemptionCandidate | None:
-    """What preemption decides when nothing more is asked for, if it comes to that."""
+    """Return what preemption decides when nothing more is asked for, if it comes to that."""
     runner, record = explanation.runner, explanation.record
     placement = place(runner, record, nominated_first=False)
     if placement.row is not None or placement.error or not len(runner.cluster.nodes):

@@ -34,7 +34,7 @@ def counted(family: str) -> list[Story]:
 
 
 def disagreement(story: Story) -> str:
-    """What differs from the outcome that is nearest; "" where nothing does."""
+    """Return what differs from the outcome that is nearest; "" where nothing does."""
     own, nearest = story.play(), None
     for real in story.outcomes():
         found = differences(real, own, story.until)

@@ -8,7 +8,7 @@ from tests.docs.blocks import ROOT
 
 
 def transitions(number: int) -> Mapping[tuple[str, str], str]:
-    """The cells of a table of transitions by column and row: 0 is the queue's, 1 that of binding cycles."""
+    """Return the cells of a table of transitions by column and row: 0 is the queue's, 1 that of binding cycles."""
     lines = (ROOT / "docs/scheduling-automata.md").read_text(encoding="utf-8").splitlines()
     begin = [place for place, line in enumerate(lines) if line.startswith("|  |")][number]
     end = lines.index("", begin)

@@ -147,7 +147,7 @@ class Rig:
         return self.store.get("Pod", f"default/{name}").raw
 
     def pods(self) -> dict[str, str]:
-        """The phase of each pod, and whether it is being deleted."""
+        """Return the phase of each pod, and whether it is being deleted."""
         found = {}
         for one in self.store.objects("Pod"):
             ending = " terminating" if "deletionTimestamp" in one.raw["metadata"] else ""

@@ -55,7 +55,7 @@ class Driver:
         return self.tell(Tick())
 
     def attempts(self) -> list[Action]:
-        """What is asked for by the attempts that are due now: ticks until nothing more is due at once."""
+        """Return what is asked for by the attempts that are due now: ticks until nothing more is due at once."""
         actions: list[Action] = []
         while self.deadline_seconds == 0:
             actions += self.tick()
@@ -97,20 +97,20 @@ class Driver:
         return placed
 
     def where(self, pod: Pod) -> QueuePlace | None:
-        """The pod's place in the queue, None where it is not in it."""
+        """Return the pod's place in the queue, None where it is not in it."""
         return self.scheduler.queue.where(pod.metadata.uid)
 
     def nominated(self, pod: Pod) -> str:
-        """The node that the scheduler has the pod nominated to, "" for none."""
+        """Return the node that the scheduler has the pod nominated to, "" for none."""
         return self.scheduler.cluster.nominations.node_of(pod.metadata.uid)
 
     def holds(self, pod: Pod) -> str:
-        """The node on which the pod takes room as far as the scheduler knows, "" for none."""
+        """Return the node on which the pod takes room as far as the scheduler knows, "" for none."""
         record = self.scheduler.cluster.placed.get(pod.metadata.uid)
         return "" if record is None else record.node_name
 
     def plugin(self, name: str) -> Any:
-        """A plugin of the first profile."""
+        """Return a plugin of the first profile."""
         profile = next(iter(self.scheduler.runners.values())).profile
         return next(one for one in profile.plugins() if one.name == name)
 
@@ -122,53 +122,53 @@ class Driver:
 
 
 def all_of(kind: type[OneAction], actions: Sequence[Action]) -> list[OneAction]:
-    """The actions of one kind."""
+    """Return the actions of one kind."""
     return [one for one in actions if isinstance(one, kind)]
 
 
 def the(kind: type[OneAction], actions: Sequence[Action]) -> OneAction:
-    """The only action of its kind."""
+    """Return the only action of its kind."""
     found = all_of(kind, actions)
     assert len(found) == 1, actions
     return found[0]
 
 
 def events(actions: Sequence[Action]) -> list[tuple[str, str]]:
-    """The events that are recorded: reason and pod."""
+    """Return the events that are recorded: reason and pod."""
     return [(one.reason, one.pod) for one in all_of(Record, actions)]
 
 
 def deletions(actions: Sequence[Action]) -> list[str]:
-    """What is marked and deleted, in order: `mark default/a`, `delete default/a`."""
+    """Return what is marked and deleted, in order: `mark default/a`, `delete default/a`."""
     verbs: dict[type[Action], str] = {ReportStatus: "mark", DeleteObject: "delete"}
     return [f"{verbs[type(one)]} {one.key}" for one in actions if isinstance(one, ReportStatus | DeleteObject)]
 
 
 def uids(actions: Sequence[Action]) -> list[str]:
-    """The uid of the pod that each action is about."""
+    """Return the uid of the pod that each action is about."""
     return [one.pod_uid if isinstance(one, BindClaim) else getattr(one, "uid", "") for one in actions]
 
 
 def on(pod: Pod, node: str) -> Pod:
-    """The pod as the API shows it once it is bound."""
+    """Return the pod as the API shows it once it is bound."""
     status = replace(pod.status, phase="Running", nominated_node_name="")
     return replace(pod, spec=replace(pod.spec, node_name=node), status=status)
 
 
 def nominated(pod: Pod, node: str) -> Pod:
-    """The pod as the API shows it with a nomination ("" for none)."""
+    """Return the pod as the API shows it with a nomination ("" for none)."""
     return replace(pod, status=replace(pod.status, nominated_node_name=node))
 
 
 def terminating(pod: Pod, *, preempted: bool = True) -> Pod:
-    """The pod as the API shows it once it is deleted, by a scheduler's preemption or else."""
+    """Return the pod as the API shows it once it is deleted, by a scheduler's preemption or else."""
     conditions = (*pod.status.conditions, PREEMPTED) if preempted else pod.status.conditions
     metadata = replace(pod.metadata, deletion_timestamp=at(10**6))
     return replace(pod, metadata=metadata, status=replace(pod.status, conditions=conditions))
 
 
 def clearing(which: NominationClearing) -> Configuration:
-    """The default configuration but for which nominations end for a more important pod."""
+    """Return the default configuration but for which nominations end for a more important pod."""
     return fields_replaced(default_configuration(), nomination_clearing=which)
 
 

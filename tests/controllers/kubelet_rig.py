@@ -20,7 +20,7 @@ SECOND = 10**9
 
 
 def pod(name: str, *, on: str = "n1", annotations: Mapping[str, str] | None = None, **fields: Any) -> Pod:
-    """A pod that was just bound to a node; annotations are those of `podium.dev` unless they have a prefix."""
+    """Return a pod that was just bound to a node; annotations are those of `podium.dev` unless they have a prefix."""
     bound = builders.pod(name, on=on, **fields)
     named = {key if "/" in key else f"podium.dev/{key}": value for key, value in (annotations or {}).items()}
     return replace(bound, metadata=replace(bound.metadata, annotations=named), status=PodStatus())

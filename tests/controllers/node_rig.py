@@ -102,7 +102,7 @@ class Rig:
         return {one.metadata.name: one for one in found if isinstance(one, Pod)}
 
     def taints(self, node: str) -> list[str]:
-        """The keys of a node's taints."""
+        """Return the keys of a node's taints."""
         return [taint.key for taint in self.nodes()[node].spec.taints]
 
     # Time and faults
@@ -161,7 +161,7 @@ class Rig:
     # Within
 
     def _ends(self) -> list[int]:
-        """When terminating pods are gone; a finalizer can keep one beyond that."""
+        """Return when terminating pods are gone; a finalizer can keep one beyond that."""
         ends = (_end_ns(pod) for pod in self.pods().values() if pod.is_terminating)
         return [end for end in ends if end > self.now]
 
@@ -222,7 +222,7 @@ class Rig:
 
 
 def _end_ns(pod: Pod) -> int:
-    """When a terminating pod is gone."""
+    """Return when a terminating pod is gone."""
     return parse_time(pod.metadata.deletion_timestamp or "")
 
 
@@ -240,12 +240,12 @@ def _told(action: Action) -> str:
 
 
 def allowing(disruptions: int) -> Raw:
-    """The status of a budget that has been looked at and allows so many disruptions."""
+    """Return the status of a budget that has been looked at and allows so many disruptions."""
     return {"observedGeneration": 1, "disruptionsAllowed": disruptions, "currentHealthy": 1, "desiredHealthy": 1}
 
 
 def budget(name: str, disruptions: int, **labels: str) -> Raw:
-    """A PodDisruptionBudget over pods with these labels that allows so many disruptions."""
+    """Return a PodDisruptionBudget over pods with these labels that allows so many disruptions."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

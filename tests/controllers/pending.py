@@ -20,7 +20,7 @@ def pending(
     tolerated: Iterable[str] = (),
     gates: Iterable[str] = (),
 ) -> PodRecord:
-    """A reading of a pending pod whose uid is its name."""
+    """Return a reading of a pending pod whose uid is its name."""
     spec = PodSpec(
         priority=priority,
         scheduler_name=scheduler_name,

@@ -27,7 +27,7 @@ def preempting(
 
 
 def preempted(*others: Kubernetes, preemptor: Pod = HIGH, settings: Configuration | None = None) -> Driver:
-    """The same once a and b terminate and all deletions are answered."""
+    """Return the same once a and b terminate and all deletions are answered."""
     driver, actions = preempting(*others, preemptor=preemptor, settings=settings)
     driver.carry_out(actions)
     driver.see(terminating(A), terminating(B))

@@ -38,14 +38,14 @@ WEB = {"app": "web"}
 
 
 def pod(name: str, *, ready: bool = True, owner: Raw | None = None, **more: Any) -> Raw:
-    """A pod labelled app=web that runs on a node; `more` as for the pods of the store's tests."""
+    """Return a pod labelled app=web that runs on a node; `more` as for the pods of the store's tests."""
     status = READY if ready else UNREADY
     raw = plain_pod(name, node="n1", **{"labels": WEB, "status": status, **more})
     return raw if owner is None else owned(raw, owner)
 
 
 def replica_set(name: str, replicas: int) -> Raw:
-    """A ReplicaSet whose uid is its name."""
+    """Return a ReplicaSet whose uid is its name."""
     return workload("ReplicaSet", name, replicas, uid=name)
 
 
@@ -149,20 +149,20 @@ class Rig:
         self.settle()
 
     def get(self, kind: str, name: str) -> Raw:
-        """The wire form of an object."""
+        """Return the wire form of an object."""
         return self.store.get(kind, f"default/{name}").raw
 
     def names(self, kind: str) -> list[str]:
-        """The names of all objects of a kind."""
+        """Return the names of all objects of a kind."""
         return [one.raw["metadata"]["name"] for one in self.store.objects(kind)]
 
     @property
     def writes(self) -> list[tuple[Action, Problem | None]]:
-        """What the controller asked for beside Events."""
+        """Return what the controller asked for beside Events."""
         return [pair for pair in self.told if not isinstance(pair[0], Record)]
 
     def events(self) -> list[tuple[str, str]]:
-        """The Events that the controller recorded: reason and pod."""
+        """Return the Events that the controller recorded: reason and pod."""
         return [(one.reason, one.pod) for one, _ in self.told if isinstance(one, Record)]
 
     def carry_out(self, actions: list[Action]) -> None:

@@ -24,7 +24,7 @@ def healthy(action: Action) -> Problem | None:
 
 
 def autoscaled(*given: Raw, minimum: int = 0, fault: Fault = healthy, **settings: Any) -> Rig:
-    """An autoscaler of the group `pool`, which looks every 10 s and removes what was unneeded for 10 minutes."""
+    """Return an autoscaler of the group `pool`, which looks every 10 s and removes what was unneeded for 10 minutes."""
     pool = NodeGroup("pool", minimum, 5, 40 * SECOND, TEMPLATE)
     rig = Rig(lambda: Autoscaler([pool], AutoscalerSettings(**settings)))
     rig.fault = fault
@@ -39,7 +39,7 @@ def autoscaler_of(rig: Rig) -> Autoscaler:
 
 
 def marked(rig: Rig, since: int) -> Raw:
-    """A node that has been in removal since a time (seconds)."""
+    """Return a node that has been in removal since a time (seconds)."""
     raw = in_group("n1")
     value = str(rig.now // SECOND + since)
     return {**raw, "spec": {"taints": [{"key": REMOVAL_TAINT, "value": value, "effect": "NoSchedule"}]}}
@@ -399,5 +399,5 @@ def _when(kind: type[Action], what: Any) -> Fault:
 
 
 def _bound_before_the_mark(rig: Rig, name: str) -> Fault:
-    """A scheduler that has yet to see the mark binds a pod."""
+    """Return a scheduler that has yet to see the mark binds a pod."""
     return _when(PatchObject, lambda: rig.store.bind(f"default/{name}", "n1", now=rig.now))

@@ -30,7 +30,7 @@ def autoscaled(*groups: NodeGroup, **settings: Any) -> Rig:
 
 
 def pending(name: str, *, reason: str = "Unschedulable", nominated: str = "", **more: Any) -> Raw:
-    """A pod for which the scheduler has found no node."""
+    """Return a pod for which the scheduler has found no node."""
     status: Raw = {"phase": "Pending", "conditions": [{**UNSCHEDULABLE, "reason": reason}]}
     if nominated:
         status["nominatedNodeName"] = nominated
@@ -44,7 +44,7 @@ def autoscaler_of(rig: Rig) -> Autoscaler:
 
 
 def created(rig: Rig) -> list[str]:
-    """What was created, with the time."""
+    """Return what was created, with the time."""
     return [one for one in rig.told if " create " in one]
 
 
@@ -201,7 +201,7 @@ def test_the_cutoff_says_from_which_priority_on_pods_get_nodes() -> None:
 
 
 def preempting(*groups: NodeGroup) -> Rig:
-    """A scheduler beside the autoscaler, and a node that is full with one pod, which takes 60 s to end."""
+    """Return a scheduler beside the autoscaler, and a node that is full with one pod, which takes 60 s to end."""
     rig = Rig(lambda: Autoscaler(groups or (group(),)), Scheduler)
     batch = pod("batch", cpu=3, priority=1, node="n1", owner="", spec={"terminationGracePeriodSeconds": 60})
     rig.apply(node("n1", cpu=4), batch)

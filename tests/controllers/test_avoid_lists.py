@@ -43,7 +43,7 @@ def owner(name: str, kind: str = "ReplicaSet", group: str = "apps/v1") -> OwnerR
 
 
 def evicted(name: str, seconds: int, **reference: str) -> AvoidEntry:
-    """The entry of a controller of which a pod was evicted at a time."""
+    """Return the entry of a controller of which a pod was evicted at a time."""
     return avoid_entry(owner(name, **reference), "drain", "", seconds * SECOND)
 
 
@@ -92,7 +92,7 @@ class Rig:
 
 
 def patch(actions: list[Action]) -> dict[str, Any]:
-    """The metadata of the only patch."""
+    """Return the metadata of the only patch."""
     (action,) = actions
     assert isinstance(action, PatchObject)
     assert (action.kind, action.cause) == ("Node", "avoid-list-controller")
@@ -324,7 +324,7 @@ ON_A_NODE = replace(BIG, spec=replace(BIG.spec, node_name="n1"))
 
 
 def until_big(name: str, seconds: int = 0) -> AvoidEntry:
-    """An entry that stays until the pod is scheduled."""
+    """Return an entry that stays until the pod is scheduled."""
     return replace(evicted(name, seconds), until_scheduled=AwaitedPod(namespace="shop", name="big", uid="uid-big"))
 
 
@@ -392,7 +392,7 @@ def nothing_awaited(rig: Rig) -> bool:
 
 
 def owed(name: str, seconds: int = 0, owned_by: str = "web", grace: int = 30) -> Replacement:
-    """What the eviction of a pod left at a time."""
+    """Return what the eviction of a pod left at a time."""
     evicted_pod = EvictedPod(name=name, uid=f"uid-{name}")
     return replacement(owner(owned_by), evicted_pod, ForReplacement(first=True), grace, seconds * SECOND)
 
@@ -403,7 +403,7 @@ def owing(*found: Replacement, version: int = 1, entries: tuple[AvoidEntry, ...]
 
 
 def made(name: str, seconds: int = 0, *, on: str = "", phase: str = "Pending") -> Pod:
-    """A pod of the ReplicaSet web, created at a time."""
+    """Return a pod of the ReplicaSet web, created at a time."""
     meta = ObjectMeta(
         name=name,
         namespace="shop",
@@ -415,7 +415,7 @@ def made(name: str, seconds: int = 0, *, on: str = "", phase: str = "Pending") -
 
 
 def left_for(actions: list[Action]) -> list[str]:
-    """The evicted pods whose replacements the only patch leaves something."""
+    """Return the evicted pods whose replacements the only patch leaves something."""
     text = patch(actions)["annotations"][PREFER_AVOID_PODS]
     return [one.evicted_pod.name for one in avoid_list(text or "").replacements]
 
@@ -505,7 +505,7 @@ def test_nothing_is_remembered_of_replacements_when_nothing_is_left() -> None:
 
 
 def until_replaced(name: str, seconds: int = 0, pod: str = "a") -> AvoidEntry:
-    """An entry that stays until the replacement of a pod is scheduled."""
+    """Return an entry that stays until the replacement of a pod is scheduled."""
     awaited = AwaitedPod(namespace="shop", name=pod, uid=f"uid-{pod}")
     return replace(evicted(name, seconds), until_replaced=awaited)
 
@@ -518,7 +518,7 @@ def elsewhere(*found: Replacement, version: int = 1) -> Node:
 
 
 def keys(actions: list[Action]) -> list[str]:
-    """The nodes that are patched."""
+    """Return the nodes that are patched."""
     return sorted(action.key for action in actions if isinstance(action, PatchObject))
 
 

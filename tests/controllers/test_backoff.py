@@ -6,7 +6,7 @@ FIRST, LONGEST = 10, 80
 
 
 def waits(*failures: int) -> list[int]:
-    """How long the wait after each failure is, at these times."""
+    """Return how long the wait after each failure is, at these times."""
     backoff: Backoff[str] = Backoff(FIRST, LONGEST)
     found = []
     for now in failures:

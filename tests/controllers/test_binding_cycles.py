@@ -42,14 +42,14 @@ OTHER = ClaimBinding("default/more", "other-uid", "", "n1")
 
 
 def binding(*pods: Pod, driver: Driver | None = None) -> tuple[Driver, Bind]:
-    """A node with room for one of the pods, and the first of them on its way there."""
+    """Return a node with room for one of the pods, and the first of them on its way there."""
     driver = driver or Driver(N1)
     driver.see(*pods)
     return driver, the(Bind, driver.tick())
 
 
 def holding(*names: str) -> tuple[Driver, Spy]:
-    """A driver whose (first) spy makes pods wait at Permit for ten seconds."""
+    """Return a driver whose (first) spy makes pods wait at Permit for ten seconds."""
     driver = Driver(N1, settings=with_plugins(*(names or ["Spy"])))
     spy: Spy = driver.plugin(names[0] if names else "Spy")
     spy.answers["permit"] = PermitResult(Status(Code.WAIT), 10 * SECOND)

@@ -111,7 +111,7 @@ class Scene:
 
     @property
     def binding(self) -> Bind:
-        """The binding that was asked for, or one that nobody asked for."""
+        """Return the binding that was asked for, or one that nobody asked for."""
         return next((action for action in self.asked if isinstance(action, Bind)), Bind("default/p", "p", "n"))
 
     @property
@@ -182,7 +182,7 @@ class Scene:
         return tell[happening]()
 
     def state(self) -> tuple[BindingStage | None, bool, bool]:
-        """Where the pod stands, whether it takes its room, and whether plugins hold something for it."""
+        """Return where the pod stands, whether it takes its room, and whether plugins hold something for it."""
         return self.bindings.stage("p"), "p" in self.cluster.placed, self.way.reserved > 0
 
 

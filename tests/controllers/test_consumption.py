@@ -23,7 +23,7 @@ def running(name: str, *, cpu: str = "1", namespace: str = "default", class_: st
 
 
 def hours(rows: tuple[UsageEntry, ...], resource: str = "cpu") -> list[tuple[int, str, str, float]]:
-    """The hour, namespace, class and amount of each row."""
+    """Return the hour, namespace, class and amount of each row."""
     return [
         (used.hour // 3_600, used.namespace, used.priority_class, round(used.requested.get(resource, 0), 6))
         for used in rows

@@ -90,7 +90,7 @@ def test_events_are_not_kept_for_pods_that_no_plugin_turns_down_any_more() -> No
 
 
 def own_calls(act: Callable[[], object]) -> int:
-    """How many functions of the scheduler's own are called, decisions and plugins apart."""
+    """Return how many functions of the scheduler's own are called, decisions and plugins apart."""
     count = 0
 
     def note(frame: FrameType, event: str, _: Any) -> None:

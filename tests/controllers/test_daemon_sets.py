@@ -17,7 +17,7 @@ NODES = [node("n1"), node("n2"), node("n3")]
 
 
 def log(note: str = "", unavailable: int | str = 1, **spec: Any) -> Raw:
-    """A DaemonSet; ``note`` makes its template another."""
+    """Return a DaemonSet; ``note`` makes its template another."""
     look = template(**spec.pop("pod", {}))
     if note:
         look["metadata"]["annotations"] = {"note": note}
@@ -41,12 +41,12 @@ class DaemonRig(Rig):
                 self.start(name, target_node(pod))
 
     def on(self, node_name: str) -> str:
-        """The name of the active pod for a node."""
+        """Return the name of the active pod for a node."""
         (name,) = (name for name in self.active() if target_node(self.pods()[name]) == node_name)
         return name
 
     def nodes(self) -> list[str]:
-        """The nodes of the active pods."""
+        """Return the nodes of the active pods."""
         return sorted(target_node(self.pods()[name]) for name in self.active())
 
     def notes(self) -> Counter[str]:

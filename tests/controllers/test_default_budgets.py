@@ -19,7 +19,7 @@ ENTRIES: list[Raw] = [
 
 
 def policy(*entries: Raw, **spec: Any) -> Raw:
-    """A cluster's DisruptionPolicy."""
+    """Return a cluster's DisruptionPolicy."""
     return {
         "apiVersion": "podium.dev/v1alpha1",
         "kind": "DisruptionPolicy",
@@ -29,7 +29,7 @@ def policy(*entries: Raw, **spec: Any) -> Raw:
 
 
 def keeper(kind: str = "Deployment", name: str = "web", labels: Raw = WEB, **more: Any) -> Raw:
-    """A workload whose pods have these labels; `more` may be its selector, and the spec of its pods."""
+    """Return a workload whose pods have these labels; `more` may be its selector, and the spec of its pods."""
     selector = more.get("selector", labels)
     template = {"metadata": {"labels": labels}, "spec": more.get("spec", {})}
     raw = workload(kind, name, 3, template=template, uid=f"{kind}-{name}")
@@ -44,7 +44,7 @@ def rig_of(*objects: Raw) -> Rig:
 
 
 def budgets(rig: Rig) -> Raw:
-    """The budgets that there are: the numbers of each."""
+    """Return the budgets that there are: the numbers of each."""
     found = (one.raw for one in rig.store.objects("PodDisruptionBudget"))
     return {raw["metadata"]["name"]: {**raw["spec"], "selector": None} for raw in found}
 

@@ -109,7 +109,7 @@ class Defaults(RuleBasedStateMachine):
         assert len(self.rig.told) == told
 
     def wanted(self, made: list[Raw]) -> dict[tuple[str, str], Raw]:
-        """The spec of the default budget of each workload that should have one."""
+        """Return the spec of the default budget of each workload that should have one."""
         raws = [one.raw for kind in WORKLOADS for one in self.rig.store.objects(kind)]
         raws.sort(key=lambda raw: (raw["metadata"]["name"], raw["kind"]))
         protected = [any(selector(one).items() <= labels(raw).items() for one in made) for raw in raws]

@@ -15,7 +15,7 @@ CONFLICT = Problem(409, "Conflict", "it has changed")
 
 
 def web(replicas: int = 4, note: str = "", **spec: Any) -> Raw:
-    """A Deployment; ``note`` makes its template another."""
+    """Return a Deployment; ``note`` makes its template another."""
     look = template()
     if note:
         look["metadata"]["annotations"] = {"note": note}
@@ -30,7 +30,7 @@ def rig_of(*objects: Raw, **settings: Any) -> Rig:
 
 
 def sizes(rig: Rig) -> list[int]:
-    """The scales of the ReplicaSets, by their numbers."""
+    """Return the scales of the ReplicaSets, by their numbers."""
     sets = (rig.get("ReplicaSet", name) for name in rig.names("ReplicaSet"))
     numbered = sorted((int(one["metadata"]["annotations"][REVISION]), one["spec"]["replicas"]) for one in sets)
     return [replicas for _, replicas in numbered]

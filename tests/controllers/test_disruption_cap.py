@@ -16,7 +16,9 @@ BUDGET = budget("web", "app=web", 5)
 
 
 def policy(rate: str | None, *, full_after: float = 0) -> DisruptionPolicy:
-    """A policy with a cap on schedulers (and a tighter one on others) whose bucket is full after so many seconds."""
+    """Return a policy with a cap on schedulers (and a tighter one on others) whose bucket is full after so many
+    seconds.
+    """
     caps = (Cap(component="drain", max="1/9h"), *(() if rate is None else (Cap(component="scheduler", max=rate),)))
     full_time = format_exact_time(round(full_after * SECOND))
     return DisruptionPolicy(
@@ -27,7 +29,7 @@ def policy(rate: str | None, *, full_after: float = 0) -> DisruptionPolicy:
 
 
 def web(number: int, *, ready: bool = True, app: str = "web") -> Pod:
-    """A pod with a budget that fills a node."""
+    """Return a pod with a budget that fills a node."""
     made = pod(f"web-{number}", cpu=4, labels={"app": app}, on=f"n{number}")
     conditions = (PodCondition(type="Ready", status="True" if ready else "False"),)
     return replace(made, status=replace(made.status, conditions=conditions))
@@ -38,12 +40,12 @@ def high(number: int, cpu: int = 4) -> Pod:
 
 
 def full(nodes: int, *more: DisruptionPolicy) -> Driver:
-    """Some nodes, each full of a pod with a budget."""
+    """Return some nodes, each full of a pod with a budget."""
     return Driver(*(node(f"n{n}", cpu=4) for n in range(nodes)), *map(web, range(nodes)), BUDGET, *more)
 
 
 def begun(driver: Driver) -> int:
-    """How many victims the attempts that are due now begin to delete."""
+    """Return how many victims the attempts that are due now begin to delete."""
     return len(all_of(ReportStatus, driver.attempts()))
 
 

@@ -40,7 +40,7 @@ def condition(rig: Rig) -> Raw:
 
 
 def controller(kind: str, name: str, replicas: int) -> Raw:
-    """A workload whose uid is its name."""
+    """Return a workload whose uid is its name."""
     raw = workload(kind, name, replicas, uid=name)
     if kind == "ReplicationController":
         return {**raw, "apiVersion": "v1", "spec": {**raw["spec"], "selector": WEB}}
@@ -288,7 +288,7 @@ def test_a_scale_that_comes_back_lifts_the_ban() -> None:
 
 
 def told_directly(spec: Raw, annotations: Raw | None = None) -> Raw:
-    """The status that a controller writes for a budget that today's API server would not take."""
+    """Return the status that a controller writes for a budget that today's API server would not take."""
     raw = budget("pdb", **spec)
     raw["metadata"] |= {"uid": "pdb", "resourceVersion": "1", "generation": 1, "annotations": annotations or {}}
     machine = DisruptionController()

@@ -32,12 +32,12 @@ def allowed(rig: Rig) -> int:
 
 
 def noted(rig: Rig) -> list[str]:
-    """The pods whose accepted disruptions the status notes."""
+    """Return the pods whose accepted disruptions the status notes."""
     return list(status(rig).get("disruptedPods", {}))
 
 
 def with_note(*names: str, accepted: str = NOW, **spec: Any) -> Raw:
-    """A budget whose status notes disruptions of these pods."""
+    """Return a budget whose status notes disruptions of these pods."""
     return {**budget("pdb", **spec), "status": {"disruptedPods": dict.fromkeys(names, accepted)}}
 
 

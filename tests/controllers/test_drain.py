@@ -29,7 +29,7 @@ def healthy(action: Action) -> Problem | None:
 
 
 def draining(*given: Raw, name: str = "n1", fault: Fault = healthy, **settings: Any) -> Rig:
-    """A drain of the node n1, on which (or near which) these objects are."""
+    """Return a drain of the node n1, on which (or near which) these objects are."""
     rig = Rig(lambda: Drain(name, DrainSettings(**settings)))
     rig.fault = fault
     for raw in (node("n1"), node("n2"), *given):
@@ -49,7 +49,7 @@ def state(rig: Rig) -> DrainState:
 
 
 def standing(rig: Rig) -> dict[str, str]:
-    """What the report says of each pod."""
+    """Return what the report says of each pod."""
     return {one.pod.removeprefix("default/"): one.state for one in drain_of(rig).report().pods}
 
 

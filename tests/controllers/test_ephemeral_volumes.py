@@ -15,7 +15,7 @@ ASKED = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 
 def user(name: str, *volumes: str, **metadata: Any) -> Raw:
-    """A pod whose uid is uid-NAME, with volumes of its own."""
+    """Return a pod whose uid is uid-NAME, with volumes of its own."""
     template = {"metadata": {"labels": {"made": "yes"}}, "spec": ASKED}
     own = [{"name": volume, "ephemeral": {"volumeClaimTemplate": template}} for volume in volumes]
     raw = pod(name)

@@ -20,7 +20,7 @@ GROUP = pod_group("g", 2)
 
 
 def low(name: str, on_node: str, *, priority: int = 1) -> Pod:
-    """A pod of another scheduler's."""
+    """Return a pod of another scheduler's."""
     return pod(name, cpu=2, priority=priority, scheduler="another", on=on_node)
 
 
@@ -177,7 +177,7 @@ def test_without_the_setting_nothing_is_counted_or_noted() -> None:
 
 
 def noted(actions: Sequence[Action]) -> list[Pod]:
-    """The workers with what was noted in them."""
+    """Return the workers with what was noted in them."""
     notes = {
         each.uid: each.patch["metadata"]["annotations"][ANNOTATION]
         for each in all_of(PatchObject, actions)

@@ -20,7 +20,7 @@ BATCH = {"app": "batch"}
 
 
 def batch(number: int, *, priority: int = 1) -> Pod:
-    """A pod of another scheduler's, on n1."""
+    """Return a pod of another scheduler's, on n1."""
     return pod(f"batch-{number}", cpu=4, priority=priority, scheduler=FOREIGN, on="n1")
 
 
@@ -43,19 +43,19 @@ def loses(driver: Driver, numbers: Sequence[int]) -> None:
 
 
 def bearing(most: int = 3, **args: bool) -> Configuration:
-    """A configuration in which so many futile preemptions are borne; with arguments of DefaultPreemption."""
+    """Return a configuration in which so many futile preemptions are borne; with arguments of DefaultPreemption."""
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]} if args else {}
     written = {"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": most, "profiles": [profile]}
     return read_configuration(written, "test")
 
 
 def racked(name: str, rack: str) -> Node:
-    """A node of a rack."""
+    """Return a node of a rack."""
     return node(name, cpu=4, labels={"rack": rack, "name": name})
 
 
 def losing(times: int, settings: int = 3) -> Driver:
-    """A scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
+    """Return a scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
     driver = Driver(N1, batch(0), HIGH, settings=bearing(settings))
     loses(driver, range(times))
     return driver
@@ -265,7 +265,7 @@ class TestVictimsOnOtherNodes:
         return pod(f"batch-{number}", labels=BATCH, priority=priority, scheduler=FOREIGN, on=on)
 
     def losing(self, times: int, *further: Pod) -> Driver:
-        """A scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
+        """Return a scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
         driver = Driver(*self.NODES, settings=bearing(acrossNodes=True))
         driver.now = DAY_ONE_NS
         driver.see(*further, self.batch(0), self.HIGH)
@@ -351,12 +351,12 @@ def test_counting_wasted_preemptions_can_be_disabled() -> None:
 
 
 def moved(one: Pod, name: str) -> Pod:
-    """The pod on another node."""
+    """Return the pod on another node."""
     return replace(one, spec=replace(one.spec, node_name=name))
 
 
 def bound(one: Pod) -> Pod:
-    """The pod once it is bound to n1, before it runs."""
+    """Return the pod once it is bound to n1, before it runs."""
     return moved(one, "n1")
 
 
@@ -452,7 +452,7 @@ class TestAfterAFailOver:
 
 
 def noted(one: Pod, actions: Sequence[Action]) -> Pod:
-    """The pod with the note that the actions write."""
+    """Return the pod with the note that the actions write."""
     patch = the(PatchObject, actions).patch
     return with_annotation(one, patch["metadata"]["annotations"][ANNOTATION])
 

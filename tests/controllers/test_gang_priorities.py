@@ -22,7 +22,7 @@ def stating(name: str, least: int, priority: int | None) -> PodGroup:
 
 
 def gang(name: str, *on: str, cpu: int = 2) -> list[Pod]:
-    """A pod of the gang for each, of priority 0; on that node, or pending where it is ""."""
+    """Return a pod of the gang for each, of priority 0; on that node, or pending where it is ""."""
     return [
         member(name, f"{name}-{place}", cpu=cpu, **({"on": where} if where else {})) for place, where in enumerate(on)
     ]
@@ -38,7 +38,7 @@ def driver(*objects: PodGroup | Pod, is_on: bool = True) -> Driver:
 
 
 def preempting() -> tuple[Driver, list[Pod]]:
-    """A gang that states 100 has two pods of priority 50 go, and waits for that."""
+    """Return a gang that states 100 has two pods of priority 50 go, and waits for that."""
     rig = driver(stating("g", 2, 100), *(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
     pods = gang("g", "", "")
     rig.see(*pods)

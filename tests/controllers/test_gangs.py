@@ -433,7 +433,7 @@ class TestAnotherArrangement:
 
 class TestPreemption:
     def given(self) -> tuple[Driver, list[Pod], list[Action]]:
-        """A gang of two for which one pod goes on each of two nodes."""
+        """Return a gang of two for which one pod goes on each of two nodes."""
         low = [pod(f"low-{name}", cpu=2, on=name, priority=1) for name in ("a", "b")]
         rig = driver(node("a", cpu=2), node("b", cpu=2), *low, pod_group("g", 2))
         pods = workers(2, priority=9)

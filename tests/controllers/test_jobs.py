@@ -34,12 +34,12 @@ def status(rig: Rig) -> Raw:
 
 
 def ending(rig: Rig) -> list[str]:
-    """The conditions that are true."""
+    """Return the conditions that are true."""
     return [one["type"] for one in status(rig).get("conditions", ()) if one["status"] == "True"]
 
 
 def counts(rig: Rig) -> tuple[int, int]:
-    """How many pods have succeeded, and how many have failed, as the status says."""
+    """Return how many pods have succeeded, and how many have failed, as the status says."""
     found = status(rig)
     return found.get("succeeded", 0), found.get("failed", 0)
 

@@ -13,13 +13,13 @@ A, B = pod("a"), pod("b")
 
 
 def using_a_gpu(one: Pod) -> Pod:
-    """The pod with a resource claim that is made for it."""
+    """Return the pod with a resource claim that is made for it."""
     claims = (PodResourceClaim(name="gpu", resource_claim_template_name="gpu"),)
     return replace(one, spec=replace(one.spec, resource_claims=claims))
 
 
 def is_told(of: Pod, to: Pod, seconds: int = 0) -> bool:
-    """Whether the failure of a pod's attempt is what another pod is told, ``seconds`` later."""
+    """Return whether the failure of a pod's attempt is what another pod is told, ``seconds`` later."""
     cluster = cluster_of(node("n1"))
     failures = KnownFailures(Scheduler().runners)
     first, second = cluster.read(of), cluster.read(to)

@@ -160,7 +160,7 @@ def there(name: str) -> Raw:
 
 
 def changes() -> st.SearchStrategy[Change]:
-    """What somebody does; what cannot be done is left out."""
+    """Return what somebody does; what cannot be done is left out."""
     names, nodes = st.sampled_from(NAMES), st.sampled_from(NODES)
     return st.one_of(
         pods_of().map(lambda raw: lambda rig: rig.apply(raw)),

@@ -65,7 +65,7 @@ def test_another_selector_takes_the_place_of_the_one_before() -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
-    """The labels that selectors were asked about."""
+    """Provide the labels that selectors were asked about."""
     found: list[Mapping[str, str]] = []
     matches = Selector.matches
 

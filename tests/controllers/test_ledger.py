@@ -91,7 +91,7 @@ class Told:
         return self.end(victim, at_s)
 
     def came(self) -> list[str]:
-        """The replacements, "" for none."""
+        """Return the replacements, "" for none."""
         return [record.replacement.pod if record.replacement else "" for record in self.records.values()]
 
     def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
@@ -110,14 +110,14 @@ class Told:
 
 
 def running(name: str, *, owner: str = "", cpu: str | None = None) -> Pod:
-    """A pod that has run on a node since 1970."""
+    """Return a pod that has run on a node since 1970."""
     found = pod(name, on="n", cpu=cpu)
     status = replace(found.status, phase="Running", start_time=format_time(0))
     return owned(replace(found, status=status), owner)
 
 
 def owned(found: Pod, owner: str) -> Pod:
-    """The same pod of a ReplicaSet, on its own for ""."""
+    """Return the same pod of a ReplicaSet, on its own for ""."""
     if not owner:
         return found
     reference = OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True)
@@ -125,7 +125,7 @@ def owned(found: Pod, owner: str) -> Pod:
 
 
 def ending(found: Pod, at_s: int, reason: str) -> Pod:
-    """The pod within its grace period of ten seconds."""
+    """Return the pod within its grace period of ten seconds."""
     meta = replace(
         found.metadata,
         deletion_timestamp=format_time((at_s + 10) * _SECOND),
@@ -138,7 +138,7 @@ def ending(found: Pod, at_s: int, reason: str) -> Pod:
 
 
 def ready(found: Pod, node: str) -> Pod:
-    """The pod, running and ready on a node."""
+    """Return the pod, running and ready on a node."""
     condition = PodCondition(type="Ready", status="True")
     return replace(
         found,

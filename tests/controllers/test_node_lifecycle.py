@@ -22,7 +22,7 @@ def running(name: str, on: str = "n1", ready: str = "True") -> Raw:
 
 
 def rig_of(*objects: Raw) -> Rig:
-    """A node that is well beside those that are given, so that not all nodes are lost."""
+    """Return a node that is well beside those that are given, so that not all nodes are lost."""
     rig = Rig(NodeLifecycle)
     rig.apply(node("well"), *objects)
     return rig

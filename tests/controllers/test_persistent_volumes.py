@@ -56,7 +56,7 @@ class Volumes(Rig):
         return carry_out(Router(self.store).answer, action, self.now).problem
 
     def bind(self, to: str, name: str = "data") -> Stored:
-        """The claim after all that."""
+        """Return the claim after all that."""
         assert self.ask(to, name) is None
         self.settle()
         return self.claim(name)

@@ -14,7 +14,9 @@ NOW = DAY_ONE_NS + 10**6 * 10**9
 
 
 def owned(name: str, *, ready: int | None = 0, cost: str | None = None, restarts: int = 0, **fields: Any) -> OwnedPod:
-    """A pod that runs on n1, ready since ``ready`` seconds after the first day, unless ``fields`` say otherwise."""
+    """Return a pod that runs on n1, ready since ``ready`` seconds after the first day, unless ``fields`` say
+    otherwise.
+    """
     made = builders.pod(name, **{"on": "n1", "created": 0, **fields})
     conditions = () if ready is None else (PodCondition(type="Ready", status="True"),)
     made = replace(made, status=replace(made.status, conditions=conditions))

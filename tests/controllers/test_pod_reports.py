@@ -19,18 +19,18 @@ from tests.controllers.preempting import HIGH, N1, A, B
 
 
 def raw(version: str, node: str = "") -> dict[str, Any]:
-    """A pod as an answer tells it."""
+    """Return a pod as an answer tells it."""
     return {"metadata": {"uid": "high", "resourceVersion": version}, "status": {"nominatedNodeName": node}}
 
 
 def at(version: int, node: str = "") -> Pod:
-    """The preemptor as the API shows it."""
+    """Return the preemptor as the API shows it."""
     metadata = replace(HIGH.metadata, resource_version=str(version))
     return nominated(replace(HIGH, metadata=metadata), node)
 
 
 def nominating(version: str = "9") -> Driver:
-    """A scheduler that has nominated the preemptor, and was answered; nothing of that is seen yet."""
+    """Return a scheduler that has nominated the preemptor, and was answered; nothing of that is seen yet."""
     driver = Driver(N1, A, B)
     driver.see(at(5))
     report = the(ReportUnschedulable, driver.tick())

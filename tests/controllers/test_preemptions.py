@@ -53,7 +53,9 @@ FORBIDDEN = Problem(403, "Forbidden", 'cannot create resource "pods/binding"')
 
 
 def refused_once(problem: Problem) -> Driver:
-    """A preemptor whose binding was refused after its victims had gone, and whose room others have taken since."""
+    """Return a preemptor whose binding was refused after its victims had gone, and whose room others have taken
+    since.
+    """
     driver = preempted()
     driver.miss(A, B)
     driver.wait(10)
@@ -861,7 +863,7 @@ class TestTheNomination:
 
 class TestVictimsOnTheirWay:
     def driver(self, version: str = "1.36") -> tuple[Driver, Pod]:
-        """A pod that waits at Permit, and holds the only room."""
+        """Return a pod that waits at Permit, and holds the only room."""
         driver = Driver(N1, settings=with_plugins("Spy"), version=version)
         driver.plugin("Spy").answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
         victim = pod("victim", cpu=8, priority=1)

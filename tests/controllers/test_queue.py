@@ -94,7 +94,7 @@ def rejected(
 
 
 def order(queue: SchedulingQueue, now: int) -> list[str]:
-    """The pods that can be popped, in that order."""
+    """Return the pods that can be popped, in that order."""
     names = []
     while (queued := queue.pop(now)) is not None:
         names.append(queued.record.name)
@@ -321,7 +321,7 @@ class TestAttemptsAtOneInstant:
     MOST = QueueSettings().most_pops_at_once
 
     def again_and_again(self, queue: SchedulingQueue, wake: Callable[[], object], now: int = 0) -> int:
-        """How often a pod is attempted at one instant that is woken each time."""
+        """Return how often a pod is attempted at one instant that is woken each time."""
         queue.add(pending("a"), now)
         count = 0
         while (queued := queue.pop(now)) is not None:
@@ -828,7 +828,7 @@ class TestGates:
     """TestSchedulingGates of test/integration/scheduler/queueing (scenario 39)."""
 
     def preemptor(self) -> tuple[SchedulingQueue, Gates]:
-        """A pod that NodeResourcesFit rejected, and whose preemption goes on as the first victim goes."""
+        """Return a pod that NodeResourcesFit rejected, and whose preemption goes on as the first victim goes."""
         gates = Gates()
         queue = make(gates=gates)
         rejected(queue, pending("p"), "NodeResourcesFit")
@@ -1173,7 +1173,7 @@ class TestCheck:
 
 
 def in_place(place: QueuePlace, settings: QueueSettings | None = None) -> SchedulingQueue:
-    """A queue with one pod, p, in a place."""
+    """Return a queue with one pod, p, in a place."""
     queue = make(settings=settings)
     queue.add(pending("p", gates=["g"] if place is QueuePlace.GATED else []), 0)
     if place not in (QueuePlace.ACTIVE, QueuePlace.GATED):

@@ -137,7 +137,7 @@ class Scene:
         self.fail("Pending" if self.wake is Wake.AT_ONCE else "Waits")
 
     def lands(self, happening: str) -> QueuePlace:
-        """Where the table says that the pod lands."""
+        """Return where the table says that the pod lands."""
         wake = self.wake
         if happening in ("add", "activate") or self.place is None:
             wake = Wake.AT_ONCE

@@ -21,7 +21,7 @@ def read(raw: dict[str, Any]) -> Kubernetes:
 
 
 def reserving() -> tuple[Driver, ReserveClaim]:
-    """A scheduler that has reserved the only device for a pod, and knows no answer."""
+    """Return a scheduler that has reserved the only device for a pod, and knows no answer."""
     objects = (node("n1"), devices_of("n1", device("g")), device_class(), claim("c", request()), claim("d", request()))
     driver = Driver(*map(read, objects), read(using(pod("a"), "c")))
     return driver, the(ReserveClaim, driver.tick())
@@ -84,7 +84,7 @@ def test_a_reading_from_before_a_claim_was_let_go_does_not_spare_its_reservation
 
 
 def written(reserve: ReserveClaim, version: int, *, has_devices: bool = True) -> dict[str, Any]:
-    """The claim as the API server answers that it is once it is reserved, or released again."""
+    """Return the claim as the API server answers that it is once it is reserved, or released again."""
     raw = claim("c", request())
     user = {"resource": "pods", "name": "a", "uid": reserve.pod_uid}
     status = {"allocation": dict(reserve.allocation or {}), "reservedFor": [user]} if has_devices else {}
@@ -92,13 +92,13 @@ def written(reserve: ReserveClaim, version: int, *, has_devices: bool = True) ->
 
 
 def at(version: int) -> Kubernetes:
-    """The claim without devices, as the API shows it at a version."""
+    """Return the claim without devices, as the API shows it at a version."""
     raw = claim("c", request())
     return read({**raw, "metadata": {**raw["metadata"], "resourceVersion": str(version)}})
 
 
 def is_free(driver: Driver) -> bool:
-    """Whether another pod would get the only device."""
+    """Return whether another pod would get the only device."""
     driver.see(read(using(pod("b"), "d")))
     return bool(all_of(ReserveClaim, driver.tick()))
 

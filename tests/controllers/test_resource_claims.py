@@ -23,13 +23,13 @@ def rig_of(*objects: Raw) -> Rig:
 
 
 def user(name: str, **more: Any) -> Raw:
-    """A pod whose uid is uid-NAME."""
+    """Return a pod whose uid is uid-NAME."""
     raw = pod(name, **more)
     return {**raw, "metadata": {**raw["metadata"], "uid": f"uid-{name}"}}
 
 
 def in_use(name: str, node: str, *by: str) -> Raw:
-    """A claim that has a device, used by pods."""
+    """Return a claim that has a device, used by pods."""
     raw = claim(name, status=allocated(node, "a", to=by))
     return {**raw, "metadata": {**raw["metadata"], **PROTECTED}}
 

@@ -425,7 +425,7 @@ class TestWhatOneAttemptTellsOthers:
 
 
 def finished(one: Pod) -> Pod:
-    """The pod once its containers have ended by themselves."""
+    """Return the pod once its containers have ended by themselves."""
     return replace(one, status=replace(one.status, phase="Succeeded"))
 
 

@@ -14,13 +14,13 @@ START = "2026-01-01T12:00:00Z"
 
 
 def target(**fields: Any) -> Raw:
-    """The condition of a pod that became the target of a disruption at the start."""
+    """Return the condition of a pod that became the target of a disruption at the start."""
     condition = {"status": "True", "reason": "EvictionByEvictionAPI", "message": "", "lastTransitionTime": START}
     return {"type": "DisruptionTarget", **condition, **fields}
 
 
 def doomed(name: str = "a", *, phase: str = "Running", **fields: Any) -> Raw:
-    """A pod with that condition."""
+    """Return a pod with that condition."""
     return pod(name, status={"phase": phase, "conditions": [*READY["conditions"], target(**fields)]})
 
 

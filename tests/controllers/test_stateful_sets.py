@@ -15,7 +15,7 @@ CLAIM = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"stor
 
 
 def db(replicas: int = 3, note: str = "", **spec: Any) -> Raw:
-    """A StatefulSet; ``note`` makes its template another."""
+    """Return a StatefulSet; ``note`` makes its template another."""
     look = template(**spec.pop("pod", {}))
     if note:
         look["metadata"]["annotations"] = {"note": note}
@@ -30,7 +30,7 @@ def rig_of(*objects: Raw, **settings: Any) -> Rig:
 
 
 def told(rig: Rig) -> list[str]:
-    """What became of pods: `create db-0`."""
+    """Return what became of pods: `create db-0`."""
     found = [line.partition(" ")[2] for line in rig.told]
     rig.told.clear()
     return [line for line in found if line.split()[1].removeprefix("db-").isdigit()]

@@ -27,25 +27,25 @@ DISK = volume("disk")
 
 
 def kept(disk: PersistentVolume, uid: str = CLAIM.metadata.uid) -> PersistentVolume:
-    """The volume as the API shows it when it is kept for the claim."""
+    """Return the volume as the API shows it when it is kept for the claim."""
     reference = ClaimReference(namespace=NAMESPACE, name="data", uid=uid)
     return replace(disk, spec=replace(disk.spec, claim_ref=reference))
 
 
 def bound(name: str, found: PersistentVolumeClaim = CLAIM) -> PersistentVolumeClaim:
-    """The claim as the API shows it when it is bound."""
+    """Return the claim as the API shows it when it is bound."""
     metadata = replace(found.metadata, annotations={**found.metadata.annotations, BIND_COMPLETED: "yes"})
     spec: PersistentVolumeClaimSpec = replace(found.spec, volume_name=name)
     return replace(found, metadata=metadata, spec=spec)
 
 
 def chosen(node_name: str = "n1") -> PersistentVolumeClaim:
-    """The claim as the API shows it when a volume is to be provisioned for a node."""
+    """Return the claim as the API shows it when a volume is to be provisioned for a node."""
     return replace(CLAIM, metadata=replace(CLAIM.metadata, annotations={SELECTED_NODE: node_name}))
 
 
 def asked(*volumes: PersistentVolume, settings: Configuration | None = None) -> Driver:
-    """A pod on its way to n1, whose claim's binding was asked for."""
+    """Return a pod on its way to n1, whose claim's binding was asked for."""
     driver = Driver(N1, LATE, CLAIM, *volumes, settings=settings)
     driver.see(A)
     actions = driver.tick()

@@ -46,7 +46,7 @@ class Storm(RuleBasedStateMachine):
         self.rig.apply(*self.objects)
 
     def outcome(self, action: Action) -> Problem | None:
-        """How an action ends."""
+        """Return how an action ends."""
         problem = self.outcomes.popleft() if self.outcomes else None
         self.is_disturbed |= problem is LOST and isinstance(action, CreateObject)
         return problem
@@ -58,7 +58,7 @@ class Storm(RuleBasedStateMachine):
         """What holds when all is quiet."""
 
     def active(self) -> list[Pod]:
-        """The pods that have not ended and were not deleted."""
+        """Return the pods that have not ended and were not deleted."""
         return [self.rig.pods()[name] for name in self.rig.active()]
 
     def pick(self, number: int, fits: Callable[[Pod], bool]) -> Pod | None:
@@ -148,7 +148,7 @@ class ReplicaSetStorm(Storm):
 
 
 def noted(number: int) -> Raw:
-    """A patch that gives a workload another template."""
+    """Return a patch that gives a workload another template."""
     return {"spec": {"template": {"metadata": {"annotations": {"note": str(number)}}}}}
 
 

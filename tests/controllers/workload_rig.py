@@ -137,11 +137,11 @@ class Rig:
     # What is there
 
     def get(self, kind: str, name: str) -> Raw:
-        """An object's wire form."""
+        """Return an object's wire form."""
         return self.store.get(kind, f"default/{name}").raw
 
     def names(self, kind: str) -> list[str]:
-        """The names of a kind's objects."""
+        """Return the names of a kind's objects."""
         return [one.object.metadata.name for one in self.store.objects(kind)]
 
     def pods(self) -> dict[str, Pod]:
@@ -150,7 +150,7 @@ class Rig:
         return {one.metadata.name: one for one in found if isinstance(one, Pod)}
 
     def active(self) -> list[str]:
-        """The names of the pods that have not ended and were not deleted."""
+        """Return the names of the pods that have not ended and were not deleted."""
         return [name for name, one in self.pods().items() if not one.is_terminal and not one.is_terminating]
 
     # Time and faults
@@ -299,7 +299,7 @@ class Rig:
 
 
 def workload(kind: str, name: str, spec: Raw, **metadata: Any) -> Raw:
-    """A workload of pods labelled app=web, with a uid that is its name."""
+    """Return a workload of pods labelled app=web, with a uid that is its name."""
     group = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
     selector: Raw = {"app": "web"} if kind == "ReplicationController" else {"matchLabels": {"app": "web"}}
     filled = {**({} if kind == "Job" else {"selector": selector}), "template": template(), **spec}
@@ -312,12 +312,14 @@ def workload(kind: str, name: str, spec: Raw, **metadata: Any) -> Raw:
 
 
 def template(**spec: Any) -> Raw:
-    """A pod template with label app=web and one container."""
+    """Return a pod template with label app=web and one container."""
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main"}], **spec}}
 
 
 def owned_by(owner: Raw, name: str, *, status: Raw | None = None, **spec: Any) -> Raw:
-    """A pod of a workload; with ``nodeName`` in its spec it runs and is ready, unless its status says otherwise."""
+    """Return a pod of a workload; with ``nodeName`` in its spec it runs and is ready, unless its status says
+    otherwise.
+    """
     metadata = owner["metadata"]
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
     running = {"phase": "Running", "conditions": [_READY]} if "nodeName" in spec else {"phase": "Pending"}
@@ -337,7 +339,7 @@ def owned_by(owner: Raw, name: str, *, status: Raw | None = None, **spec: Any) -
 
 
 def failing(kind: type, problem: Problem, times: int = 1) -> Fault:
-    """The first actions of a kind fail."""
+    """Return the first actions of a kind fail."""
     left = [problem] * times
 
     def fault(action: Action) -> Problem | None:

@@ -60,17 +60,17 @@ class Cluster:
         self.clock.set(until)
 
     def records(self) -> tuple[Disruption, ...]:
-        """What is written down."""
+        """Return what is written down."""
         return read_ledger(self.path).records
 
 
 def asking(name: str, cpu: int, priority: int) -> Raw:
-    """A pod that asks for processors."""
+    """Return a pod that asks for processors."""
     return pod(name, cpu=cpu, priority=priority)
 
 
 def deployment(name: str, replicas: int, seconds: int = 1) -> Raw:
-    """A Deployment whose pods take so long to end."""
+    """Return a Deployment whose pods take so long to end."""
     template = {
         "metadata": {"labels": {"app": name}},
         "spec": {

@@ -37,7 +37,7 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def mutated(drawn: random.Random, raw: Raw) -> Raw:
-    """The object with other values in up to two places, and perhaps an annotation."""
+    """Return the object with other values in up to two places, and perhaps an annotation."""
     changed = copy.deepcopy(raw)
     for _ in range(drawn.choice((0, 1, 1, 2))):
         *way, last = drawn.choice([path for path in paths(changed) if path[0] not in {"apiVersion", "kind"}])
@@ -51,7 +51,7 @@ def mutated(drawn: random.Random, raw: Raw) -> Raw:
 
 
 def written(raw: Raw) -> Raw:
-    """What of an object is a patch of another."""
+    """Return what of an object is a patch of another."""
     patch = {name: value for name, value in raw.items() if name not in {"apiVersion", "kind", "metadata"}}
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):

@@ -36,12 +36,12 @@ for number in range(file.last_id + 1, 1_000_000):
 
 
 def record(number: int, node: str = "n") -> Disruption:
-    """A disruption of that number."""
+    """Return a disruption of that number."""
     return Disruption(id=number, time=number, pod="default/a", uid="a", node=node, cause="drain")
 
 
 def kept(path: Path) -> list[int]:
-    """The numbers of the records in a file."""
+    """Return the numbers of the records in a file."""
     return [found.id for found in read_ledger(str(path)).records]
 
 

@@ -19,7 +19,7 @@ EQUALS = Traits(equals=True, terminating=True, nominated=True, budgets=True, hea
 
 
 def decision(runner: Runner, record: PodRecord, cursor: int = 0) -> dict[str, Any]:
-    """Where a pod goes and why, and what is proposed where it goes nowhere."""
+    """Return where a pod goes and why, and what is proposed where it goes nowhere."""
     placement = place(runner, record, cursor=cursor)
     found: dict[str, Any] = {
         "row": placement.row,

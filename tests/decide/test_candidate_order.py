@@ -18,7 +18,7 @@ KEYS = st.tuples(st.integers(0, 1), st.integers(-1, 1), st.just(7))
 
 
 def name_hash(row: int) -> int:
-    """Some of them equal."""
+    """Return some of them equal."""
     return stable_hash(str(row // 2))
 
 

@@ -17,7 +17,7 @@ HOUR = 3600 * 10**9
 
 
 def plan(*objects: Kubernetes, cpu: int = 2, fair: bool = False) -> PreemptionPlan:
-    """What preemption finds for a pod of so many cpu, which fits nowhere."""
+    """Return what preemption finds for a pod of so many cpu, which fits nowhere."""
     settings = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}}) if fair else None
     found = explain([*objects, pod("p", priority=5, cpu=cpu, owner="ReplicaSet/p")], settings=settings).plan
     assert found is not None, "the pod fits somewhere"
@@ -116,7 +116,7 @@ def in_namespace(found: Pod, name: str) -> Pod:
 
 
 def each_namespace(rate: str, *used: str) -> DisruptionPolicy:
-    """A cap on each namespace, used up in some of them for two hours."""
+    """Return a cap on each namespace, used up in some of them for two hours."""
     return DisruptionPolicy(
         metadata=ObjectMeta(name="default"),
         spec=DisruptionPolicySpec(caps=(Cap(max=rate, per="Namespace"),)),

@@ -23,7 +23,7 @@ FULL = Traits(always_requests=True, affinity=True, ports=True, soft_spread=True,
 
 
 def decision(objects: list[Kubernetes]) -> dict[str, Any]:
-    """The whole decision about the target, with the message of preemption."""
+    """Return the whole decision about the target, with the message of preemption."""
     found = explain(objects, KEY)
     return found.to_dict() | {"message": found.plan.message if found.plan else ""}
 

@@ -15,7 +15,7 @@ DAEMONS = {"default/agent"}
 
 
 def fate(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodDrainAction:
-    """What becomes of a pod alone on its node; the DaemonSet `agent` exists."""
+    """Return what becomes of a pod alone on its node; the DaemonSet `agent` exists."""
     plan = plan_drain([PodOnNode(one, empty_dir, late)], DAEMONS, DrainOptions(**options), now)
     return plan.fates[0]
 

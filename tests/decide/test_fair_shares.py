@@ -34,14 +34,14 @@ MINE, THEIRS = "ReplicaSet/mine", "ReplicaSet/theirs"
 
 
 def plan(*objects: Kubernetes) -> PreemptionPlan:
-    """What preemption finds for the pod `default/p`, which fits nowhere."""
+    """Return what preemption finds for the pod `default/p`, which fits nowhere."""
     found = explain(objects, settings=FAIR).plan
     assert found is not None, "the pod fits somewhere"
     return found
 
 
 def victims(*objects: Kubernetes) -> dict[str, list[str]]:
-    """The names of the victims on each candidate node, most important first."""
+    """Return the names of the victims on each candidate node, most important first."""
     return {name: [one.name for one in found.victims] for name, found in plan(*objects).candidates.items()}
 
 
@@ -417,7 +417,9 @@ REQUESTS = st.sampled_from(((1, 0), (0, 1), (1, 1), (1, 1), (2, 1), (1, 2)))
 
 
 def shares(nodes: Iterable[Node], pods: Iterable[Pod], owners: set[str]) -> list[tuple[Fraction, Fraction]]:
-    """The shares of all owners, the smallest first: the largest part of cpu or memory, and the sum of both parts."""
+    """Return the shares of all owners, the smallest first: the largest part of cpu or memory, and the sum of both
+    parts.
+    """
     total = Counter[str]()
     for one in nodes:
         total.update({name: node_allocatable(one.status)[name] for name in ("cpu", "memory")})

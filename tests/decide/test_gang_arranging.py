@@ -190,7 +190,7 @@ def test_pods_of_any_sizes_fit_exactly_where_some_of_all_ways_to_give_them_nodes
 
 
 def _most(wanted: Sequence[int], offered: Sequence[int]) -> int:
-    """How many of some pods fit at once, by their CPU alone."""
+    """Return how many of some pods fit at once, by their CPU alone."""
     if not wanted:
         return 0
     placed = [

@@ -31,7 +31,7 @@ def nodes_of(found: GroupPlacement) -> list[str]:
 
 
 def one_by_one(objects: Sequence[Kubernetes], pods: Sequence[Pod]) -> list[str]:
-    """The plain way: each pod in a cluster that was made anew, in which those before it are on their nodes."""
+    """Return the plain way: each pod in a cluster that was made anew, in which those before it are on their nodes."""
     names: list[str] = []
     there = list(objects)
     for each in pods:
@@ -45,7 +45,7 @@ def one_by_one(objects: Sequence[Kubernetes], pods: Sequence[Pod]) -> list[str]:
 
 @st.composite
 def gangs(draw: st.DrawFn) -> tuple[Objects, list[Pod]]:
-    """A cluster, and pods of any sort that are to be placed together."""
+    """Draw a cluster, and pods of any sort that are to be placed together."""
     objects = draw(clusters(draw(st.sampled_from((TRAITS, ROOMY, Traits()))), most_pods=3))
     names = [each.metadata.name for each in objects.nodes]
     drawn = [draw(targets(names, TRAITS)) for _ in range(draw(st.integers(1, 4)))]

@@ -79,7 +79,7 @@ class World:
 
 
 def reserving(cluster: Cluster, plugin: ReservePlugin) -> Runner:
-    """The plugins, and one that has something to reserve for every pod."""
+    """Return the plugins, and one that has something to reserve for every pod."""
     return Runner(dataclasses.replace(plain_runner(cluster).profile, reserve=(plugin,)), cluster)
 
 

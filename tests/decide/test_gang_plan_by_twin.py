@@ -164,7 +164,7 @@ def victims_of(twin: GangPreemption, plan: GangPlan) -> list[Pod]:
 
 
 def cost_of(case: Case, twin: GangPreemption, plan: GangPlan) -> Cost:
-    """What a plan costs; of members beyond those that are needed it does not hang who is alone."""
+    """Return what a plan costs; of members beyond those that are needed it does not hang who is alone."""
     assert plan.chosen is not None
     victims, steps = victims_of(twin, plan), steps_of(case, plan)
     if len(steps) == case.needed or not victims:

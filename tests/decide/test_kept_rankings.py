@@ -40,14 +40,14 @@ DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data")
 
 
 def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
-    """A runner that keeps a ranking as soon as it can."""
+    """Return a runner that keeps a ranking as soon as it can."""
     runner = plain_runner(cluster, extra=extra)
     runner.rankings.patience = 0
     return runner
 
 
 def same_row(runner: Runner, record: PodRecord) -> bool:
-    """Whether a pod was found a node by ranking; fails where that is not the node that a look at all finds."""
+    """Return whether a pod was found a node by ranking; fails where that is not the node that a look at all finds."""
     if runner.profile.is_sampling:
         return same_of_sample(runner, record)
     state = CycleState()
@@ -62,7 +62,7 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
 
 
 def same_of_sample(runner: Runner, record: PodRecord) -> bool:
-    """The same where the search for nodes ends early, from several starts."""
+    """Return the same where the search for nodes ends early, from several starts."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling, "MINIMUM_NODES", 1)
@@ -75,7 +75,7 @@ def same_of_sample(runner: Runner, record: PodRecord) -> bool:
 
 
 def ranked(runner: Runner, *records: PodRecord) -> list[bool]:
-    """Which of some pods are found a node by ranking, each asked about twice before."""
+    """Return which of some pods are found a node by ranking, each asked about twice before."""
     return [[same_row(runner, record) for _ in range(3)][-1] for record in records]
 
 

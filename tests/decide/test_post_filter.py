@@ -63,7 +63,7 @@ VICTIM = cluster_of(node("n0")).read(pod("v", on="n0"))
 def proposed(
     *plugins: Proposes, nodes: int = 1, early: bool = False, cluster: Cluster | None = None
 ) -> PostFilterResult:
-    """What comes out for a pod that the filters turn down, or (``early``) a PreFilter does."""
+    """Return what comes out for a pod that the filters turn down, or (``early``) a PreFilter does."""
     cluster = cluster or cluster_of(*(node(f"n{number}") for number in range(nodes)))
     refusing = TurnsDown(early=early)
     runner = Runner(Profile("s", pre_filter=[refusing], filter=[refusing], post_filter=plugins), cluster)

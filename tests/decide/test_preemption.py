@@ -24,14 +24,14 @@ BY_QOS = configuration({"DefaultPreemption": {"equalPriorityOrder": "QoS"}})
 
 
 def plan(*objects: Kubernetes, settings: Configuration | None = None) -> PreemptionPlan:
-    """What preemption finds for the pod `default/p`, which fits nowhere."""
+    """Return what preemption finds for the pod `default/p`, which fits nowhere."""
     found = explain(objects, settings=settings).plan
     assert found is not None, "the pod fits somewhere"
     return found
 
 
 def victims(*objects: Kubernetes, settings: Configuration | None = None) -> dict[str, list[str]]:
-    """The names of the victims on each candidate node, most important first."""
+    """Return the names of the victims on each candidate node, most important first."""
     candidates = plan(*objects, settings=settings).candidates
     return {name: [one.name for one in candidate.victims] for name, candidate in candidates.items()}
 
@@ -366,7 +366,7 @@ def test_a_rate_counts_what_the_api_server_counts_healthy_pods_whose_end_begins(
 
 
 def candidates(*running: list[Pod]) -> list[Kubernetes]:
-    """As many nodes of one cpu each, n1, n2 and so on, with the pods given for each."""
+    """Return as many nodes of one cpu each, n1, n2 and so on, with the pods given for each."""
     objects: list[Kubernetes] = []
     for number, pods in enumerate(running, 1):
         objects += [node(f"n{number}", cpu=4), *pods]

@@ -42,7 +42,7 @@ class Planned:
 
 
 def planned(cluster: Cluster, runner: Runner, target: Pod) -> Planned | None:
-    """The plan for a pod that fits nowhere; None for one that does, or may not preempt."""
+    """Return the plan for a pod that fits nowhere; None for one that does, or may not preempt."""
     record = cluster.read(target)
     placement = place(runner, record, nominated_first=False)
     if placement.row is not None:

@@ -97,7 +97,7 @@ class PlainScheduler:
             index += 1
 
     def search(self, percentage: int, only: Sequence[str] | None, nominated: str) -> tuple[set[str], bool]:
-        """The feasible nodes, and whether a filter failed."""
+        """Return the feasible nodes, and whether a filter failed."""
         self.update_snapshot()
         names = [name for name in self.snapshot if only is None or name in only]
         statuses: set[str] = set()

@@ -35,7 +35,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def pod(name: str, *, safe: str = "", mirror: bool = False, owner: str = "ReplicaSet/web", **fields: Any) -> Pod:
-    """A pod of the ReplicaSet web, unless it is said otherwise."""
+    """Return a pod of the ReplicaSet web, unless it is said otherwise."""
     made = builders.pod(name, owner=owner, **fields)
     annotations = {SAFE: safe} if safe else {}
     if mirror:

@@ -25,7 +25,7 @@ def group(
     taints: Sequence[Raw] = (),
     labels: Mapping[str, str] | None = None,
 ) -> NodeGroup:
-    """A group of nodes with cpu and 8 GiB of memory."""
+    """Return a group of nodes with cpu and 8 GiB of memory."""
     template = {
         "metadata": {"labels": dict(labels or {})},
         "spec": {"taints": list(taints)},
@@ -50,7 +50,7 @@ def plan(
 
 
 def chosen(found: ScaleUpPlan) -> dict[str, Any]:
-    """The group, the new nodes' number, and the pods that they are for."""
+    """Return the group, the new nodes' number, and the pods that they are for."""
     if found.chosen is None:
         return {}
     pods = sorted(one.name for one in found.chosen.pods)

@@ -27,7 +27,7 @@ def scratch_on(cluster: Cluster, **runners: Any) -> ClusterTransaction:
 
 
 def places(cluster: Cluster) -> dict[str, str]:
-    """The node of each pod that is on one."""
+    """Return the node of each pod that is on one."""
     nodes = cluster.nodes
     return {one.key: name for name, row in nodes.row_of.items() for one in cluster.pods_on(row)}
 

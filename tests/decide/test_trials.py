@@ -26,7 +26,7 @@ def candidates(runner: Runner, target: Pod = TARGET) -> Any:
 
 
 def told(change: Callable[[Cluster], object]) -> tuple[Any, Any]:
-    """The candidates before and after a change, found by the same scheduler."""
+    """Return the candidates before and after a change, found by the same scheduler."""
     cluster = cluster_of(node("n", cpu=3), node("m", cpu=0), pod("k", on="n", priority=9, cpu=1), *RUNNING)
     runner, target = plain_runner(cluster), pod("p", priority=5, cpu=1)
     before = candidates(runner, target)

@@ -30,14 +30,14 @@ def preempting(**arguments: Any) -> Configuration:
 
 
 def plan(*objects: Kubernetes, now: int = NOW, **arguments: Any) -> PreemptionPlan:
-    """What preemption finds for the pod `default/p`, so many seconds after the first day."""
+    """Return what preemption finds for the pod `default/p`, so many seconds after the first day."""
     found = explain(objects, settings=preempting(**arguments), now_ns=DAY_ONE_NS + now * 10**9).plan
     assert found is not None, "the pod fits somewhere"
     return found
 
 
 def chosen(*objects: Kubernetes, by: CriterionName, **arguments: Any) -> tuple[list[str], str]:
-    """The victims that are chosen by one criterion, and what is said of it."""
+    """Return the victims that are chosen by one criterion, and what is said of it."""
     found = plan(*objects, victimCost=[by], **arguments)
     assert found.chosen is not None
     return [victim.name for victim in found.chosen.victims], found.criterion
@@ -209,7 +209,7 @@ def placed(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
 
 
 def only(objects: Iterable[Kubernetes], victim: Kubernetes) -> list[Kubernetes]:
-    """The objects with pods that cannot be preempted in the place of all but one."""
+    """Return the objects with pods that cannot be preempted in the place of all but one."""
     return [
         pod(each.metadata.name, on=each.spec.node_name, cpu=1, priority=10**6)
         if isinstance(each, Pod) and each.spec.node_name and each is not victim
@@ -222,7 +222,9 @@ def only(objects: Iterable[Kubernetes], victim: Kubernetes) -> list[Kubernetes]:
 
 
 def of_workload(name: str, number: int, on: str, *, at_seconds: int | None = None, ending: int | None = None) -> Pod:
-    """A pod of a ReplicaSet. Its annotation tells of a disruption, or its own began so many seconds into the day."""
+    """Return a pod of a ReplicaSet. Its annotation tells of a disruption, or its own began so many seconds into the
+    day.
+    """
     from msgspec.structs import replace  # noqa: PLC0415 - only these tests write metadata
 
     made = pod(f"{name}-{number}", on=on, cpu=1, owner=f"ReplicaSet/{name}", started=0, preempted=ending is not None)

@@ -62,7 +62,7 @@ def plan(target: Pod, objects: Sequence[Kubernetes], **args: Any) -> PreemptionP
 
 
 def chosen(plan: PreemptionPlan) -> tuple[str, list[str]] | None:
-    """The zone of the chosen node, and the victims."""
+    """Return the zone of the chosen node, and the victims."""
     if plan.chosen is None:
         return None
     return plan.chosen.node_name[0], sorted(victim.name for victim in plan.chosen.victims)

@@ -58,7 +58,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 def planned(
     objects: Objects, args: dict[str, Any], *, detailed: bool, now: int = 0
 ) -> tuple[PreemptionPlan, list[str], frozenset[str]]:
-    """The plan for the target; the nodes that preemption may help on, and who had nothing to say of it."""
+    """Return the plan for the target; the nodes that preemption may help on, and who had nothing to say of it."""
     cluster = cluster_of(*objects.surroundings)
     cluster.pass_time(now)
     runner = runner_on(cluster, configuration({"DefaultPreemption": args}))
@@ -116,7 +116,9 @@ STATED = st.fixed_dictionaries(
 
 @st.composite
 def dressed(draw: st.DrawFn, traits: Traits) -> Objects:
-    """A cluster whose pods have owners, periods of grace and limits, so that each criterion can tell some apart."""
+    """Draw a cluster whose pods have owners, periods of grace and limits, so that each criterion can tell some
+    apart.
+    """
     objects = draw(clusters(traits, most_nodes=3, most_pods=6))
     return dataclasses.replace(objects, pods=[draw(_dressed(one)) for one in objects.pods])
 

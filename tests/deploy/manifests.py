@@ -20,14 +20,14 @@ def documents(text: str) -> list[Raw]:
 
 
 def base(folder: str = "base") -> list[Raw]:
-    """The objects of a kustomization that stands on no other, its namespaces apart."""
+    """Return the objects of a kustomization that stands on no other, its namespaces apart."""
     (kustomization,) = documents((DEPLOY / folder / "kustomization.yaml").read_text())
     texts = [(DEPLOY / folder / name).read_text() for name in kustomization["resources"]]
     return [document for text in texts for document in documents(text)]
 
 
 def chart(release: str = "test", namespace: str = "space", **values: Any) -> list[Raw]:
-    """The objects of the chart, whose templates use conditions and values alone."""
+    """Return the objects of the chart, whose templates use conditions and values alone."""
     (given,) = documents((CHART / "values.yaml").read_text())
     known = {"Values": {**given, **values}, "Release": {"Name": release, "Namespace": namespace}}
     texts = [rendered(path.read_text(), known) for path in sorted((CHART / "templates").glob("*.yaml"))]
@@ -35,14 +35,16 @@ def chart(release: str = "test", namespace: str = "space", **values: Any) -> lis
 
 
 def chart_of_rescheduler(**values: Any) -> list[Raw]:
-    """The objects of the chart that are the rescheduler's."""
+    """Return the objects of the chart that are the rescheduler's."""
     (given,) = documents((CHART / "values.yaml").read_text())
     objects = chart(rescheduler={**given["rescheduler"], "enabled": True, **values})
     return [raw for raw in objects if "-rescheduler" in raw["metadata"]["name"]]
 
 
 def rendered(template: str, known: Raw) -> str:
-    """The template with its values, and without the parts that are not wanted. Raises for what it does not know."""
+    """Return the template with its values, and without the parts that are not wanted. Raises for what it does not
+    know.
+    """
     lines: list[str] = []
     wanted = [True]
     for line in template.splitlines():

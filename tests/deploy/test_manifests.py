@@ -150,13 +150,13 @@ def test_the_definition_of_disruption_policies_has_the_fields_that_are_read() ->
 
 
 def fields_of(schema: Raw) -> Any:
-    """The names of an object's fields, each with those within it."""
+    """Return the names of an object's fields, each with those within it."""
     within = schema.get("items", schema)
     return {name: fields_of(part) for name, part in within.get("properties", {}).items()}
 
 
 def struct_fields(type_: Any) -> Any:
-    """The same of what Podium reads."""
+    """Return the same of what Podium reads."""
     found = {}
     for field in msgspec.inspect.type_info(type_).fields:  # type: ignore[attr-defined]
         inner = getattr(field.type, "item_type", field.type)

@@ -25,7 +25,7 @@ NEVER = {
 
 
 def granted(objects: list[Raw], *suffixes: str) -> set[Right]:
-    """The rights of the ClusterRoles whose names end so."""
+    """Return the rights of the ClusterRoles whose names end so."""
     roles = [role for role in of_kind(objects, "ClusterRole") if role["metadata"]["name"].endswith(suffixes)]
     return {
         Right(group, resource, verb)

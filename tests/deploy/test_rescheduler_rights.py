@@ -52,7 +52,7 @@ def objects(rate: str = "") -> list[Raw]:
 
 
 def play(guard: Guard, how: ReschedulingSettings, *given: Raw, done: Callable[[APIServer], object]) -> APIServer:
-    """A rescheduler at a guarded server with these objects, until something is so."""
+    """Return a rescheduler at a guarded server with these objects, until something is so."""
 
     async def story() -> APIServer:
         async with APIServer(before=guard) as server:
@@ -72,7 +72,7 @@ def play(guard: Guard, how: ReschedulingSettings, *given: Raw, done: Callable[[A
 
 
 def has_moved(server: APIServer) -> bool:
-    """Whether a pod was evicted, and its event written."""
+    """Return whether a pod was evicted, and its event written."""
     return is_going(server, "web-0") and any(request.kind == "Event" for request in server.sent)
 
 

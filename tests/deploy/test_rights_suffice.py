@@ -53,7 +53,7 @@ MOUNTS = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d
 
 
 def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
-    """A scheduler that elects a leader, at a guarded server with these objects, until something is so."""
+    """Return a scheduler that elects a leader, at a guarded server with these objects, until something is so."""
 
     async def story() -> APIServer:
         async with APIServer(before=guard) as server:

@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"^```(?P<language>\w*)(?: (?P<source>\S+))?\n(?P<text>.*?)^
 
 
 def name_of(document: Path) -> str:
-    """The document's path from the root."""
+    """Return the document's path from the root."""
     return document.relative_to(ROOT).as_posix()
 
 
@@ -36,7 +36,7 @@ class Block:
 
 
 def blocks_of(document: Path, *languages: str) -> list[Block]:
-    """The blocks of a document, or those in one of the languages."""
+    """Return the blocks of a document, or those in one of the languages."""
     content = document.read_text()
     found = [
         Block(
@@ -48,5 +48,5 @@ def blocks_of(document: Path, *languages: str) -> list[Block]:
 
 
 def prose_of(document: Path) -> str:
-    """The document without its blocks."""
+    """Return the document without its blocks."""
     return _BLOCK.sub("", document.read_text())

@@ -22,7 +22,7 @@ def entered(session: str) -> Iterator[tuple[str, str]]:
 
 
 def agree(shown: str, printed: str) -> bool:
-    """Whether that was printed; a line `...` stands for any number of lines."""
+    """Return whether that was printed; a line `...` stands for any number of lines."""
     lines = (r"(?:.*\n)*?" if line.strip() == "..." else re.escape(f"{line}\n") for line in shown.splitlines())
     return re.fullmatch("".join(lines), printed) is not None
 
@@ -39,7 +39,7 @@ class Shell:
         monkeypatch.chdir(folder)
 
     def run(self, command: str) -> str:
-        """What the command prints, errors included."""
+        """Return what the command prints, errors included."""
         words = shlex.split(command)
         if "|" in words:
             place = words.index("|")

@@ -140,7 +140,7 @@ FILES = {
 
 
 def given(values: Any, path: list[str]) -> Any:
-    """The chart's value at a path."""
+    """Return the chart's value at a path."""
     for name in path:
         values = values[name]
     return values

@@ -39,12 +39,12 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 def text_of(name: str) -> str:
-    """The document, its lines joined."""
+    """Return the document, its lines joined."""
     return " ".join((ROOT / name).read_text().split())
 
 
 def rows_of(name: str, heading: str) -> list[list[str]]:
-    """The cells of the table under the first heading of that text, without the two rows of its head."""
+    """Return the cells of the table under the first heading of that text, without the two rows of its head."""
     _, _, rest = (ROOT / name).read_text().partition(f"# {heading}\n")
     table = re.search(r"(?:^\|.*\|\n)+", rest, re.MULTILINE)
     if table is None:
@@ -53,7 +53,7 @@ def rows_of(name: str, heading: str) -> list[list[str]]:
 
 
 def words_in(cells: list[str]) -> set[str]:
-    """What is written as code in some cells."""
+    """Return what is written as code in some cells."""
     return set(chain.from_iterable(re.findall(r"`([^`]+)`", cell) for cell in cells))
 
 
@@ -147,7 +147,7 @@ def test_every_field_of_an_explanation_is_documented(example: Path) -> None:
 
 
 def keys_of(value: Any) -> Iterator[str]:
-    """The keys of all objects in a value."""
+    """Yield the keys of all objects in a value."""
     if isinstance(value, dict):
         yield from value
     if isinstance(value, dict | list):

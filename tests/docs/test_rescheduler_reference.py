@@ -39,7 +39,7 @@ _SELECTORS = {"podSelector", "nodeSelector"}
 
 
 def fields_of(type_: Any, path: str = "") -> Iterator[str]:
-    """The paths of all settings."""
+    """Yield the paths of all settings."""
     for field in msgspec.inspect.type_info(type_).fields:  # type: ignore[attr-defined]
         inner = field.type
         if isinstance(inner, msgspec.inspect.UnionType):
@@ -54,7 +54,7 @@ def fields_of(type_: Any, path: str = "") -> Iterator[str]:
 
 
 def tables() -> list[list[str]]:
-    """The rows of all tables of the part about configuration."""
+    """Return the rows of all tables of the part about configuration."""
     _, _, rest = (ROOT / DOCUMENT).read_text().partition("\n## Configuration\n")
     part = rest.partition("\n## ")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line[:2] == "| "]
@@ -66,7 +66,7 @@ def test_every_setting_is_listed() -> None:
 
 
 def numbers(settings: ReschedulerSettings) -> dict[str, str]:
-    """What a word stands for, as it is written in the document."""
+    """Return what a word stands for, as it is written in the document."""
     found = {
         "threshold": f"{settings.threshold:g}",
         "interval": format_duration(settings.interval_ns),

@@ -30,7 +30,7 @@ DEPLOYMENT: dict[str, Any] = {
 
 
 def commands() -> list[str]:
-    """The commands of the README about the cluster of a context."""
+    """Return the commands of the README about the cluster of a context."""
     lines = [line for block in blocks_of(ROOT / "README.md", "sh") for line in block.text.splitlines()]
     return [line for line in lines if f"--context {CONTEXT}" in line]
 
@@ -63,7 +63,7 @@ def test_each_command_answers_and_writes_nothing_there(tmp_path: Path, monkeypat
 
 
 def versions(cluster: ControlPlane) -> list[str]:
-    """Which objects there are, each in its version."""
+    """Return which objects there are, each in its version."""
     return [
         f"{kind} {each['metadata']['name']} {each['metadata']['resourceVersion']}"
         for kind in ("Node", "Deployment", "ReplicaSet", "Pod", "Event")

@@ -41,12 +41,12 @@ class Rescheduled:
     placements: list[tuple[float, Placement]] = field(default_factory=list)
 
     def at(self, time: float) -> Placement:
-        """Where everybody was from that time on."""
+        """Return where everybody was from that time on."""
         return [placement for since, placement in self.placements if since <= time][-1]
 
     @property
     def after(self) -> Placement:
-        """Where everybody is at the end."""
+        """Return where everybody is at the end."""
         return self.placements[-1][1]
 
     def evictions(self) -> list[str]:
@@ -59,11 +59,11 @@ class Rescheduled:
         return found
 
     def reasons(self) -> list[str]:
-        """What was told of each eviction, without the names of pods, which are drawn."""
+        """Return what was told of each eviction, without the names of pods, which are drawn."""
         return [event.message for event in self.result.events if event.reason == "Descheduled"]
 
     def events(self, *reasons: str) -> list[str]:
-        """What happened, as `time reason owner node`."""
+        """Return what happened, as `time reason owner node`."""
         return [
             f"{event.time:g} {event.reason} {owner_of(event.pod or '')} {event.node or ''}".rstrip()
             for event in self.result.events
@@ -79,7 +79,7 @@ def owner_of(pod: str) -> str:
 def rescheduled(
     example: str, rescheduler: Mapping[str, Any] | None = None, objects: Sequence[Document] = (), **options: Any
 ) -> Rescheduled:
-    """An example at its end. Fields of its rescheduler may be set otherwise; None takes one away."""
+    """Return an example at its end. Fields of its rescheduler may be set otherwise; None takes one away."""
     documents = [*load_files([str(EXAMPLES / "rescheduler" / f"{example}.yaml")]), *objects]
     for document in documents:
         if document.raw["kind"] == "Scenario":
@@ -91,7 +91,7 @@ def rescheduled(
 
 
 def watched(simulation: Simulation) -> Rescheduled:
-    """A simulation at its end, with budgets, rates and limits looked at after every step."""
+    """Return a simulation at its end, with budgets, rates and limits looked at after every step."""
     played = Rescheduled(result_of(simulation), simulation)
     budgets = BudgetChecker(simulation.store)
     used = BudgetUse(simulation)
@@ -121,7 +121,7 @@ def _note(played: Rescheduled) -> None:
 
 
 def placement_of(simulation: Simulation) -> Placement:
-    """Where everybody is who is not leaving."""
+    """Return where everybody is who is not leaving."""
     counts: dict[str, Counter[str]] = {}
     for pod in _pods(simulation):
         if pod.spec.node_name and not pod.is_terminating and not pod.is_terminal:

@@ -11,12 +11,12 @@ TOLD = ("Scheduled", "Started", "Killing", "Terminated", "Failed", "Deleted", "N
 
 
 def played(example: str) -> Result:
-    """A shipped scenario at its end."""
+    """Return a shipped scenario at its end."""
     return podium.simulate(EXAMPLES / f"{example}.yaml", latency=0)
 
 
 def story(result: Result, reasons: Collection[str] = TOLD, *, owners: Collection[str] = ()) -> list[str]:
-    """The events of some reasons as `time reason pod node`; pods of the owners are numbered as they appear."""
+    """Return the events of some reasons as `time reason pod node`; pods of the owners are numbered as they appear."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     told = []

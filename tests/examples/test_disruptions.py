@@ -142,7 +142,7 @@ def test_a_replacement_has_the_place_in_the_queue_and_the_node_that_its_eviction
 
 
 def replaced(result: Result, time: int) -> str:
-    """The replacement of the pod that was evicted then, in words."""
+    """Return the replacement of the pod that was evicted then, in words."""
     (pod,) = (event.pod for event in result.events if (event.time, event.reason) == (time, "Killing"))
     return f"the replacement of pod {(pod or '').removeprefix('default/')}"
 

@@ -14,7 +14,7 @@ def played(name: str, *, settings: bool = True, by: str = "scheduler") -> Result
 
 
 def told(result: Result, since: float = 0) -> list[str]:
-    """The story from some time on; pods of ReplicaSets are numbered."""
+    """Return the story from some time on; pods of ReplicaSets are numbered."""
     return [line for line in story(result, TOLD, owners=("batch", "red")) if float(line.split()[0]) >= since]
 
 

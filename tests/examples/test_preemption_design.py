@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def story(result: Result) -> list[str]:
-    """What happens, as `time reason pod node`; failed attempts are left out."""
+    """Return what happens, as `time reason pod node`; failed attempts are left out."""
     return [
         " ".join(
             str(part) for part in (event.time, event.reason, (event.pod or "").removeprefix("default/"), event.node)
@@ -27,7 +27,7 @@ def story(result: Result) -> list[str]:
 
 
 def failed_attempts(result: Result, pod: str) -> list[tuple[float, float, int]]:
-    """When the pod was tried in vain for one reason: first, last, and how often."""
+    """Return when the pod was tried in vain for one reason: first, last, and how often."""
     return [
         (e.time, e.last_time, e.count)
         for e in result.events
@@ -36,7 +36,7 @@ def failed_attempts(result: Result, pod: str) -> list[tuple[float, float, int]]:
 
 
 def ends(result: Result) -> dict[str, tuple[str, str | None]]:
-    """The phase and the node of each pod at the end."""
+    """Return the phase and the node of each pod at the end."""
     return {pod["pod"].removeprefix("default/"): (pod["phase"], pod["node"]) for pod in result.to_dict()["pods"]}
 
 

@@ -19,7 +19,7 @@ def times(result: Result, reason: str) -> list[int | float]:
 
 
 def played(most_futile: int) -> Result:
-    """The example with so many futile preemptions borne."""
+    """Return the example with so many futile preemptions borne."""
     profiles = [{"schedulerName": name} for name in ("a", "b")]
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, "maxFutilePreemptions": most_futile}
     return podium.simulate(EXAMPLE, configuration=read_configuration(written, "test"), latency=0)

@@ -10,7 +10,7 @@ TOLD = ("Scheduled", "Finished", "Killing")
 
 
 def story(result: Result) -> list[str]:
-    """What happens, as `time reason job`, pods of a Job by its name."""
+    """Return what happens, as `time reason job`, pods of a Job by its name."""
     return [f"{event.time} {event.reason} {name(event.pod or '')}" for event in result.events if event.reason in TOLD]
 
 
@@ -20,7 +20,7 @@ def name(pod: str) -> str:
 
 
 def without_policy(example: str, policy: str, tmp_path: Path) -> Result:
-    """The example as it goes when the class has no preemption policy."""
+    """Return the example as it goes when the class has no preemption policy."""
     text = (EXAMPLES / example).read_text()
     assert text.count(f"preemptionPolicy: {policy}\n") == 1
     file = tmp_path / example

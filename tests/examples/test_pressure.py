@@ -9,7 +9,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def story(result: Result) -> list[str]:
-    """The events as `time reason pod node`, generated names shortened to their owner's and a number."""
+    """Return the events as `time reason pod node`, generated names shortened to their owner's and a number."""
     numbers: dict[str, str] = {}
     told = []
     for event in result.events:

@@ -18,7 +18,7 @@ MINUTE = 60
 
 
 def avoided(played: Rescheduled) -> list[str]:
-    """What was written to avoid lists and taken off them, as `time node what`."""
+    """Return what was written to avoid lists and taken off them, as `time node what`."""
     return [
         f"{event.time:g} {event.node} {event.message}"
         for event in played.result.events

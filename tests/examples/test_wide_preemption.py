@@ -16,7 +16,7 @@ def played(name: str, *, settings: bool = True) -> Result:
 
 
 def told(result: Result, since: float = 0) -> list[str]:
-    """The story from some time on; pods of the ReplicaSet are numbered."""
+    """Return the story from some time on; pods of the ReplicaSet are numbered."""
     return [line for line in story(result, TOLD, owners=("batch",)) if float(line.split()[0]) >= since]
 
 

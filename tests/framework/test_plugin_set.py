@@ -11,7 +11,7 @@ NAMES = ["A", "B", "C", "D", "E"]
 
 
 def some(*enabled: str, disabled: str = "") -> PluginSet:
-    """A set of plugins written as "A" or "A:3", with the names of those disabled in one text."""
+    """Return a set of plugins written as "A" or "A:3", with the names of those disabled in one text."""
     pairs = (text.partition(":") for text in enabled)
     return PluginSet(
         enabled=tuple(PluginEntry(name=name, weight=int(weight) if weight else None) for name, _, weight in pairs),
@@ -58,7 +58,7 @@ def test_merging_remembers_what_is_disabled() -> None:
 
 
 def expanded(point: PluginSet, multi_point: PluginSet, without: str = "") -> list[str]:
-    """The order at a point where all plugins take part but those named."""
+    """Return the order at a point where all plugins take part but those named."""
     return point.expanded(multi_point, lambda name: name not in without)
 
 

@@ -35,7 +35,7 @@ class LimitArgs(Arguments, frozen=True, kw_only=True):
 
 
 def dummy(name: str, *points: str) -> Factory:
-    """A plugin with the methods of some extension points, and one argument."""
+    """Return a plugin with the methods of some extension points, and one argument."""
 
     def make(self: Any, context: PluginContext) -> None:
         self.limit = read_arguments(context.args, LimitArgs, name).limit
@@ -69,7 +69,7 @@ def built(*profiles: dict[str, Any]) -> dict[str, Profile]:
 
 
 def profile(plugins: dict[str, Any], **fields: Any) -> Profile:
-    """The one profile of a configuration that leaves no default but PrioritySort and DefaultBinder."""
+    """Return the one profile of a configuration that leaves no default but PrioritySort and DefaultBinder."""
     multi_point = plugins.get("multiPoint", [])
     sets = {point: {"enabled": entries} for point, entries in plugins.items()}
     bare = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}, *multi_point]

@@ -156,7 +156,7 @@ def test_a_plugin_that_two_packages_offer_is_refused_with_the_places(module: Wri
 
 
 def plugin(name: object = "Own", **members: object) -> Plugin:
-    """A plugin of some members; all its methods do nothing."""
+    """Return a plugin of some members; all its methods do nothing."""
     return type("Own", (), {"name": name, **members})()  # type: ignore[no-any-return]
 
 

@@ -71,7 +71,7 @@ def runner_with(cluster: Cluster, *plugins: Any, **weights: int) -> Runner:
 
 
 def totals(runner: Runner, *names: str) -> list[int]:
-    """The totals of some nodes (all by default), also when they are asked for again."""
+    """Return the totals of some nodes (all by default), also when they are asked for again."""
     cluster = runner.cluster
     rows = np.array(sorted(cluster.nodes.row_of[name] for name in names or cluster.nodes.row_of), dtype=np.int64)
     state, record, view = CycleState(), cluster.read(pod("p")), View(cluster, rows)

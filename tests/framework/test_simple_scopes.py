@@ -37,7 +37,7 @@ class Asked:
         return len(node.pods)
 
     def asked(self) -> tuple[list[str], list[str]]:
-        """The nodes since the last time."""
+        """Return the nodes since the last time."""
         found = sorted(self.filtered), sorted(self.scored)
         self.filtered, self.scored = [], []
         return found

@@ -35,7 +35,7 @@ NAMES = frozenset(("default-scheduler",))
 
 
 def lease(identity: str) -> LeaseSettings:
-    """A lease that is over soon."""
+    """Return a lease that is over soon."""
     return LeaseSettings(
         identity=identity, duration_ns=6 * SECOND, renew_deadline_ns=5 * SECOND, retry_period_ns=SECOND // 5
     )
@@ -119,7 +119,7 @@ class Cluster:
         self.plane.answer(Request(verb="delete", kind=kind, key=key))
 
     def pods(self) -> list[Pod]:
-        """The pods that have not ended."""
+        """Return the pods that have not ended."""
         found = [stored.object for stored in self.plane.store.objects("Pod") if isinstance(stored.object, Pod)]
         return [pod for pod in found if not pod.is_terminal]
 
@@ -132,7 +132,7 @@ class Cluster:
         return "" if raw is None else str(raw["spec"].get("nodeName", ""))
 
     def waiting(self) -> list[str]:
-        """The names of the pods without a node."""
+        """Return the names of the pods without a node."""
         return sorted(pod.metadata.name for pod in self.pods() if not pod.spec.node_name)
 
 

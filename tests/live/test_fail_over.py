@@ -70,7 +70,7 @@ def test_a_failover_does_not_restart_a_preemption_loop() -> None:
 
 
 def note(cluster: Cluster) -> bool:
-    """Whether some pod carries what is known."""
+    """Return whether some pod carries what is known."""
     return any(ANNOTATION in stored.object.metadata.annotations for stored in cluster.plane.store.objects("Pod"))
 
 

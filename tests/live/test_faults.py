@@ -56,12 +56,12 @@ def test_every_pod_gets_one_node_and_nodes_are_not_overfull_under_network_faults
 
 
 def has_asked(cluster: Cluster, before: int) -> bool:
-    """Whether somebody has asked for something since there were so many requests."""
+    """Return whether somebody has asked for something since there were so many requests."""
     return cluster.backend.asked > before
 
 
 def is_full(cluster: Cluster) -> bool:
-    """Whether less than the smallest pod is left on every node."""
+    """Return whether less than the smallest pod is left on every node."""
     used = {f"n{number}": 0.0 for number in range(4)}
     for each in cluster.pods():
         if each.spec.node_name:

@@ -37,7 +37,7 @@ def play(version: str, story: Callable[[Cluster], Awaitable[None]]) -> None:
 
 
 def reason(cluster: Cluster, name: str) -> str:
-    """The message of a pod's condition PodScheduled."""
+    """Return the message of a pod's condition PodScheduled."""
     conditions = (cluster.pod(name) or {}).get("status", {}).get("conditions", [])
     return next((str(each.get("message", "")) for each in conditions if each["type"] == "PodScheduled"), "")
 

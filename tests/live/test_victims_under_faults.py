@@ -67,7 +67,7 @@ class VictimWrites:
 
 
 async def filled(cluster: Cluster) -> Instance:
-    """A scheduler at a cluster full of pods that may be preempted."""
+    """Return a scheduler at a cluster full of pods that may be preempted."""
     cluster.add(priority_class("high", 1_000), priority_class("low", 10))
     cluster.add(*(node(f"n{number}", cpu=4) for number in range(NODES)))
     lows = range(4 * NODES)

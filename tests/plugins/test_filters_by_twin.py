@@ -39,7 +39,7 @@ CLUSTERS = {
 
 
 def verdicts(cluster: Cluster, target: Pod, plugin: str, args: dict[str, Any] | None = None) -> dict[str, Verdict]:
-    """What one plugin alone says about each node."""
+    """Return what one plugin alone says about each node."""
     runner, state, record = plain_runner(cluster, plugin, args=args), CycleState(), cluster.read(target)
     before = runner.pre_filter(state, record)
     names = cluster.nodes.row_of

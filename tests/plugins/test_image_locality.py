@@ -14,7 +14,7 @@ MEBIBYTE = 1024 * 1024
 
 
 def score(image: str = "web:v1", *, nodes: int = 1, having: int = 1, megabytes: int = 500, containers: int = 1) -> int:
-    """The score of the first of some nodes, of which the first few have the image."""
+    """Return the score of the first of some nodes, of which the first few have the image."""
     held = {image: megabytes * MEBIBYTE}
     objects = [node(f"n{n}", images=held if n < having else {}) for n in range(nodes)]
     spec = {"containers": (Container(image=image), *(Container(name=str(n)) for n in range(1, containers)))}

@@ -188,7 +188,7 @@ def test_a_namespace_selector_follows_the_labels_of_the_namespace() -> None:
 
 
 def raw_scores(target: Pod, *objects: Kubernetes, **args: Any) -> dict[str, int] | None:
-    """The scores of the zones' nodes before they are normalized; None where the plugin says nothing."""
+    """Return the scores of the zones' nodes before they are normalized; None where the plugin says nothing."""
     cluster = cluster_of(*ZONES, *objects)
     runner = plain_runner(cluster, "InterPodAffinity", args=args)
     state, record, view = CycleState(), cluster.read(target), View(cluster)

@@ -21,7 +21,7 @@ AVOIDED = node("a", avoids=["ReplicaSet/web"])
 
 
 def scores(target: Pod, *nodes: Node) -> dict[str, int]:
-    """The plugin's scores; none where it has nothing to say."""
+    """Return the plugin's scores; none where it has nothing to say."""
     found = explain([*nodes, target]).scores
     return {name: of_node["NodePreferAvoidPods"] for name, of_node in found.items() if "NodePreferAvoidPods" in of_node}
 
@@ -119,7 +119,7 @@ KEPT_OFF = "node(s) were kept for the replacement of pod default/cache-1"
 
 
 def keeping(name: str = "a", *, owner: str = "ReplicaSet/web") -> Node:
-    """A node that keeps a controller's pods off until cache-1 is replaced."""
+    """Return a node that keeps a controller's pods off until cache-1 is replaced."""
     avoiding = node(name, avoids=[owner])
     here = avoid_list(avoiding.metadata.annotations[PREFER_AVOID_PODS])
     awaited = AwaitedPod(namespace="default", name="cache-1", uid="uid-1")
@@ -144,7 +144,7 @@ class Shown:
                 self.feed.changed(each)
 
     def refusals(self, at_seconds: int = 1) -> set[str]:
-        """What keeps a pod of the ReplicaSet web off nodes so long after the evictions."""
+        """Return what keeps a pod of the ReplicaSet web off nodes so long after the evictions."""
         cluster = self.cluster
         runner = plain_runner(cluster, "NodePreferAvoidPods")
         cluster.pass_time(DAY_ONE_NS + at_seconds * 10**9)

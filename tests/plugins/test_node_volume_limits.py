@@ -45,7 +45,7 @@ def csi(name: str, driver: str = DRIVER) -> PersistentVolume:
 
 
 def answers(limit: int | None, incoming: Pod, *objects: Kubernetes, driver: str = DRIVER) -> dict[str, Status]:
-    """The refusals of a node n1 with a limit."""
+    """Return the refusals of a node n1 with a limit."""
     cluster = cluster_of(node("n1"), csi_node("n1", {driver: limit}), LATE, *objects)
     return refused(plugin_for(cluster), cluster, incoming)
 

@@ -169,7 +169,7 @@ def test_a_skew_can_be_lifted_by_preemption_and_a_missing_label_cannot() -> None
 
 
 def scores(*objects: Kubernetes, args: dict[str, Any] | None = None) -> dict[str, int] | None:
-    """The plugin's normalized scores for `default/p`; None where it says nothing."""
+    """Return the plugin's normalized scores for `default/p`; None where it says nothing."""
     *around, one = objects
     cluster = cluster_of(*around)
     runner = plain_runner(cluster, "PodTopologySpread", args=args)
@@ -307,7 +307,7 @@ def test_arguments_that_contradict_themselves_are_refused(args: dict[str, Any], 
 
 
 def candidates(*objects: Kubernetes) -> list[str]:
-    """The nodes on which `default/p` could preempt."""
+    """Return the nodes on which `default/p` could preempt."""
     plan = explain(objects).plan
     assert plan is not None
     return sorted(plan.candidates)

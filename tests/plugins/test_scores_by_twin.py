@@ -41,7 +41,7 @@ SHAPE = ((10, 0), (40, 10), (80, 3))
 def scores(
     cluster: Cluster, record: PodRecord, plugin: str, feasible: list[str], args: dict[str, Any] | None = None
 ) -> Scores | None:
-    """What one plugin alone gives each feasible node, None where it says nothing; weights are 1."""
+    """Return what one plugin alone gives each feasible node, None where it says nothing; weights are 1."""
     runner, state = plain_runner(cluster, plugin, args=args), CycleState()
     rows = np.array(sorted(cluster.nodes.row_of[name] for name in feasible), dtype=np.int64)
     view = View(cluster, rows)

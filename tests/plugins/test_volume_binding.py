@@ -71,7 +71,9 @@ SELECTED = "volume.kubernetes.io/selected-node"
 
 
 def answers(incoming: Pod, *storage: Kubernetes) -> dict[str, tuple[str, ...]]:
-    """The reasons of the nodes east (zone a) and west (zone b) that refuse; all refusals are beyond preemption."""
+    """Return the reasons of the nodes east (zone a) and west (zone b) that refuse; all refusals are beyond
+    preemption.
+    """
     cluster = cluster_of(EAST, WEST, LATE, STATIC, NOW, *storage)
     found = refused(VolumeBinding(context(cluster)), cluster, incoming)
     assert all(status == unresolvable(*status.reasons) for status in found.values())
@@ -370,7 +372,7 @@ class Attempt:
 
 
 def chosen(storage: Sequence[Kubernetes], *names: str) -> list[ClaimBinding]:
-    """What is to be done for a pod with claims of some names on the node east."""
+    """Return what is to be done for a pod with claims of some names on the node east."""
     cluster = cluster_of(EAST, WEST, LATE, STATIC, *storage)
     attempt = Attempt(VolumeBinding(context(cluster)), cluster, pod("incoming", mounts(*names)))
     assert attempt.reserve("east").is_success
@@ -543,7 +545,7 @@ def gib(item: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def choose(wanted: PersistentVolumeClaim, volumes: list[PersistentVolume], taken: set[str], zone: str) -> str | None:
-    """The name of the volume that serves a claim in a zone."""
+    """Return the name of the volume that serves a claim in a zone."""
     usable = [
         item
         for item in volumes

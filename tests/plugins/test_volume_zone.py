@@ -38,7 +38,7 @@ def plugin_for(cluster: Cluster) -> VolumeZone:
 
 
 def answers(of_volume: dict[str, str], *nodes: Node) -> dict[str, Status]:
-    """The refusals to a pod that mounts a claim bound to a volume with some labels."""
+    """Return the refusals to a pod that mounts a claim bound to a volume with some labels."""
     cluster = cluster_of(*nodes, claim("a", volume="v"), volume("v", labels=of_volume))
     return refused(plugin_for(cluster), cluster, pod("incoming", mounts("a")))
 
@@ -154,7 +154,7 @@ PLACES = st.dictionaries(
 
 
 def by_hand(of_volumes: list[dict[str, str]], of_node: dict[str, str]) -> bool:
-    """Whether one node refuses."""
+    """Return whether one node refuses."""
     if not of_node:
         return False
     today = {BETA_ZONE: ZONE, BETA_REGION: REGION}

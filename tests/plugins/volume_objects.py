@@ -47,13 +47,13 @@ NOW = StorageClass(metadata=ObjectMeta(name="now"), provisioner="csi.example.com
 
 
 def node(name: str, **labels: str) -> Node:
-    """A node; ``zone="a"`` stands for the zone label, other labels are as given."""
+    """Return a node; ``zone="a"`` stands for the zone label, other labels are as given."""
     found = {ZONE if key == "zone" else key: value for key, value in labels.items()}
     return Node(metadata=ObjectMeta(name=name, labels=found))
 
 
 def csi_node(name: str, limits: Mapping[str, int | None]) -> CSINode:
-    """The drivers of a node with their limits."""
+    """Return the drivers of a node with their limits."""
     drivers = tuple(
         CSINodeDriver(name=driver, allocatable=VolumeNodeResources(count=count)) for driver, count in limits.items()
     )
@@ -61,7 +61,7 @@ def csi_node(name: str, limits: Mapping[str, int | None]) -> CSINode:
 
 
 def attachment(name: str, node_name: str, of_volume: str, attacher: str = "csi.example.com") -> VolumeAttachment:
-    """An attachment of a volume to a node."""
+    """Return an attachment of a volume to a node."""
     source = VolumeAttachmentSource(persistent_volume_name=of_volume)
     spec = VolumeAttachmentSpec(attacher=attacher, node_name=node_name, source=source)
     return VolumeAttachment(metadata=ObjectMeta(name=name), spec=spec)
@@ -77,7 +77,7 @@ def claim(
     access_modes: tuple[str, ...] = ("ReadWriteOnce",),
     **spec: Any,
 ) -> PersistentVolumeClaim:
-    """A claim; one with a volume is bound to it."""
+    """Return a claim; one with a volume is bound to it."""
     notes = dict(annotations or {}) | ({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})
     return PersistentVolumeClaim(
         metadata=ObjectMeta(name=name, namespace=NAMESPACE, uid=f"uid-{name}", annotations=notes),
@@ -101,7 +101,7 @@ def volume(
     access_modes: tuple[str, ...] = ("ReadWriteOnce",),
     **spec: Any,
 ) -> PersistentVolume:
-    """A volume; ``zones`` are those that its node affinity admits, none for all."""
+    """Return a volume; ``zones`` are those that its node affinity admits, none for all."""
     if zones:
         spec["node_affinity"] = affinity(NodeSelectorRequirement(key=ZONE, operator="In", values=zones))
     return PersistentVolume(
@@ -113,13 +113,13 @@ def volume(
 
 
 def affinity(*conditions: NodeSelectorRequirement) -> VolumeNodeAffinity:
-    """The node affinity of a volume with one term."""
+    """Return the node affinity of a volume with one term."""
     term = NodeSelectorTerm(match_expressions=conditions)
     return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=(term,)))
 
 
 def mounts(*claims: str) -> tuple[Volume, ...]:
-    """The volumes of a pod that mounts claims."""
+    """Return the volumes of a pod that mounts claims."""
     return tuple(
         Volume(name=f"v{index}", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
         for index, name in enumerate(claims)
@@ -127,12 +127,12 @@ def mounts(*claims: str) -> tuple[Volume, ...]:
 
 
 def ephemeral(name: str) -> Volume:
-    """A volume whose claim is made for the pod."""
+    """Return a volume whose claim is made for the pod."""
     return Volume(name=name, ephemeral=EphemeralVolumeSource())
 
 
 def pod(name: str, volumes: Sequence[Volume] = (), *, node_name: str = "", namespace: str = NAMESPACE) -> Pod:
-    """A pod; pending without a node."""
+    """Return a pod; pending without a node."""
     return Pod(
         metadata=ObjectMeta(name=name, namespace=namespace, uid=f"uid-{namespace}-{name}"),
         spec=PodSpec(node_name=node_name, volumes=tuple(volumes)),
@@ -140,7 +140,7 @@ def pod(name: str, volumes: Sequence[Volume] = (), *, node_name: str = "", names
 
 
 def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Cluster:
-    """A cluster with these nodes, storage objects, and pods, which must be on nodes."""
+    """Return a cluster with these nodes, storage objects, and pods, which must be on nodes."""
     cluster = Cluster(release)
     for item in objects:
         if isinstance(item, Node):
@@ -154,18 +154,18 @@ def cluster_of(*objects: Kubernetes, release: Release = DEFAULT_RELEASE) -> Clus
 
 
 def context(cluster: Cluster, **args: Any) -> PluginContext:
-    """What a plugin is made with."""
+    """Return what a plugin is made with."""
     return PluginContext(args, cluster)
 
 
 def turned_down(plugin: Any, cluster: Cluster, incoming: Pod) -> Status:
-    """What the plugin says of a pod before it looks at nodes."""
+    """Return what the plugin says of a pod before it looks at nodes."""
     status: Status = plugin.pre_filter(CycleState(), cluster.read(incoming), cluster)
     return status
 
 
 def refused(plugin: Any, cluster: Cluster, incoming: Pod) -> dict[str, Status]:
-    """The nodes that the plugin refuses to a pod, with its answers; the pod must get past PreFilter."""
+    """Return the nodes that the plugin refuses to a pod, with its answers; the pod must get past PreFilter."""
     return refused_on(plugin, cluster, cluster.read(incoming), View(cluster))
 
 
@@ -180,7 +180,7 @@ def refused_without(plugin: Any, cluster: Cluster, incoming: Pod, gone: Iterable
 
 
 def refused_on(plugin: Any, cluster: Cluster, record: PodRecord, view: View) -> dict[str, Status]:
-    """The nodes of a view that the plugin refuses to a pod, with its answers."""
+    """Return the nodes of a view that the plugin refuses to a pod, with its answers."""
     state = CycleState()
     prepared: Status = plugin.pre_filter(state, record, cluster)
     if prepared.is_skip:

@@ -27,7 +27,7 @@ class Requeueing:
     seen: Sequence[Kubernetes] = ()
 
     def told(self) -> Driver:
-        """A scheduler that has turned the pods down."""
+        """Return a scheduler that has turned the pods down."""
         driver = Driver(*self.given, settings=configuration(only=self.plugins.split()))
         driver.see(*self.waiting)
         for _ in self.waiting:
@@ -36,7 +36,7 @@ class Requeueing:
         return driver
 
     def awake(self) -> set[str]:
-        """The names of the pods that have left their place once all has happened."""
+        """Return the names of the pods that have left their place once all has happened."""
         driver = self.told()
         driver.miss(*self.gone)
         driver.see(*self.seen)

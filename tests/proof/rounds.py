@@ -59,7 +59,7 @@ BASE = [*(node_in(f"z{n}", f"base-{n}") for n in range(3)), priority_class("high
 
 
 def cluster_round(number: int) -> list[Raw]:
-    """The steps of a round: everything comes, lives through some trouble, and is taken away."""
+    """Return the steps of a round: everything comes, lives through some trouble, and is taken away."""
     begin, name = number * ROUND_S, f"r{number}"
     things, lone = [*surrounding_things(name), *workloads(name, "default")], lone_pods(name, number)
     extra, space = f"{name}-node", f"{name}-space"
@@ -107,7 +107,7 @@ def meta(name: str, namespace: str = "default") -> Raw:
 
 
 def surrounding_things(name: str) -> list[Raw]:
-    """What belongs to no namespace: a node with devices, their class, and the policy of disruptions."""
+    """Return what belongs to no namespace: a node with devices, their class, and the policy of disruptions."""
     extra = node_in(f"z-{name}", f"{name}-node", **{f"label-{name}": name})
     extra["spec"] = {"taints": [{"key": f"taint-{name}", "value": name, "effect": "PreferNoSchedule"}]}
     gpus = [devices.device(f"gpu-{one}", **devices.attributes(**{f"made-{name}": True})) for one in range(3)]
@@ -173,7 +173,7 @@ def workloads(name: str, namespace: str) -> list[Raw]:
 
 
 def picky_template(labels: dict[str, str]) -> Raw:
-    """A template of pods with terms and constraints of their own."""
+    """Return a template of pods with terms and constraints of their own."""
     near = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": labels}}
     spread = {
         "maxSkew": 1,
@@ -194,7 +194,7 @@ def picky_template(labels: dict[str, str]) -> Raw:
 
 
 def rules(name: str, namespace: str) -> list[Raw]:
-    """What a namespace lets in, with a budget that would be stricter than it may be."""
+    """Return what a namespace lets in, with a budget that would be stricter than it may be."""
     limits = [{"type": "Container", "default": {"memory": "1Gi"}, "defaultRequest": {"memory": "1Gi"}}]
     never = budget(f"{name}-never", selector={"matchLabels": {"app": f"{name}-devices"}}, minAvailable="100%")
     never["metadata"]["namespace"] = namespace
@@ -235,7 +235,7 @@ def users_of_devices(name: str, namespace: str) -> list[Raw]:
 
 
 def surroundings(number: int) -> list[Kubernetes]:
-    """What schedulers look at besides pods, under names of the round."""
+    """Return what schedulers look at besides pods, under names of the round."""
     name = f"r{number}"
     return [
         build.namespace(name, team=name),

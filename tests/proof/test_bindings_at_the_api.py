@@ -56,7 +56,7 @@ class Cluster:
 
 
 def kept(raw: Raw) -> Raw:
-    """The pod with a finalizer, so that it outlives its deletion."""
+    """Return the pod with a finalizer, so that it outlives its deletion."""
     return {**raw, "metadata": {**raw["metadata"], "finalizers": ["example.com/keep"]}}
 
 

@@ -20,7 +20,7 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 
 def table(heading: str) -> dict[int, list[str]]:
-    """The further cells of each row of the table under a heading, by the number in the first."""
+    """Return the further cells of each row of the table under a heading, by the number in the first."""
     section = PAGE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", section, re.MULTILINE)
     assert len(rows) == len(dict(rows)), "a number is listed twice"
@@ -29,7 +29,7 @@ def table(heading: str) -> dict[int, list[str]]:
 
 @cache
 def marked(name: str) -> dict[int, list[str]]:
-    """The tests that carry a mark, by each number in it."""
+    """Return the tests that carry a mark, by each number in it."""
     found: dict[int, list[str]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(file.read_text())
@@ -43,7 +43,7 @@ def marked(name: str) -> dict[int, list[str]]:
 
 
 def marks_in(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
-    """What decorates the tests and classes of a file, and what marks all of the file."""
+    """Yield what decorates the tests and classes of a file, and what marks all of the file."""
     for one in tree.body:
         if isinstance(one, ast.Assign) and [ast.unparse(target) for target in one.targets] == ["pytestmark"]:
             values = one.value.elts if isinstance(one.value, ast.List) else [one.value]
@@ -54,7 +54,7 @@ def marks_in(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
 
 
 def compared(name: str, listed: set[int]) -> list[str]:
-    """Where the marks of a name and a table differ."""
+    """Return where the marks of a name and a table differ."""
     found = marked(name)
     return [f"{name} {number} is listed, and no test has the mark" for number in sorted(listed - found.keys())] + [
         f"{name} {number} is not listed, and marked in {found[number][0]}" for number in sorted(found.keys() - listed)

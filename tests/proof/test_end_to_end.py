@@ -54,7 +54,7 @@ def test_a_victim_that_a_finalizer_keeps_bears_the_mark_of_its_preemption() -> N
 
 
 def replica_set(number: int, cpu: int) -> Raw:
-    """A set of one pod, whose priority is the set's number."""
+    """Return a set of one pod, whose priority is the set's number."""
     name, labels = f"set-{number}", {"app": f"set-{number}"}
     template = {"metadata": {"labels": labels}, "spec": pod("", cpu=cpu, priority=number)["spec"]}
     made = workload("ReplicaSet", name, 1, template=template)

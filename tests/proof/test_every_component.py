@@ -56,21 +56,21 @@ def template(app: str, **spec: object) -> Raw:
 
 
 def numbered(name: str, replicas: int) -> Raw:
-    """A StatefulSet."""
+    """Return a StatefulSet."""
     raw = workload("StatefulSet", name, replicas, template=template(name))
     raw["spec"]["selector"] = {"matchLabels": {"app": name}}
     return raw
 
 
 def finite(name: str, completions: int) -> Raw:
-    """A Job whose pods run for two seconds."""
+    """Return a Job whose pods run for two seconds."""
     inner = template(name, restartPolicy="Never")
     inner["metadata"]["annotations"] = {"podium.dev/duration": "2s"}
     return job(name, template=inner, completions=completions)
 
 
 def minutely(name: str) -> Raw:
-    """A CronJob that makes a Job each minute, and keeps the last."""
+    """Return a CronJob that makes a Job each minute, and keeps the last."""
     spec = {
         "schedule": "* * * * *",
         "successfulJobsHistoryLimit": 1,
@@ -81,7 +81,7 @@ def minutely(name: str) -> Raw:
 
 
 def with_device(name: str, **more: object) -> Raw:
-    """A pod whose claim is made for it."""
+    """Return a pod whose claim is made for it."""
     raw = pod(name, spec={**SHORT, **more})
     if more:
         raw["metadata"]["annotations"] = {"podium.dev/duration": "2s"}
@@ -89,13 +89,13 @@ def with_device(name: str, **more: object) -> Raw:
 
 
 def where(simulation: Simulation, app: str) -> list[str]:
-    """The nodes of the running pods of an app."""
+    """Return the nodes of the running pods of an app."""
     found = (one for one in pods(simulation).values() if one.metadata.labels.get("app") == app)
     return sorted(one.spec.node_name for one in found if one.status.phase == "Running" and not one.is_terminating)
 
 
 def is_drained(simulation: Simulation) -> bool:
-    """Whether the drain has come to its end. One that crashed after that finds nothing more to do."""
+    """Return whether the drain has come to its end. One that crashed after that finds nothing more to do."""
     return [report.state for report in simulation.player.drains.reports()] == ["drained"]
 
 
@@ -123,14 +123,14 @@ def leaving(guidance: str, steering: str) -> Story:
 
 
 def gang(name: str, least: int) -> Raw:
-    """A group of which so many pods are placed together."""
+    """Return a group of which so many pods are placed together."""
     spec = {"schedulingPolicy": {"gang": {"minCount": least}}}
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}
 
 
 def ganged(name: str, replicas: int, cpu: int, priority: int = 0) -> Raw:
-    """A ReplicaSet whose pods belong to the group of its name."""
+    """Return a ReplicaSet whose pods belong to the group of its name."""
     spec = pod("", cpu=cpu)["spec"] | {"schedulingGroup": {"podGroupName": name}, "priority": priority}
     raw = workload("ReplicaSet", name, replicas, template=template(name, **spec))
     raw["spec"]["selector"] = {"matchLabels": {"app": name}}
@@ -138,7 +138,7 @@ def ganged(name: str, replicas: int, cpu: int, priority: int = 0) -> Raw:
 
 
 def is_scheduled(simulation: Simulation, name: str) -> bool:
-    """Whether a group says that it was scheduled."""
+    """Return whether a group says that it was scheduled."""
     conditions = simulation.store.get("PodGroup", f"default/{name}").raw["status"]["conditions"]
     return [one["status"] for one in conditions if one["type"] == "PodGroupScheduled"] == ["True"]
 
@@ -260,7 +260,7 @@ def tell(story: Story, fault: OneFault) -> Simulation:
 
 
 def components_of(story: Story) -> list[str]:
-    """The components that faults strike in a story."""
+    """Return the components that faults strike in a story."""
     if story.struck:
         return list(story.struck)
     simulation = tell(story, OneFault("nothing", 0, ""))

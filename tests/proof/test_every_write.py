@@ -101,7 +101,7 @@ class Story:
 
 
 def short_lived(name: str, cpu: int, priority: int, *, on: str = "", scheduler: str = "default-scheduler") -> Raw:
-    """A pod that takes five seconds to end."""
+    """Return a pod that takes five seconds to end."""
     spec = {"terminationGracePeriodSeconds": 5, "schedulerName": scheduler}
     return pod(name, cpu=cpu, priority=priority, node=on, spec=spec)
 
@@ -151,7 +151,7 @@ STORIES = {
 
 
 def settings_of(scheduler: str, *plugins: str) -> Configuration:
-    """A profile with the plugins that the stories need, and others."""
+    """Return a profile with the plugins that the stories need, and others."""
     return configuration(only=(*PLUGINS, *plugins), schedulerName=scheduler)
 
 

@@ -37,7 +37,7 @@ JUDGED = {
 
 
 def judged(seed: int, *, is_faulty: bool = False) -> dict[str, int]:
-    """What the judges had to judge in a story that has everything."""
+    """Return what the judges had to judge in a story that has everything."""
     run = FleetRun(seed, is_faulty, features=EVERYTHING)
     run.play()
     return run.checker.court.judges.found
@@ -63,7 +63,7 @@ def test_the_judges_have_nothing_to_say_against_many_more_stories() -> None:
 
 
 def objection(seeds: Iterable[int]) -> str:
-    """What is said against the first story that somebody objects to; "" for none."""
+    """Return what is said against the first story that somebody objects to; "" for none."""
     for seed in seeds:
         try:
             judged(seed)
@@ -154,7 +154,7 @@ def test_judges_detect_a_window_with_too_many_disruptions() -> None:
 
 
 def printed(story: Path, hash_seed: int) -> bytes:
-    """What a simulation prints in a process of its own, whose hashes are others."""
+    """Return what a simulation prints in a process of its own, whose hashes are others."""
     command = [sys.executable, "-m", "podium", "simulate", "-f", str(story), "--seed", "7", "-o", "json"]
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
     found = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, check=False)

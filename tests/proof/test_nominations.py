@@ -24,7 +24,7 @@ MEDIUM = pod("medium", cpu=4, priority=200)
 
 
 def shown(actions: list[Action], one: Pod) -> str | None:
-    """The pod's nomination as these actions leave it in the API; None where they do not write it."""
+    """Return the pod's nomination as these actions leave it in the API; None where they do not write it."""
     written = None
     for action in actions:
         if isinstance(action, ReportUnschedulable) and action.pod == one.key:

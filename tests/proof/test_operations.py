@@ -65,7 +65,7 @@ class Surrounded:
 
 
 def workload_pod(name: str, suffix: str = "", **labels: str) -> Pod:
-    """A pod of a workload that keeps its pods apart, and near what it belongs to."""
+    """Return a pod of a workload that keeps its pods apart, and near what it belongs to."""
     own = build.term(f"app={name}", HOSTNAME)
     wide = build.term(f"app={name}", ZONE, in_namespaces=f"team={name}")
     return build.pod(

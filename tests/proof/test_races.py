@@ -37,7 +37,7 @@ def disrupting(driver: Driver, actions: list[Action]) -> Iterator[list[Action]]:
 
 
 def told(driver: Driver) -> Iterator[list[Action]]:
-    """A preemption of two victims, moment by moment; yields what was asked for at each."""
+    """Yield a preemption of two victims, moment by moment; yields what was asked for at each."""
     yield []
     driver.see(HIGH)
     coming = driver.tick()
@@ -81,7 +81,7 @@ VICTIMS = range(1, 5)
 
 
 def carried_out(count: int, failing: int | None, action: type[Action], problem: Problem) -> tuple[Driver, list[str]]:
-    """A preemption of so many victims, in which something about one of them fails; and who was deleted."""
+    """Return a preemption of so many victims, in which something about one of them fails; and who was deleted."""
     there = [pod(f"v{number}", cpu=60 // count, priority=-number, on="n1") for number in range(count)]
     preemptor = pod("high", cpu=60, priority=1000)
     driver = Driver(node("n1", cpu=60), *there, preemptor)

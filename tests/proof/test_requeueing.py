@@ -30,7 +30,7 @@ def near(name: str, match: str, key: str = "node", **more: str) -> Pod:
 
 
 def spread(name: str, match: str, key: str = "node", *, domains: int = 3, tolerated: str = "") -> Pod:
-    """A pod that the domains are too few for, unless one of them has no match."""
+    """Return a pod that the domains are too few for, unless one of them has no match."""
     tolerations = [tolerate(tolerated)] if tolerated else []
     wish = spread_over(key, match, min_domains=domains, honors_taints=bool(tolerated))
     return pod(name, labels={match: "yes"}, spread=[wish], tolerations=tolerations)

@@ -47,12 +47,12 @@ N1 = node("n1", labels=WEST)
 
 
 def pod(name: str, *claims: str, on: str = "") -> Pod:
-    """A pod that mounts claims."""
+    """Return a pod that mounts claims."""
     return plain_pod(name, namespace=NAMESPACE, on=on, spec={"volumes": mounts(*claims)})
 
 
 def reachable(name: str, value: str) -> PersistentVolume:
-    """A volume that nodes reach whose label aaa has the value."""
+    """Return a volume that nodes reach whose label aaa has the value."""
     return volume(name, node_affinity=affinity(NodeSelectorRequirement(key="aaa", operator="In", values=(value,))))
 
 
@@ -61,7 +61,7 @@ def made_by(driver: str, name: str) -> PersistentVolume:
 
 
 def allowing(zone: str, **labels: str) -> StorageClass:
-    """A class that binds late and makes volumes in one zone."""
+    """Return a class that binds late and makes volumes in one zone."""
     term = TopologySelectorTerm(match_label_expressions=(TopologySelectorLabelRequirement(key=ZONE, values=(zone,)),))
     return replace(LATE, metadata=ObjectMeta(name="late", labels=labels), allowed_topologies=(term,))
 

@@ -30,7 +30,7 @@ SWAP = "tests.proof.swapping:Swap"
 
 
 def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Raw | None = None, **told: Any) -> Any:
-    """What becomes of it; ``told`` to the rescheduler, ``further`` of the scenario."""
+    """Return what becomes of it; ``told`` to the rescheduler, ``further`` of the scenario."""
     found = scenario({**EAGER, "policies": [{"name": policy}], **told}, steps=steps)
     found["spec"].update(further or {})
     return watched(scenario_of(documents(*objects, found), RunOptions()))

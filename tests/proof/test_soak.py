@@ -55,7 +55,7 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
 
 
 def kept_objects(simulation: Simulation) -> set[str]:
-    """The objects that there are, of all kinds."""
+    """Return the objects that there are, of all kinds."""
     store = simulation.store
     return {f"{kind.name} {one.key}" for kind in store.resources.all() for one in store.objects(kind.name)}
 
@@ -80,7 +80,9 @@ def assert_bounded(play: Callable[[int], Counter[str]], rounds: int) -> None:
 
 @pytest.fixture(autouse=True)
 def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is dropped after some time without a question is dropped soon, so that short runs reach their limits."""
+    """Provide what is dropped after some time without a question is dropped soon, so that short runs reach their
+    limits.
+    """
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)

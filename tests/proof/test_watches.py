@@ -45,7 +45,7 @@ NOW = 1_800_000_000 * SECOND
 
 
 def shown_all(name: str) -> Controller:
-    """A machine that was shown all that it watches."""
+    """Return a machine that was shown all that it watches."""
     machine = MAKERS[name]()
     for object_, raw in OBJECTS:
         if watches_kind(machine, object_.kind):

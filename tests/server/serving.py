@@ -61,7 +61,7 @@ class Client:
         self.backend = backend
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
-        """The code of the answer, and its body: decoded where it is JSON."""
+        """Return the code of the answer, and its body: decoded where it is JSON."""
         response, data = await self.reply(method, path, body, **more)
         is_json = response.content_type == "application/json" and data
         return response.status, json.loads(data) if is_json else data.decode()
@@ -69,7 +69,7 @@ class Client:
     async def reply(
         self, method: str, path: str, body: Any = None, **more: Any
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """The answer, and the bytes of its body."""
+        """Return the answer, and the bytes of its body."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
         # Of long bytes the client warns that they hold up the loop.
@@ -81,7 +81,7 @@ class Client:
 
     @asynccontextmanager
     async def watch(self, path: str, **headers: str) -> AsyncIterator[Watcher]:
-        """A watch, for as long as it is looked at."""
+        """Provide a watch, for as long as it is looked at."""
         async with self.session.get(self.server.address + path, headers=headers) as response:
             yield Watcher(response)
 
@@ -93,7 +93,7 @@ class Watcher:
         self.response = response
 
     async def next(self) -> Raw:
-        """The next event. Raises EOFError at the end of the watch."""
+        """Return the next event. Raises EOFError at the end of the watch."""
         line = await asyncio.wait_for(self.response.content.readuntil(b"\n"), LONG_SECONDS)
         if not line:
             raise EOFError
@@ -101,7 +101,7 @@ class Watcher:
         return event
 
     async def names(self, number: int) -> list[tuple[str, str]]:
-        """The types of the next events, and the names of their objects."""
+        """Return the types of the next events, and the names of their objects."""
         found = [await self.next() for _ in range(number)]
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in found]
 
@@ -115,7 +115,7 @@ async def served(
     backend: LocalBackend | None = None,
     pages: Pages | None = None,
 ) -> AsyncIterator[Client]:
-    """A server with these objects, and a client of it."""
+    """Provide a server with these objects, and a client of it."""
     backend = backend or LocalBackend(*objects)
     server = Server(backend, documents, settings or ServerSettings(limits=limits or ServerLimits()), pages)
     await server.start()

@@ -22,7 +22,7 @@ def container(name: str, cpu: str, memory: str) -> Raw:
 
 
 def listed(pods: list[Pod], nodes: list[Node] | None = None) -> Raw:
-    """The metrics of pods, of nodes that offer enough unless they are given."""
+    """Return the metrics of pods, of nodes that offer enough unless they are given."""
     return pod_metrics_list(pods, Uses(nodes or [], pods), NOW)
 
 

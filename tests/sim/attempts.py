@@ -13,7 +13,7 @@ Attempts = list[tuple[float, str]]
 
 @contextmanager
 def failed_attempts_told() -> Iterator[Attempts]:
-    """The attempts of the simulations in this context, in their order."""
+    """Provide the attempts of the simulations in this context, in their order."""
     found: Attempts = []
     record = EventHistory.record
 

@@ -76,7 +76,9 @@ class BudgetChecker:
 
     @staticmethod
     def _is_debit(event: WatchEvent) -> bool:
-        """Whether it was an eviction that changed the budget: one more pod is disrupted, and one fewer may be."""
+        """Return whether it was an eviction that changed the budget: one more pod is disrupted, and one fewer may
+        be.
+        """
         old, new = event.previous and event.previous.object, event.stored.object
         if not isinstance(old, PodDisruptionBudget) or not isinstance(new, PodDisruptionBudget):
             return False
@@ -111,7 +113,7 @@ class BudgetChecker:
             assert all(time + DISRUPTIONS_COUNT_NS > now for time in times), stored.key
 
     def _expected(self, budget: PodDisruptionBudget, covered: list[Pod]) -> int | None:
-        """How many pods there should be; None where an owner has no scale."""
+        """Return how many pods there should be; None where an owner has no scale."""
         if budget.spec.max_unavailable is None and isinstance(budget.spec.min_available, int):
             return len(covered)
         scales: dict[str, int] = {}
@@ -130,7 +132,7 @@ class BudgetChecker:
 
 
 def is_healthy(pod: Pod) -> bool:
-    """Whether the pod counts for its budgets."""
+    """Return whether the pod counts for its budgets."""
     return is_ready(pod) and not pod.is_terminating and not pod.is_terminal
 
 

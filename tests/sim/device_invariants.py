@@ -8,13 +8,13 @@ from podium.store.store import Store
 
 
 def claims(store: Store) -> dict[str, ResourceClaim]:
-    """The claims by name."""
+    """Return the claims by name."""
     found = (one.object for one in store.objects("ResourceClaim"))
     return {one.metadata.name: one for one in found if isinstance(one, ResourceClaim)}
 
 
 def held(store: Store) -> Counter[tuple[str, str]]:
-    """How many claims hold each device of their own."""
+    """Return how many claims hold each device of their own."""
     return Counter(
         (result.pool, result.device)
         for one in claims(store).values()

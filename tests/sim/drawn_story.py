@@ -14,11 +14,11 @@ class DrawnStory:
     steps: list[Raw]
 
     def without(self, objects: frozenset[int], steps: frozenset[int]) -> Self:
-        """The same story but for some objects and steps, by their number."""
+        """Return the same story but for some objects and steps, by their number."""
         self.objects = [one for number, one in enumerate(self.objects) if number not in objects]
         self.steps = [one for number, one in enumerate(self.steps) if number not in steps]
         return self
 
     def chance(self, share: float) -> bool:
-        """Whether something happens that does with this probability."""
+        """Return whether something happens that does with this probability."""
         return self.random.random() < share

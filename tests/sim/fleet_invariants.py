@@ -162,7 +162,7 @@ class FleetChecker:
         return not [pod for pod in self.pods() if pod.status.phase == "Pending" and pod.metadata.controller]
 
     def _is_held_up(self, raw: Raw) -> bool:
-        """Whether pods come one after the other, and one of them is not ready."""
+        """Return whether pods come one after the other, and one of them is not ready."""
         if raw["spec"].get("podManagementPolicy") == "Parallel":
             return False
         owned = [pod for pod in self.pods() if _is_of_pod(pod, raw["metadata"]["uid"])]

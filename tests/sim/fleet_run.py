@@ -118,22 +118,22 @@ class FleetRun:
 
     @property
     def is_restless(self) -> bool:
-        """Whether it never ends by itself."""
+        """Return whether it never ends by itself."""
         return bool(self.features & RESTLESS)
 
     @property
     def steps_last_ns(self) -> int:
-        """How long after the start steps come."""
+        """Return how long after the start steps come."""
         return STEPS_LAST_S * self.pace * SECOND
 
     @property
     def faults_last_ns(self) -> int:
-        """How long after the start faults happen."""
+        """Return how long after the start faults happen."""
         return self.steps_last_ns + FAULTS_OUTLAST_STEPS_S * SECOND
 
     @property
     def fault_hours(self) -> float:
-        """How long it has been played under faults, in simulated hours."""
+        """Return how long it has been played under faults, in simulated hours."""
         return min(self.simulation.elapsed_ns, self.faults_last_ns) / HOUR if self.is_faulty else 0.0
 
     def play(self) -> None:
@@ -197,7 +197,7 @@ class FleetRun:
 
     @property
     def digest(self) -> str:
-        """What happened and what is left, in short."""
+        """Return what happened and what is left, in short."""
         history = [event.to_dict() for event in self.simulation.history.events]
         left = [stored.raw for kind in ("Node", "Pod") for stored in self.simulation.store.objects(kind)]
         return sha256(json.dumps([history, left, self.options]).encode()).hexdigest()

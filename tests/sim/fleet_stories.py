@@ -134,7 +134,7 @@ class FleetStory(DrawnStory):
         return self.nodes[name]
 
     def _spec(self, cpu: int) -> Raw:
-        """A pod's spec, of any class and policy."""
+        """Return a pod's spec, of any class and policy."""
         spec: Raw = pod("", cpu=cpu)["spec"]
         if self.chance(0.7) and not self.features <= CALM:
             spec["priorityClassName"] = self.random.choice(list(CLASSES))
@@ -144,13 +144,15 @@ class FleetStory(DrawnStory):
         return spec
 
     def _devices(self, name: str) -> Raw:
-        """The GPUs of a node, as they are published last."""
+        """Return the GPUs of a node, as they are published last."""
         self.generation += 1
         gpus = [device(f"g{number}") for number in range(self.random.randint(1, 2))]
         return devices_of(name, *gpus, generation=self.generation)
 
     def _claiming(self, raw: Raw, *, shared: bool) -> Raw:
-        """The pod, or the template, that may use devices; schedulers do not see what others are about to give."""
+        """Return the pod, or the template, that may use devices; schedulers do not see what others are about to
+        give.
+        """
         is_seconds = raw["spec"].get("schedulerName") == "second"
         if Feature.DEVICES not in self.features or is_seconds or not self.chance(0.4):
             return raw
@@ -255,7 +257,7 @@ class FleetStory(DrawnStory):
         return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": _named("few"), "spec": spec}
 
     def _rescheduler(self) -> Raw:
-        """An eager one, with some of the policies and limits of its own."""
+        """Return an eager one, with some of the policies and limits of its own."""
         others = self.random.sample(POLICIES, self.random.randint(0, 3))
         limits = {
             "inFlight": {"total": self.random.randint(1, 4), "owner": self.random.randint(1, 2)},
@@ -342,7 +344,7 @@ class FleetStory(DrawnStory):
         ]
 
     def _spoil(self, _: int) -> list[Raw]:
-        """A node that pods are to leave, for a while."""
+        """Return a node that pods are to leave, for a while."""
         name = self._some_node()
         raw = self.nodes[name]
         labels = {**raw["metadata"]["labels"], "bad": "yes"}
@@ -358,7 +360,7 @@ class FleetStory(DrawnStory):
         return [{"scale": {"kind": kind, "name": name, "replicas": self.random.randint(0, 4)}}]
 
     def _roll_out(self, _: int) -> list[Raw]:
-        """A new template, with as many replicas as were wanted at the start."""
+        """Return a new template, with as many replicas as were wanted at the start."""
         able = [(kind, name) for kind, name in self.workloads if kind == "Deployment"]
         if not able:
             return []

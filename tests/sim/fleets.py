@@ -22,7 +22,7 @@ class MakeFleet(Protocol):
 
 
 def preempting(seed: int, is_faulty: bool = True, omitted: Omitted = NOTHING, *, pace: int = 1) -> FleetRun:
-    """A fleet whose schedulers preempt beyond what kube-scheduler does, by settings that are drawn."""
+    """Return a fleet whose schedulers preempt beyond what kube-scheduler does, by settings that are drawn."""
     return FleetRun(seed, is_faulty, omitted, pace=pace, preemption=drawn_preemption(seed))
 
 

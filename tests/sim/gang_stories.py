@@ -25,7 +25,7 @@ def gangs(seed: int) -> list[Raw]:
 
 
 def later(seed: int) -> list[Raw]:
-    """What comes on the way: more pods, and pods of a group that comes after them."""
+    """Return what comes on the way: more pods, and pods of a group that comes after them."""
     random = Random(f"gangs-later:{seed}")
     late = _group("gd", 2, random)
     at = random.randint(10, 200)

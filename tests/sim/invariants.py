@@ -83,7 +83,7 @@ class InvariantChecker:
         return [one.object for one in self.store.objects("Pod") if isinstance(one.object, Pod)]
 
     def sight(self) -> Sight:
-        """The cluster as the store has it."""
+        """Return the cluster as the store has it."""
         pods = [one for one in self.pods() if not one.is_terminal]
         found = (one.object for one in self.store.objects("PodDisruptionBudget"))
         return Sight(
@@ -96,7 +96,7 @@ class InvariantChecker:
         )
 
     def _holds_place(self, pod: Pod) -> bool:
-        """Whether the nomination of a pod counts: that of a gated pod does from its first change on."""
+        """Return whether the nomination of a pod counts: that of a gated pod does from its first change on."""
         return bool(pod.nominated_node_name) and pod.metadata.uid not in self.scheduler.gated_from_first
 
     def _is_overdue(self, queued: QueuedPod) -> bool:
@@ -185,7 +185,9 @@ class InvariantChecker:
 
     @property
     def _takes_dependents(self) -> bool:
-        """Whether those who depend on victims are victims too, and may forbid a preemption that one node allows."""
+        """Return whether those who depend on victims are victims too, and may forbid a preemption that one node
+        allows.
+        """
         args = [one.args for profile in self.settings.profiles for one in profile.plugin_config]
         return any(one.get("includeDependents", False) for one in args)
 
@@ -212,7 +214,7 @@ class InvariantChecker:
             assert status.disruptions_allowed == (max(0, healthy - desired) if expected else 0)
 
     def _scale(self, pods: list[Pod]) -> int:
-        """How many pods the Deployments of some pods want."""
+        """Return how many pods the Deployments of some pods want."""
         owners = {one.metadata.controller.name for one in pods if one.metadata.controller}
         sets = [self.store.get("ReplicaSet", f"default/{name}").object for name in sorted(owners)]
         deployments = {one.metadata.controller.name for one in sets if one.metadata.controller}
@@ -222,7 +224,7 @@ class InvariantChecker:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod serves."""
+    """Return whether the pod serves."""
     ready = pod.status.condition("Ready")
     return ready is not None and ready.status == "True"
 

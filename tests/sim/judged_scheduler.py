@@ -92,14 +92,14 @@ class JudgedScheduler(Scheduler):
         return actions
 
     def deadline(self) -> Deadline:
-        """Where faults come to an end, errors do too: whatever is tried again is news."""
+        """Return where faults come to an end, errors do too: whatever is tried again is news."""
         deadline = super().deadline()
         time_ns, keeps_alive = deadline.time_ns, deadline.keeps_alive
         owes = bool(self.queue.count(QueuePlace.BACKOFF)) or self.reports.next_deadline() is not None
         return Deadline(time_ns, keeps_alive or owes or self.is_patient)
 
     def sight(self, besides: str = "") -> Sight:
-        """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
+        """Return what the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
         pods, caps = self.seen.get("Pod", {}), self.cluster.caps
         return Sight(
             nodes={key: one for key, one in self.seen.get("Node", {}).items() if isinstance(one, Node)},
@@ -123,7 +123,7 @@ class JudgedScheduler(Scheduler):
         return {one.key: one.spec.priority for one in groups if one.spec.priority is not None}
 
     def pod(self, uid: str) -> Pod:
-        """The last reading of a pod."""
+        """Return the last reading of a pod."""
         return self._pod(self.seen["Pod"][uid])
 
     @staticmethod
@@ -173,7 +173,9 @@ class JudgedScheduler(Scheduler):
         return self._planned
 
     def _post_filter(self, way_out: WayOut, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
-        """What is judged is the plan, also one that is not carried out because the pod or the scheduler has to wait."""
+        """Return what is judged is the plan, also one that is not carried out because the pod or the scheduler has to
+        wait.
+        """
         result = way_out(runner, placement, now)
         is_plan = bool(result.victims or result.nominated_node)
         self._planned = result if is_plan else ask_post_filters(runner, placement)
@@ -284,7 +286,7 @@ class JudgedScheduler(Scheduler):
 
 
 def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
-    """Whether a pod that waits for a node leaves room there for nominated ones for whom another one leaves none.
+    """Return whether a pod that waits for a node leaves room there for nominated ones for whom another one leaves none.
 
     It holds its place by its group's priority, and goes by its own where it looks for room itself.
     """
@@ -301,22 +303,22 @@ def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> 
 
 
 def do_nominated_pods_repel(configuration: Configuration) -> bool:
-    """Whether a profile lets the anti-affinity of nominated pods keep others off by itself."""
+    """Return whether a profile lets the anti-affinity of nominated pods keep others off by itself."""
     args = [one.args for profile in configuration.profiles for one in profile.plugin_config]
     return any(one.get("nominatedPodsRepel", False) for one in args)
 
 
 def is_to_be_scheduled(pod: Pod) -> bool:
-    """Whether some scheduler has to find a node for the pod."""
+    """Return whether some scheduler has to find a node for the pod."""
     return not pod.spec.node_name and not pod.is_terminating and not pod.is_terminal
 
 
 def is_preempted(pod: Pod) -> bool:
-    """Whether a scheduler's preemption has the pod terminate."""
+    """Return whether a scheduler's preemption has the pod terminate."""
     return pod.is_terminating and is_marked(pod)
 
 
 def is_marked(pod: Pod) -> bool:
-    """Whether the pod bears the mark of a scheduler's preemption."""
+    """Return whether the pod bears the mark of a scheduler's preemption."""
     target = pod.status.condition("DisruptionTarget")
     return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")

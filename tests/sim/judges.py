@@ -32,14 +32,14 @@ PREEMPTED = {"PreemptionByScheduler"}
 
 
 def amount(quantity: object) -> Fraction:
-    """The number that a quantity stands for."""
+    """Return the number that a quantity stands for."""
     found = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(quantity))
     assert found is not None, quantity
     return Fraction(found[1]) * UNITS[found[2]]
 
 
 def requests(raw: Raw) -> dict[str, Fraction]:
-    """What a pod of plain containers requests."""
+    """Return what a pod of plain containers requests."""
     spec = raw["spec"]
     assert not {"initContainers", "overhead", "resources"} & spec.keys(), raw["metadata"]["name"]
     total: dict[str, Fraction] = {"pods": Fraction(1)}
@@ -51,7 +51,7 @@ def requests(raw: Raw) -> dict[str, Fraction]:
 
 
 def policy_of(raw: Raw) -> str:
-    """A pod's preemption policy: that of its annotation, or of its specification."""
+    """Return a pod's preemption policy: that of its annotation, or of its specification."""
     return str(
         raw["metadata"].get("annotations", {}).get("podium.dev/preemption-policy")
         or raw["spec"].get("preemptionPolicy", "PreemptLowerPriority")
@@ -59,19 +59,19 @@ def policy_of(raw: Raw) -> str:
 
 
 def condition(raw: Raw, type_: str) -> Raw:
-    """A condition that is true; {} for none."""
+    """Return a condition that is true; {} for none."""
     found = raw.get("status", {}).get("conditions", [])
     return next((one for one in found if one["type"] == type_ and one["status"] == "True"), {})
 
 
 def is_up(raw: Raw) -> bool:
-    """Whether a pod is ready, and does not end."""
+    """Return whether a pod is ready, and does not end."""
     phase = raw.get("status", {}).get("phase")
     return phase == "Running" and "deletionTimestamp" not in raw["metadata"] and bool(condition(raw, "Ready"))
 
 
 def covers(budget: Raw, pod: Raw) -> bool:
-    """Whether a budget's selector, which has labels alone, selects a pod."""
+    """Return whether a budget's selector, which has labels alone, selects a pod."""
     selector = budget["spec"].get("selector")
     if selector is None or budget["metadata"]["namespace"] != pod["metadata"]["namespace"]:
         return False
@@ -186,7 +186,7 @@ class Judges:
     # Evictions
 
     def before_eviction(self, key: str) -> Raw | None:
-        """The pod as it is before it is asked for; None where it is not there."""
+        """Return the pod as it is before it is asked for; None where it is not there."""
         return self.of("Pod").get(key)
 
     def evicted(self, pod: Raw, component: str, now_s: Fraction) -> None:
@@ -258,7 +258,7 @@ class Court:
 
 
 def kinds_of(stories: Iterator[Mapping[str, int]]) -> dict[str, int]:
-    """What several runs had to judge, added up."""
+    """Return what several runs had to judge, added up."""
     total: dict[str, int] = {}
     for one in stories:
         for name, number in one.items():

@@ -11,14 +11,14 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
 
 
 def workload(kind: str, name: str, replicas: int, *, template: Raw = TEMPLATE, **metadata: Any) -> Raw:
-    """A Deployment or ReplicaSet of pods labelled app=web; whoever made it may change it."""
+    """Return a Deployment or ReplicaSet of pods labelled app=web; whoever made it may change it."""
     raw = replicated(kind, name, replicas, {}, app="web", **metadata)
     raw["spec"]["template"] = deepcopy(template)
     return raw
 
 
 def job(name: str, *, template: Raw | None = None, status: Raw | None = None, **spec: Any) -> Raw:
-    """A Job; `spec` may be parallelism, completions, backoffLimit and suspend."""
+    """Return a Job; `spec` may be parallelism, completions, backoffLimit and suspend."""
     inner = template or {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
     raw: Raw = {
         "apiVersion": "batch/v1",
@@ -30,14 +30,14 @@ def job(name: str, *, template: Raw | None = None, status: Raw | None = None, **
 
 
 def template(**annotations: str) -> Raw:
-    """A pod template with annotations of `podium.dev`."""
+    """Return a pod template with annotations of `podium.dev`."""
     labels: Raw = TEMPLATE["metadata"]
     named = {f"podium.dev/{name}": value for name, value in annotations.items()}
     return {**TEMPLATE, "metadata": {**labels, "annotations": named}}
 
 
 def budget(name: str, *, selector: Raw | None = None, rate: str = "", **spec: Any) -> Raw:
-    """A PodDisruptionBudget over app=web, unless `selector` says otherwise; with a rate where one is given."""
+    """Return a PodDisruptionBudget over app=web, unless `selector` says otherwise; with a rate where one is given."""
     chosen = {"matchLabels": {"app": "web"}} if selector is None else selector
     annotations = {"annotations": {"podium.dev/max-disruptions": rate}} if rate else {}
     return {
@@ -49,7 +49,7 @@ def budget(name: str, *, selector: Raw | None = None, rate: str = "", **spec: An
 
 
 def owned(raw: Raw, owner: Raw) -> Raw:
-    """The object with a controller, which must have a uid."""
+    """Return the object with a controller, which must have a uid."""
     meta = owner["metadata"]
     reference = {
         "apiVersion": owner["apiVersion"],
@@ -62,7 +62,7 @@ def owned(raw: Raw, owner: Raw) -> Raw:
 
 
 def scenario(*steps: Raw, **spec: Any) -> Raw:
-    """A scenario of these steps."""
+    """Return a scenario of these steps."""
     return {
         "apiVersion": "podium.dev/v1alpha1",
         "kind": "Scenario",
@@ -72,6 +72,6 @@ def scenario(*steps: Raw, **spec: Any) -> Raw:
 
 
 def documents(*objects: Raw) -> list[Document]:
-    """The objects as if they had been read from a file."""
+    """Return the objects as if they had been read from a file."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     return load_text(text, "test.json")

@@ -52,17 +52,19 @@ class Sight:
     group_priority: Mapping[str, int] = field(default_factory=dict)
 
     def holds_by(self, pod: Pod) -> int:
-        """The priority by which a pod holds its room, or that which it is nominated to."""
+        """Return the priority by which a pod holds its room, or that which it is nominated to."""
         return max(pod.priority, self.group_priority.get(group_of(pod), pod.priority))
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
-        """The cluster for the twins, without some pods (uids) and with some nominated ones."""
+        """Return the cluster for the twins, without some pods (uids) and with some nominated ones."""
         left = set(without)
         pods = [one for uid, one in self.placed.items() if uid not in left]
         return PlainCluster.of([*self.nodes.values(), *pods, *(on(pod, node) for pod, node in beside)])
 
     def verdict(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> Verdict:
-        """The first refusal of a node: beside its nominated pods of equal or higher priority, then without them."""
+        """Return the first refusal of a node: beside its nominated pods of equal or higher priority, then without
+        them.
+        """
         left = list(without)
         beside = [
             (one, where)
@@ -78,16 +80,16 @@ class Sight:
         return first_refusal(self.plain(without=left), pod, node)
 
     def fits(self, pod: Pod, node: str, *, without: Iterable[str] = ()) -> bool:
-        """Whether the pod may go to the node."""
+        """Return whether the pod may go to the node."""
         return self.verdict(pod, node, without=without) == FITS
 
     def is_heeded(self, waiting: Pod, pod: Pod) -> bool:
-        """Whether a nominated pod's anti-affinity, if it has any, is looked at when another is scheduled."""
+        """Return whether a nominated pod's anti-affinity, if it has any, is looked at when another is scheduled."""
         affinity = waiting.spec.affinity
         return not (affinity and affinity.pod_anti_affinity) or not self._is_affinity_skipped(pod)
 
     def feasible(self, pod: Pod) -> list[str]:
-        """The nodes where the pod may go."""
+        """Return the nodes where the pod may go."""
         return [name for name in self.nodes if self.fits(pod, name)]
 
     def ways(self, pod: Pod, *, sparing: bool = False) -> list[Way]:
@@ -96,7 +98,7 @@ class Sight:
         return [way for name in hopeful if (way := self._way(pod, name, sparing)) is not None]
 
     def best_ways(self, pod: Pod) -> list[Way]:
-        """The ways that no criterion puts behind another."""
+        """Return the ways that no criterion puts behind another."""
         ways = self.ways(pod)
         allowed = [way for way in ways if self._is_allowed(way)]
         if ways and not allowed:
@@ -106,7 +108,7 @@ class Sight:
         return [way for way in ways if way.criteria == best]
 
     def on_node(self, node: str) -> list[Pod]:
-        """The pods on a node."""
+        """Return the pods on a node."""
         return [one for one in self.placed.values() if one.spec.node_name == node]
 
     def _is_affinity_skipped(self, pod: Pod) -> bool:
@@ -120,7 +122,7 @@ class Sight:
         )
 
     def _counts(self, pod: Pod, namespace: str) -> bool:
-        """Whether the disruption of a pod counts for a cap on a namespace: it is healthy, and has a budget."""
+        """Return whether the disruption of a pod counts for a cap on a namespace: it is healthy, and has a budget."""
         if namespace not in ("", pod.metadata.namespace):
             return False
         ready = pod.status.condition("Ready")
@@ -171,29 +173,29 @@ class Sight:
 
 
 def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether a budget is about a pod."""
+    """Return whether a budget is about a pod."""
     selector = compile_label_selector(budget.spec.selector)
     return pod.metadata.namespace == budget.metadata.namespace and selector.matches(pod.metadata.labels)
 
 
 def policy_of(pod: Pod) -> str:
-    """The preemption policy of a pod; its annotation goes before its spec."""
+    """Return the preemption policy of a pod; its annotation goes before its spec."""
     return pod.metadata.annotations.get(POLICY_ANNOTATION) or pod.spec.preemption_policy or "PreemptLowerPriority"
 
 
 def group_of(pod: Pod) -> str:
-    """The key of the group that a pod names; "" for none."""
+    """Return the key of the group that a pod names; "" for none."""
     group = pod.spec.scheduling_group
     return "" if group is None else f"{pod.metadata.namespace}/{group.pod_group_name}"
 
 
 def on(pod: Pod, node: str) -> Pod:
-    """The pod as if it were on a node."""
+    """Return the pod as if it were on a node."""
     return pod if pod.spec.node_name == node else replace(pod, spec=replace(pod.spec, node_name=node))
 
 
 def first_refusal(cluster: PlainCluster, pod: Pod, node: str, skipped: Sequence[str] = ()) -> Verdict:
-    """The refusal of the first filter that is not skipped."""
+    """Return the refusal of the first filter that is not skipped."""
     pending = on(pod, "")
     asked = [one for name, one in FILTERS.items() if name not in skipped]
     return next((found for one in asked if (found := one(cluster, pending, node)) != FITS), FITS)

@@ -21,7 +21,7 @@ from tests.store.objects import Raw
 def simulation_of(
     *objects: Raw, schedulers: Sequence[Controller | Component] | None = None, faults: Any = None, **settings: Any
 ) -> Simulation:
-    """A simulation of the objects, one of which may be a scenario, that has not begun to pass time.
+    """Return a simulation of the objects, one of which may be a scenario, that has not begun to pass time.
 
     Schedulers given as machines cannot crash.
     """
@@ -37,7 +37,7 @@ def simulation_of(
 
 
 def played(*objects: Raw, **settings: Any) -> Simulation:
-    """The simulation at its end."""
+    """Return the simulation at its end."""
     simulation = simulation_of(*objects, **settings)
     while simulation.step():
         pass
@@ -50,7 +50,7 @@ def instantly(objects: Any, **options: Any) -> SimulationResult:
 
 
 def told(simulation: Simulation, *reasons: str) -> list[str]:
-    """The events, or those with one of the reasons, as in `30 Terminated default/b on n1 by kubelet`."""
+    """Return the events, or those with one of the reasons, as in `30 Terminated default/b on n1 by kubelet`."""
     return [
         " ".join(
             str(part)
@@ -63,6 +63,6 @@ def told(simulation: Simulation, *reasons: str) -> list[str]:
 
 
 def pods(simulation: Simulation) -> dict[str, Pod]:
-    """The pods that exist, by name."""
+    """Return the pods that exist, by name."""
     found = (stored.object for stored in simulation.store.objects("Pod"))
     return {pod.metadata.name: pod for pod in found if isinstance(pod, Pod)}

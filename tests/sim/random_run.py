@@ -79,7 +79,7 @@ class RandomRun:
 
     @property
     def fault_hours(self) -> float:
-        """How long it has been played under faults, in simulated hours."""
+        """Return how long it has been played under faults, in simulated hours."""
         return min(self.simulation.elapsed_ns, FAULTS_LAST_NS) / HOUR if self.is_faulty else 0.0
 
     def play(self) -> None:
@@ -98,7 +98,7 @@ class RandomRun:
 
     @property
     def digest(self) -> str:
-        """What happened and what is left, in short."""
+        """Return what happened and what is left, in short."""
         history = [event.to_dict() for event in self.simulation.history.events]
         left = [stored.raw for kind in ("Node", "Pod") for stored in self.simulation.store.objects(kind)]
         return sha256(json.dumps([history, left, str(self.options)]).encode()).hexdigest()

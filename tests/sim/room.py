@@ -30,11 +30,11 @@ def check_room(store: Store, pods: Iterable[Pod]) -> None:
 
 
 def is_running(pod: Pod) -> bool:
-    """Whether a kubelet has started the pod, and not said that it has ended."""
+    """Return whether a kubelet has started the pod, and not said that it has ended."""
     return pod.status.phase == "Running"
 
 
 def host_ports(pod: Pod) -> list[tuple[int, str]]:
-    """The host ports that a pod holds, on all addresses."""
+    """Return the host ports that a pod holds, on all addresses."""
     ports: list[ContainerPort] = [port for one in pod.spec.containers for port in one.ports]
     return [(port.host_port, port.protocol) for port in ports if port.host_port]

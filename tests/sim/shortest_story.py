@@ -56,7 +56,7 @@ class Shortening:
         self.runs = 0
 
     def shorten(self) -> Run:
-        """The shortest run found. The seed fails with everything in it."""
+        """Return the shortest run found. The seed fails with everything in it."""
         whole = self.make(self.seed, self.is_faulty, self.omitted)
         self._try(replace(self.omitted, meddling=True))
         self._drop(list(whole.faults.rates), lambda left_out: replace(self.omitted, faults=left_out))
@@ -76,7 +76,7 @@ class Shortening:
             size //= 2
 
     def _try(self, omitted: Omitted) -> bool:
-        """Whether the run still breaks an invariant without all that."""
+        """Return whether the run still breaks an invariant without all that."""
         self.runs += 1
         if self.runs > MOST_RUNS or not _fails(self.make, self.seed, self.is_faulty, omitted):
             return False

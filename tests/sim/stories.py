@@ -84,7 +84,7 @@ class Story(DrawnStory):
         return [{"at": f"{at}s", **change} for at, change in made if change is not None]
 
     def _new_node(self) -> Raw:
-        """A node; now and then one that was removed comes back under its name."""
+        """Return a node; now and then one that was removed comes back under its name."""
         name = self.gone.pop() if self.gone and self.chance(0.6) else f"n{len(self.nodes) + len(self.gone) + 1}"
         cpu = self.random.randint(4, 10)
         places = 3 if self.chance(0.15) else 20

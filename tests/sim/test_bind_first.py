@@ -125,7 +125,9 @@ def test_the_time_that_a_binding_takes_is_over_before_the_victim_is_gone() -> No
 
 
 def in_a_fleet(seed: int, *, first: bool) -> tuple[float, int]:
-    """How long eight preemptors wait on average while half of 24 others end by themselves, and who went in vain."""
+    """Return how long eight preemptors wait on average while half of 24 others end by themselves, and who went in
+    vain.
+    """
     chance = random.Random(seed)
     low = [pod(f"low{number}", cpu=1, node=f"n{number // 4}", spec=SLOW) for number in range(24)]
     came = {f"urgent{number}": chance.randrange(10, 300) for number in range(8)}

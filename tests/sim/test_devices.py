@@ -68,7 +68,7 @@ def played(*objects: Raw, **settings: Any) -> Simulation:
 
 
 def asking(name: str, **requests: str) -> Raw:
-    """A pod that runs for 30 s and requests these resources; `gpu` is the extended one."""
+    """Return a pod that runs for 30 s and requests these resources; `gpu` is the extended one."""
     amounts = {"example.com/gpu" if key == "gpu" else key: value for key, value in requests.items()}
     containers = [{"name": "main", "resources": {"requests": amounts}}]
     return pod(name, annotations=ENDS, spec={"containers": containers, "restartPolicy": "Never"})

@@ -8,7 +8,7 @@ from tests.store.objects import Raw, disruption_policy, node, running
 
 
 def owned(name: str, priority: int) -> Raw:
-    """A ReplicaSet of three pods of one cpu."""
+    """Return a ReplicaSet of three pods of one cpu."""
     requests = {"requests": {"cpu": "1"}}
     spec = {
         "priority": priority,
@@ -20,7 +20,7 @@ def owned(name: str, priority: int) -> Raw:
 
 
 def times_of_preemptions(*objects: Raw, steps: tuple[Raw, ...] = ()) -> list[float]:
-    """When pods go: for three urgent ones that come after 10 seconds to three full nodes, and in other steps."""
+    """Return when pods go: for three urgent ones that come after 10 seconds to three full nodes, and in other steps."""
     nodes = [node(f"n{number}", cpu=1) for number in range(3)]
     arrival = scenario(*steps, {"at": "10s", "apply": [owned("urgent", 10)]}, until="1h")
     events = instantly([*nodes, owned("web", 0), *objects, arrival]).events

@@ -20,7 +20,7 @@ HOUR = "2026-01-01T01:00:00Z"
 
 
 def state(*objects: Raw) -> dict[str, Any]:
-    """What a simulation tells in the end."""
+    """Return what a simulation tells in the end."""
     found: dict[str, Any] = podium.simulate(objects).to_dict().get("disruptions", {})
     return found
 

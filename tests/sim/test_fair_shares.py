@@ -21,7 +21,7 @@ def fair(name: str = "default-scheduler") -> Configuration:
 
 
 def replica_set(name: str, replicas: int, *, grace: int = 10) -> Raw:
-    """A ReplicaSet of pods of one cpu."""
+    """Return a ReplicaSet of pods of one cpu."""
     requests = {"requests": {"cpu": "1"}}
     spec = {
         "terminationGracePeriodSeconds": grace,
@@ -39,7 +39,7 @@ def played(*objects: Raw, **options: Any) -> Result:
 
 
 def running(result: Result) -> dict[str, int]:
-    """How many pods of each ReplicaSet run at the end."""
+    """Return how many pods of each ReplicaSet run at the end."""
     of = (pod["pod"].removeprefix("default/").rpartition("-")[0] for pod in result.pods if pod["phase"] == "Running")
     return dict(Counter(of))
 

@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 def crowd(random: Random, name: str) -> list[Raw]:
-    """Some pods of one class, or of two that differ in their priority alone."""
+    """Return some pods of one class, or of two that differ in their priority alone."""
     labels = {"app": random.choice(["web", "db"])}
     spec: Raw = {"terminationGracePeriodSeconds": random.choice([0, 1, 5])}
     same = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
@@ -58,7 +58,7 @@ def crowd(random: Random, name: str) -> list[Raw]:
 
 
 def drawn(seed: int) -> list[Raw]:
-    """A cluster that is too small for what comes."""
+    """Return a cluster that is too small for what comes."""
     random = Random(f"known failures {seed}")
     nodes = [node(f"n{number}", cpu=random.randint(2, 5)) for number in range(3)]
     for one in nodes:
@@ -83,7 +83,7 @@ class Counting:
         self.hits = 0
 
     def finder(self) -> Callable[[KnownFailures, PodRecord, int], KnownFailure | None]:
-        """What stands in for `KnownFailures.find`."""
+        """Return what stands in for `KnownFailures.find`."""
 
         def find(failures: KnownFailures, pod: PodRecord, now: int) -> KnownFailure | None:
             found = FIND(failures, pod, now)
@@ -97,7 +97,7 @@ FIND = KnownFailures.find
 
 
 def decided_each(objects: list[Raw], settings: Configuration | None = None, **options: Any) -> dict[str, Any]:
-    """The outcome where every attempt is made."""
+    """Return the outcome where every attempt is made."""
     with patch.object(KnownFailures, "find", lambda *_: None):
         return simulate(objects, configuration=settings, **options).to_dict()
 

@@ -89,7 +89,7 @@ def test_requests_on_their_way_at_the_end_take_effect() -> None:
 
 
 def waiting_for_the_device(latency: str) -> list[tuple[float, str]]:
-    """When a pod is attempted that waits for the device of another, which has ended."""
+    """Return when a pod is attempted that waits for the device of another, which has ended."""
     claim = {"resourceClaims": [{"name": "g", "resourceClaimTemplateName": "one"}], "restartPolicy": "Never"}
     first, second = (pod(name, cpu=1, spec=claim) for name in ("first", "second"))
     first["metadata"]["annotations"] = {"podium.dev/duration": "10s"}

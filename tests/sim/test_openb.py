@@ -35,7 +35,7 @@ def only(tmp_path: Path, pod: str) -> Raw:
 
 
 def reread(read: Trace) -> tuple[list[Raw], Scenario]:
-    """The trace written to a file and read again."""
+    """Return the trace written to a file and read again."""
     stream = io.BytesIO()
     read.write(stream)
     objects, scenario = split_documents(load_text(stream.getvalue(), "openb.json"))

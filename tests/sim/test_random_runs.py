@@ -30,7 +30,7 @@ def played(seed: int, *, is_faulty: bool) -> RandomRun:
 
 
 def turned_away(run: RandomRun) -> list[SimEvent]:
-    """The pods that a kubelet would not take. Those that ended because they were deleted give no reason."""
+    """Return the pods that a kubelet would not take. Those that ended because they were deleted give no reason."""
     events = run.simulation.history.events
     return [event for event in events if (event.reason, event.by) == ("Failed", "kubelet") and event.message]
 

@@ -62,7 +62,7 @@ def test_scenario_errors_name_their_place(settings: Raw, path: str) -> None:
 
 
 def moved_at(objects: list[Raw]) -> list[float]:
-    """When the pods were moved, in seconds."""
+    """Return when the pods were moved, in seconds."""
     return [event.time for event in simulate(objects).events if event.reason == "Descheduled"]
 
 

@@ -82,7 +82,7 @@ def test_nodes_of_a_large_cluster_are_examined_in_turn_as_by_kube_scheduler() ->
     objects = documents(*(node(f"n{number:03}") for number in range(120)), *(pod(f"p{number}") for number in range(3)))
 
     def first_nodes(seed: int, **configured: Any) -> list[list[int]]:
-        """Where each search for a node starts, and how many nodes it finds."""
+        """Return where each search for a node starts, and how many nodes it finds."""
         starts: list[list[int]] = []
 
         def note(queued: QueuedPod, runner: Runner) -> None:

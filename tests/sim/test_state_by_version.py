@@ -23,7 +23,7 @@ def played(version: str, *objects: Raw, latency: str = "0", gates: str = "", **s
 
 
 def events(result: podium.SimulationResult, *reasons: str, pod: str = "") -> list[tuple[float, str, str | None]]:
-    """The events of these reasons: their times, reasons and pods."""
+    """Return the events of these reasons: their times, reasons and pods."""
     return [
         (event.time, event.reason, event.pod)
         for event in result.events

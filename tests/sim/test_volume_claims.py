@@ -23,7 +23,7 @@ def disks(mode: str = "WaitForFirstConsumer") -> Raw:
 
 
 def with_cache(name: str, **more: Any) -> Raw:
-    """A pod with a volume of its own."""
+    """Return a pod with a volume of its own."""
     own = {"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": ASKED}}}
     return pod(name, spec={"volumes": [own]}, **more)
 

@@ -120,7 +120,7 @@ class WideJudgedScheduler(JudgedScheduler):
         WideJudgedScheduler.plans_compared += 1
 
     def _together(self, before: Sight) -> list[set[str]]:
-        """The pods (names) of each group that goes as a whole."""
+        """Return the pods (names) of each group that goes as a whole."""
         if not self.args.whole_groups:
             return []
         groups = [one for one in self.seen.get("PodGroup", {}).values() if isinstance(one, PodGroup)]

@@ -22,7 +22,7 @@ class Writes:
         self.bound: dict[str, str] = {}
 
     def check(self) -> list[WatchEvent]:
-        """The writes since the last time, all of which are as they should be."""
+        """Return the writes since the last time, all of which are as they should be."""
         events = self.store.events_since(self.version)
         for event in events:
             # A1
@@ -100,5 +100,5 @@ class Writes:
 
 
 def unversioned(stored: Stored) -> Raw:
-    """The object without its version."""
+    """Return the object without its version."""
     return {**stored.raw, "metadata": {**stored.raw["metadata"], "resourceVersion": None}}

@@ -36,7 +36,7 @@ class Life:
         self.acknowledged = self.store.version
 
     def crashed(self, folder: Path) -> Path:
-        """The files as a crash at this instant leaves them."""
+        """Return the files as a crash at this instant leaves them."""
         folder.mkdir()
         for file in self.path.parent.glob("journal*"):
             if file.is_file():
@@ -44,7 +44,7 @@ class Life:
         return folder / "journal"
 
     def check(self, path: Path, at_least: int, *, accept_loss: bool = False) -> int:
-        """A store that begins with these files must be what this one once was; returns its version."""
+        """Return a store that begins with these files must be what this one once was; returns its version."""
         with closing(DurableJournal(str(path), accept_loss=accept_loss)) as journal:
             store = Store(journal=journal)
         assert store.version >= at_least

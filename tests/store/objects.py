@@ -9,7 +9,9 @@ HOUR = 3600 * SECOND
 
 
 def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str = "", **more: Any) -> Raw:
-    """A pod of one container. `more` may be labels, annotations, metadata (further fields), spec (further), status."""
+    """Return a pod of one container. `more` may be labels, annotations, metadata (further fields), spec (further),
+    status.
+    """
     metadata: Raw = {"name": name, "namespace": more.get("namespace", "default"), **more.get("metadata", {})}
     metadata |= {field: more[field] for field in ("labels", "annotations") if field in more}
     main: Raw = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
@@ -23,7 +25,7 @@ def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str
 
 
 def replicated(kind: str, name: str, replicas: int, spec: Raw, *, app: str = "", **metadata: Any) -> Raw:
-    """A workload of so many pods of that spec, which are labelled with `app`, or with its name."""
+    """Return a workload of so many pods of that spec, which are labelled with `app`, or with its name."""
     labels = {"app": app or name}
     return {
         "apiVersion": "apps/v1",
@@ -38,7 +40,7 @@ def replicated(kind: str, name: str, replicas: int, spec: Raw, *, app: str = "",
 
 
 def node(name: str, *, cpu: int | str = 10, pods: int = 110, **labels: str) -> Raw:
-    """A node that offers cpu, plenty of memory, and room for `pods`."""
+    """Return a node that offers cpu, plenty of memory, and room for `pods`."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -48,7 +50,7 @@ def node(name: str, *, cpu: int | str = 10, pods: int = 110, **labels: str) -> R
 
 
 def priority_class(name: str, value: int, **fields: Any) -> Raw:
-    """A PriorityClass."""
+    """Return a PriorityClass."""
     metadata = {"name": name}
     return {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -60,20 +62,22 @@ def priority_class(name: str, value: int, **fields: Any) -> Raw:
 
 
 def quota(name: str, hard: Raw, **spec: Any) -> Raw:
-    """A ResourceQuota of the namespace `default`; `spec` may be scopes or scopeSelector."""
+    """Return a ResourceQuota of the namespace `default`; `spec` may be scopes or scopeSelector."""
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard, **spec}}
 
 
 def running(name: str, *, ready: bool = True, node: str = "n1", **more: Any) -> Raw:
-    """A pod of the app `web` that runs on a node; `more` is as for `pod`."""
+    """Return a pod of the app `web` that runs on a node; `more` is as for `pod`."""
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     status = {"phase": "Running", "conditions": conditions, **more.pop("status", {})}
     return pod(name, node=node, labels=more.pop("labels", {"app": "web"}), status=status, **more)
 
 
 def budget(name: str = "web", *, allowed: int = 1, rate: str = "", **more: Any) -> Raw:
-    """A budget over the app `web` whose controller has allowed so many disruptions; `more` may be spec or status."""
+    """Return a budget over the app `web` whose controller has allowed so many disruptions; `more` may be spec or
+    status.
+    """
     metadata: Raw = {"name": name, "namespace": "default"}
     if rate:
         metadata["annotations"] = {"podium.dev/max-disruptions": rate}
@@ -89,6 +93,6 @@ def budget(name: str = "web", *, allowed: int = 1, rate: str = "", **more: Any) 
 
 
 def disruption_policy(**spec: Any) -> Raw:
-    """The DisruptionPolicy of a cluster."""
+    """Return the DisruptionPolicy of a cluster."""
     metadata = {"name": "default"}
     return {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": metadata, "spec": spec}

@@ -16,7 +16,7 @@ def everything(store: Store) -> Any:
 
 
 def refusal(store: Store, write: Callable[[], Any]) -> StoreError:
-    """The error of a write, which must leave everything as it was."""
+    """Return the error of a write, which must leave everything as it was."""
     before = everything(store)
     with pytest.raises(StoreError) as caught:
         write()
@@ -25,5 +25,5 @@ def refusal(store: Store, write: Callable[[], Any]) -> StoreError:
 
 
 def answer(error: StoreError) -> tuple[int, str]:
-    """The error's code and reason."""
+    """Return the error's code and reason."""
     return error.code, error.reason

@@ -27,7 +27,7 @@ PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Preemption
 
 
 def cluster(*objects: Raw, pods: int = 4, **more: Any) -> Store:
-    """A store of these objects and some ready pods of the app `web`."""
+    """Return a store of these objects and some ready pods of the app `web`."""
     store = Store()
     for one in (*objects, *(running(f"web-{number}", **more) for number in range(pods))):
         store.create(one, now=0)
@@ -476,7 +476,7 @@ def test_a_dry_run_leaves_node_and_cap_alone() -> None:
 
 
 def lasting(store: Store) -> list[tuple[str | None, str | None]]:
-    """The own lifetime of each entry, and the pod that it waits for."""
+    """Return the own lifetime of each entry, and the pod that it waits for."""
     entries = avoid_entries(store.get("Node", "n1").object.metadata.annotations.get(PREFER_AVOID_PODS, ""))
     return [(one.expire_after, one.until_scheduled.name if one.until_scheduled else None) for one in entries]
 

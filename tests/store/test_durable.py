@@ -62,7 +62,7 @@ def test_a_new_journal_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
 
 
 def twin() -> Store:
-    """A store in which the same happened, and that never ended."""
+    """Return a store in which the same happened, and that never ended."""
     store = Store()
     store.create(node("n1", zone="a"), now=0)
     store.create(pod("web", annotations={"note": "☸ \x1b"}), now=0)

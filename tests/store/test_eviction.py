@@ -28,7 +28,7 @@ def status(store: Store, key: str = BUDGET) -> Raw:
 
 
 def cause(error: Any) -> tuple[str, int]:
-    """What is used up, and how long to wait."""
+    """Return what is used up, and how long to wait."""
     (only,) = error.details["causes"]
     return only["reason"], error.details["retryAfterSeconds"]
 

@@ -175,7 +175,7 @@ class Evictors(RuleBasedStateMachine):
         return [name for name in self.budgets if SELECTED[name].items() <= labels]
 
     def verdict(self, raw: Raw, component: str) -> tuple[Verdict, list[str]]:
-        """What the answer must be, and the budgets that are to be debited."""
+        """Return what the answer must be, and the budgets that are to be debited."""
         covering = self.covering(raw)
         if not is_protected(raw) or not covering:
             return GRANTED, []

@@ -22,7 +22,7 @@ def pods(store: Store) -> dict[str, Pod]:
 
 
 def healthy(found: dict[str, Pod]) -> set[str]:
-    """The names of the pods that serve."""
+    """Return the names of the pods that serve."""
     ready = (pod for pod in found.values() if not pod.is_terminating)
     return {
         pod.metadata.name

@@ -12,7 +12,7 @@ FORBIDDEN = "pod updates may not change fields other than `spec.containers[*].im
 
 
 def updated(before: Raw, **spec: Any) -> tuple[Store, Raw]:
-    """A store with the pod, and an update that changes its spec; None takes a field away."""
+    """Return a store with the pod, and an update that changes its spec; None takes a field away."""
     store = Store()
     stored = store.create(before, now=0)
     changed = {**stored.raw["spec"], **spec}

@@ -130,14 +130,14 @@ def test_numbers_are_tested_by_value() -> None:
 
 
 def get(document: Any, path: Path) -> Any:
-    """The value at a path; an error where there is none."""
+    """Return the value at a path; an error where there is none."""
     for step in path:
         document = document[int(step)] if isinstance(document, list) else document[step]
     return document
 
 
 def put(document: Any, path: Path, value: Any, *, insert: bool) -> Any:
-    """The document with the value at the path, without changing it."""
+    """Return the document with the value at the path, without changing it."""
     if not path:
         return value
     step, rest = path[0], path[1:]
@@ -150,7 +150,7 @@ def put(document: Any, path: Path, value: Any, *, insert: bool) -> Any:
 
 
 def cut(document: Any, path: Path) -> Any:
-    """The document without what is at the path, without changing it."""
+    """Return the document without what is at the path, without changing it."""
     parent = get(document, path[:-1])
     if isinstance(parent, list):
         index = int(path[-1])
@@ -159,7 +159,7 @@ def cut(document: Any, path: Path) -> Any:
 
 
 def paths(value: Any, at: Path) -> list[Path]:
-    """The paths of all values below the root."""
+    """Return the paths of all values below the root."""
     entries: list[tuple[str, Any]] = []
     if isinstance(value, dict):
         entries = list(value.items())

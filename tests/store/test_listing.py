@@ -156,7 +156,7 @@ def test_b35_options_that_contradict_one_another_are_invalid(options: ListOption
 
 
 def pages(store: Store, limit: int, **selector: str) -> list[list[str]]:
-    """The names on each page of a list; between pages everything changes."""
+    """Return the names on each page of a list; between pages everything changes."""
     found: list[list[str]] = []
     token = ""
     versions = set()

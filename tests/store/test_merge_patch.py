@@ -32,7 +32,7 @@ def test_the_examples_of_the_rfc_hold(target: Any, patch: Any, result: Any) -> N
 
 
 def difference(before: Any, after: Any) -> Any:
-    """A patch that leads from one value to the other."""
+    """Return a patch that leads from one value to the other."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
     removed = dict.fromkeys(before.keys() - after.keys())

@@ -58,7 +58,7 @@ SECOND = 10**9
 
 
 def shop() -> Store:
-    """A namespace with a pod that runs, one that does not, and a workload."""
+    """Return a namespace with a pod that runs, one that does not, and a workload."""
     store = Store()
     store.create(namespace("shop"), now=0)
     store.create(pod("runs", namespace="shop", node="n1", status={"phase": "Running"}), now=0)

@@ -99,7 +99,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("xy")) | st.intege
 
 
 def played(steps: list[tuple[int, str] | int], *, forgets: bool) -> list[Raw | str]:
-    """What becomes of the pods; with `forgets` nothing is remembered from one to the next."""
+    """Return what becomes of the pods; with `forgets` nothing is remembered from one to the next."""
     store = Store()
     found: list[Raw | str] = []
     for number, step in enumerate(steps):

@@ -36,7 +36,7 @@ def cluster(*objects: Raw) -> Store:
 
 
 def let_in(store: Store, raw: Raw) -> tuple[str, int, str]:
-    """The pod's class, priority, and the rule that it names."""
+    """Return the pod's class, priority, and the rule that it names."""
     stored = store.create(raw, now=0).raw
     spec, annotations = stored["spec"], stored["metadata"].get("annotations", {})
     return spec.get("priorityClassName", ""), spec["priority"], annotations.get("podium.dev/priority-rule", "")

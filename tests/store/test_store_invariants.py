@@ -220,11 +220,11 @@ class Writers(RuleBasedStateMachine):
             assert found == self.selected(page.version, label)
 
     def is_known(self, version: int) -> bool:
-        """Whether the store was not told to forget what happened after a version."""
+        """Return whether the store was not told to forget what happened after a version."""
         return version >= self.floor
 
     def selected(self, version: int, label: str) -> list[Stored]:
-        """What is selected at a version, by the history that this test has kept."""
+        """Return what is selected at a version, by the history that this test has kept."""
         objects: dict[str, Stored] = {}
         for event in self.history:
             if event.version <= version:
@@ -234,7 +234,7 @@ class Writers(RuleBasedStateMachine):
         return [one for _, one in sorted(objects.items()) if is_selected(one, label)]
 
     def happened(self, version: int, label: str) -> list[tuple[str, str]]:
-        """What happened after a version to what is selected."""
+        """Return what happened after a version to what is selected."""
         told: list[tuple[str, str]] = []
         for event in self.history:
             was = event.previous is not None and is_selected(event.previous, label)

@@ -23,7 +23,7 @@ POD = merge_schema_of("Pod")
 
 
 def patched(spec: Any, patch: Any) -> Any:
-    """The spec of a pod after a patch of the spec."""
+    """Return the spec of a pod after a patch of the spec."""
     return strategic_patch({"spec": spec}, {"spec": patch}, POD)["spec"]
 
 
@@ -204,7 +204,7 @@ SCHEMA = MergeSchema(
 
 
 def difference(before: Any, after: Any) -> Any:
-    """The strategic merge patch that leads from one object to the other, with every directive that it takes."""
+    """Return the strategic merge patch that leads from one object to the other, with every directive that it takes."""
     patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
     for field, new in after.items():
         old = before.get(field)

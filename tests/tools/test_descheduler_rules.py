@@ -14,7 +14,7 @@ HIGH = {"cpu": 50.0, "memory": 50.0, "pods": 50.0}
 
 
 def node(name: str, cpus: tuple[int, ...], *, is_schedulable: bool = True, **pods: int) -> LoadedNode:
-    """A node with 10 cpus and room for 20 pods; its pods ask for so many cpus each, of priority 0."""
+    """Return a node with 10 cpus and room for 20 pods; its pods ask for so many cpus each, of priority 0."""
     running = [
         RunningPod(f"{name}-{number}", f"{name}-{number}", {"cpu": 1000.0 * cpu}, 0, "Burstable", is_removable=True)
         for number, cpu in enumerate(cpus)

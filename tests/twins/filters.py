@@ -24,7 +24,7 @@ def node_unschedulable(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 
 def node_name(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
-    """A pod that names a node fits no other."""
+    """Return a pod that names a node fits no other."""
     if pod.spec.node_name in ("", name):
         return FITS
     return Verdict(UNRESOLVABLE, ("node(s) didn't match the requested node name",))
@@ -41,7 +41,7 @@ def taint_toleration(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 
 def repels(pod: Pod, node: Node) -> bool:
-    """Whether a node has a taint that keeps the pod off."""
+    """Return whether a node has a taint that keeps the pod off."""
     return any(_repelling(pod, node))
 
 
@@ -52,14 +52,14 @@ def _repelling(pod: Pod, node: Node) -> Iterator[Taint]:
 
 
 def node_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
-    """The node selector and one of the required terms must match."""
+    """Return the node selector and one of the required terms must match."""
     if selects_node(pod, cluster.nodes[name]):
         return FITS
     return Verdict(UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
 
 
 def selects_node(pod: Pod, node: Node) -> bool:
-    """Whether the pod's own node selector and node affinity accept a node."""
+    """Return whether the pod's own node selector and node affinity accept a node."""
     labels = node.metadata.labels
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
@@ -70,7 +70,7 @@ def selects_node(pod: Pod, node: Node) -> bool:
 
 
 def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether a node selector term matches a node."""
+    """Return whether a node selector term matches a node."""
     return compile_node_term(term).matches(node.metadata.labels, node.metadata.name)
 
 
@@ -95,7 +95,7 @@ def _conflict(one: ContainerPort, other: ContainerPort) -> bool:
 
 
 def node_resources_fit(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
-    """What is left must be enough for everything that the pod requests."""
+    """Return what is left must be enough for everything that the pod requests."""
     has, taken = cluster.allocatable(name), cluster.requested(name)
     reasons, hopeless = [], False
     if len(cluster.pods_on[name]) + 1 > has.get("pods", 0):
@@ -113,7 +113,7 @@ def node_resources_fit(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 
 def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
-    """The pod's affinity, its anti-affinity, and the anti-affinity of the pods already there."""
+    """Return the pod's affinity, its anti-affinity, and the anti-affinity of the pods already there."""
     if not _near_enough(cluster, pod, name):
         return Verdict(UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
     for term in required_terms(pod, near=False):
@@ -129,7 +129,7 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 
 def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
-    """Whether InterPodAffinity is not asked about a pod: it has no terms, and no pod on a node keeps it off.
+    """Return whether InterPodAffinity is not asked about a pod: it has no terms, and no pod on a node keeps it off.
 
     Then the anti-affinity of nominated pods counts for nothing.
     """
@@ -139,14 +139,16 @@ def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
 
 
 def required_terms(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
-    """The terms that a pod requires, of its affinity or its anti-affinity."""
+    """Return the terms that a pod requires, of its affinity or its anti-affinity."""
     affinity = pod.spec.affinity
     terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)
     return terms.required if terms else ()
 
 
 def partners(cluster: PlainCluster, pod: Pod, key: str, name: str, gone: Collection[str] = ()) -> list[Pod]:
-    """Pods in the domain of a node whom all terms select that a pod requires to be near, without those ``gone``."""
+    """Return pods in the domain of a node whom all terms select that a pod requires to be near, without those
+    ``gone``.
+    """
     terms = required_terms(pod, near=True)
     return [
         other
@@ -157,7 +159,7 @@ def partners(cluster: PlainCluster, pod: Pod, key: str, name: str, gone: Collect
 
 
 def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:
-    """Whether, for each required term, a pod that all the terms select is in the node's domain.
+    """Return whether, for each required term, a pod that all the terms select is in the node's domain.
 
     Where no such pod is anywhere, a pod that selects itself is the first of its group, and needs the labels alone.
     """
@@ -182,7 +184,7 @@ def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:
 
 
 def keeps_off(cluster: PlainCluster, other: Pod, pod: Pod, name: str) -> bool:
-    """Whether the anti-affinity of a pod already there means ``pod``, and reaches the node."""
+    """Return whether the anti-affinity of a pod already there means ``pod``, and reaches the node."""
     return any(
         cluster.selects(term, other, pod)
         and any(one is other for one in cluster.pods_in_domain(name, term.topology_key))
@@ -212,14 +214,16 @@ def pod_topology_spread(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
 
 
 def counts(constraint: TopologySpreadConstraint, pod: Pod, node: Node) -> bool:
-    """Whether the pods of a node count, by the constraint's inclusion policies."""
+    """Return whether the pods of a node count, by the constraint's inclusion policies."""
     if constraint.node_affinity_policy == "Honor" and not selects_node(pod, node):
         return False
     return constraint.node_taints_policy != "Honor" or not repels(pod, node)
 
 
 def count_matching(cluster: PlainCluster, constraint: TopologySpreadConstraint, pod: Pod, name: str) -> int:
-    """The living pods of the pod's namespace on a node that the constraint selects; an empty selector counts none."""
+    """Return the living pods of the pod's namespace on a node that the constraint selects; an empty selector counts
+    none.
+    """
     empty = constraint.label_selector is not None and not compile_label_selector(constraint.label_selector).requirements
     if empty and not any(key in pod.metadata.labels for key in constraint.match_label_keys):
         return 0

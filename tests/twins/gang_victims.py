@@ -60,7 +60,8 @@ class GangPreemption:
         )
 
     def best(self) -> Cost | None:
-        """The lowest cost of all sets without which the gang fits, () for none at all; None where there is no way.
+        """Return the lowest cost of all sets without which the gang fits, () for none at all; None where there is no
+        way.
 
         Where a cost is stated, sets of which a part would be enough do not count. Where partners are to be kept, sets
         that leave a member without any count only where all others do not make room, and cost the more.
@@ -82,7 +83,7 @@ class GangPreemption:
         return None
 
     def violations(self, victims: Sequence[Pod]) -> int:
-        """How many of some victims are more than budgets allow."""
+        """Return how many of some victims are more than budgets allow."""
         return len(self._one_node.violating(sorted(victims, key=importance)))
 
     def _is_enough(self, units: Sequence[Sequence[Pod]], *, beside: bool = False) -> bool:
@@ -93,12 +94,14 @@ class GangPreemption:
         return self._known[names]
 
     def _has_enough(self, units: Sequence[Sequence[Pod]], *, beside: bool) -> bool:
-        """Whether a part of some units is enough, with all that depend on it."""
+        """Return whether a part of some units is enough, with all that depend on it."""
         parts = (part for number in range(1, len(units)) for part in combinations(units, number))
         return any(self._is_enough(part, beside=beside) for part in parts if self.is_closed(_pods(part)))
 
     def fits(self, victims: Sequence[Pod], *, beside: bool = False) -> bool:
-        """Whether enough members find a place without some pods, wherever each goes; ``beside`` partners, if so."""
+        """Return whether enough members find a place without some pods, wherever each goes; ``beside`` partners, if
+        so.
+        """
         return any(self._descend(victims, 0, [], nodes, beside=beside) for nodes in self._domains())
 
     def closed(self, victims: Sequence[Pod]) -> list[Pod] | None:
@@ -106,12 +109,12 @@ class GangPreemption:
         return self._goers.closed(victims)
 
     def is_closed(self, victims: Sequence[Pod]) -> bool:
-        """Whether nobody else goes along, and all may go."""
+        """Return whether nobody else goes along, and all may go."""
         found = self.closed(victims)
         return found is not None and len(found) == len(victims)
 
     def comes_alone(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
-        """Whether a member finds nobody near whom it requires, though there were such pods somewhere."""
+        """Return whether a member finds nobody near whom it requires, though there were such pods somewhere."""
         gone = {one.metadata.uid for one in victims}
         return any(self._is_alone(member, name, gone, steps[:number]) for number, (member, name) in enumerate(steps))
 
@@ -129,15 +132,15 @@ class GangPreemption:
         )
 
     def stands(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
-        """Whether members fit their nodes, one after the other, without some pods."""
+        """Return whether members fit their nodes, one after the other, without some pods."""
         return all(name in self.fitting(victims, steps[:number], member) for number, (member, name) in enumerate(steps))
 
     def is_one_domain(self, steps: Sequence[Step]) -> bool:
-        """Whether members are where they may be together."""
+        """Return whether members are where they may be together."""
         return any({name for _, name in steps} <= set(nodes) for nodes in self._domains())
 
     def cost(self, victims: Sequence[Pod]) -> Cost:
-        """What a set costs, by the criteria in their order."""
+        """Return what a set costs, by the criteria in their order."""
         ordered = sorted(victims, key=importance)
         if self._rules.cost is not None:
             return self._rules.cost.of(ordered)
@@ -151,14 +154,16 @@ class GangPreemption:
         )
 
     def cost_of(self, victims: Sequence[Pod], steps: Sequence[Step]) -> Cost:
-        """What a way out costs, as `best` has it."""
+        """Return what a way out costs, as `best` has it."""
         if not victims:
             return ()
         alone = (int(self.comes_alone(victims, steps)),) if self._rules.keeps_partners else ()
         return (*alone, *self.cost(victims))
 
     def fitting(self, victims: Sequence[Pod], steps: Sequence[Step], member: Pod) -> list[str]:
-        """The nodes that a member fits beside those before it: beside all nominated pods that count, and without."""
+        """Return the nodes that a member fits beside those before it: beside all nominated pods that count, and
+        without.
+        """
         gone = {one.metadata.uid for one in victims}
         others = [item for item in self._objects if not isinstance(item, Pod)]
         left = [one for one in self.placed if one.metadata.uid not in gone]
@@ -180,7 +185,7 @@ class GangPreemption:
         ]
 
     def units(self) -> list[list[Pod]]:
-        """The pods that may go, those of a group as one, where all of them may."""
+        """Return the pods that may go, those of a group as one, where all of them may."""
         grouped = {name for names in self._together.values() for name in names}
         alone = [[one] for one in self.takeable if one.metadata.name not in grouped]
         wholes = []

@@ -42,7 +42,7 @@ class PlainCluster:
 
     @classmethod
     def of(cls, objects: Iterable[Kubernetes], release: Release = DEFAULT_RELEASE) -> PlainCluster:
-        """The nodes, the pods on them, and the namespaces among some objects."""
+        """Return the nodes, the pods on them, and the namespaces among some objects."""
         items = list(objects)
         nodes = {item.metadata.name: item for item in items if isinstance(item, Node)}
         pods_on: dict[str, list[Pod]] = {name: [] for name in nodes}
@@ -55,7 +55,7 @@ class PlainCluster:
         return cls(nodes, pods_on, labels, release)
 
     def selects(self, term: PodAffinityTerm, owner: Pod, other: Pod, *, is_scheduled: bool = False) -> bool:
-        """Whether a term of ``owner`` means ``other``; ``is_scheduled``: the owner is the pod to be scheduled.
+        """Return whether a term of ``owner`` means ``other``; ``is_scheduled``: the owner is the pod to be scheduled.
 
         Its namespace selectors are also matched against no labels at all.
         """
@@ -72,18 +72,18 @@ class PlainCluster:
         return meant and compile_label_selector(term.label_selector).matches(other.metadata.labels)
 
     def domain(self, name: str, key: str) -> list[str] | None:
-        """The nodes that share a node's value of a topology key; None where the node lacks it."""
+        """Return the nodes that share a node's value of a topology key; None where the node lacks it."""
         value = self.nodes[name].metadata.labels.get(key)
         if value is None:
             return None
         return [other for other, node in self.nodes.items() if node.metadata.labels.get(key) == value]
 
     def pods_in_domain(self, name: str, key: str) -> list[Pod]:
-        """The pods on the nodes of a domain; none where the node lacks the key."""
+        """Return the pods on the nodes of a domain; none where the node lacks the key."""
         return [pod for other in self.domain(name, key) or () for pod in self.pods_on[other]]
 
     def requested(self, name: str) -> dict[str, int]:
-        """What the pods on a node request in sum."""
+        """Return what the pods on a node request in sum."""
         total: dict[str, int] = {}
         for pod in self.pods_on[name]:
             for resource, amount in pod_requests(pod.spec).items():
@@ -91,12 +91,12 @@ class PlainCluster:
         return total
 
     def allocatable(self, name: str) -> dict[str, int]:
-        """What a node has, the number of pods included."""
+        """Return what a node has, the number of pods included."""
         return node_allocatable(self.nodes[name].status)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations accepts the taint."""
+    """Return whether one of the tolerations accepts the taint."""
     for one in tolerations:
         same_key = not one.key or one.key == taint.key
         same_effect = not one.effect or one.effect == taint.effect

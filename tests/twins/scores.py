@@ -24,7 +24,7 @@ Score = Callable[[PlainCluster, Pod, Sequence[str]], Scores | None]
 
 
 def taint_toleration(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
+    """Return the fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
     tolerations = [one for one in pod.spec.tolerations if one.effect in ("", "PreferNoSchedule")]
     disliked = {
         name: sum(
@@ -38,7 +38,7 @@ def taint_toleration(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -
 
 
 def node_affinity(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The weights of the preferred terms that match, in percent of the most preferred node."""
+    """Return the weights of the preferred terms that match, in percent of the most preferred node."""
     affinity = (pod.spec.affinity and pod.spec.affinity.node_affinity) or NodeAffinity()
     if not affinity.preferred:
         return None
@@ -51,17 +51,17 @@ def node_affinity(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> S
 
 
 def least_allocated(has: int, wanted: int) -> int:
-    """The free share in percent; 0 where more is wanted than there is."""
+    """Return the free share in percent; 0 where more is wanted than there is."""
     return (has - wanted) * 100 // has if wanted <= has else 0
 
 
 def most_allocated(has: int, wanted: int) -> int:
-    """The used share in percent; what is over the top counts as full."""
+    """Return the used share in percent; what is over the top counts as full."""
     return min(wanted, has) * 100 // has
 
 
 def on_a_line(points: Sequence[tuple[int, int]]) -> Callable[[int, int], int]:
-    """The score of a use in percent, by straight lines between points of (percent, 0 to 10)."""
+    """Return the score of a use in percent, by straight lines between points of (percent, 0 to 10)."""
 
     def score(has: int, wanted: int) -> int:
         use = 100 if wanted > has else wanted * 100 // has
@@ -76,7 +76,7 @@ def on_a_line(points: Sequence[tuple[int, int]]) -> Callable[[int, int], int]:
 
 
 def resources_by(score: Callable[[int, int], int], weights: Mapping[str, int], *, only_positive: bool = False) -> Score:
-    """The weighted mean over the resources that a node has; a resource of its own counts if the pod requests it.
+    """Return the weighted mean over the resources that a node has; a resource of its own counts if the pod requests it.
 
     ``only_positive`` leaves scores of 0 out of the mean and rounds it.
     """
@@ -101,7 +101,9 @@ def resources_by(score: Callable[[int, int], int], weights: Mapping[str, int], *
 
 
 def _with_defaults(cluster: PlainCluster, name: str, pod: Pod, resource: str) -> int:
-    """What would be taken of a resource with the pod there; containers that request no cpu or memory count some."""
+    """Return what would be taken of a resource with the pod there; containers that request no cpu or memory count
+    some.
+    """
     everyone = [*cluster.pods_on[name], pod]
     if resource in ("cpu", "memory"):
         place = ("cpu", "memory").index(resource)
@@ -110,7 +112,7 @@ def _with_defaults(cluster: PlainCluster, name: str, pod: Pod, resource: str) ->
 
 
 def balanced_allocation(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """How much more even the use of cpu and memory becomes with the pod: 75 for no difference.
+    """Return how much more even the use of cpu and memory becomes with the pod: 75 for no difference.
 
     Up to 1.35 it is how even the use is with the pod.
     """
@@ -135,7 +137,9 @@ def _evenness(used_of: Sequence[tuple[int, int]]) -> int:
 
 
 def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The sizes of the pod's images, as the first node tells them, each in proportion to the nodes that have it."""
+    """Return the sizes of the pod's images, as the first node tells them, each in proportion to the nodes that have
+    it.
+    """
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     found = {}
     for name in feasible:
@@ -156,7 +160,7 @@ def image_locality(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> 
 
 
 def inter_pod_affinity(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The weights of all preferences between the pod and each pod in the node's domain, spread from 0 to 100.
+    """Return the weights of all preferences between the pod and each pod in the node's domain, spread from 0 to 100.
 
     The required affinity of a pod that is there counts 1 in favour.
     """
@@ -214,7 +218,9 @@ def spread_scores(
     counted: Sequence[str],
     rated: Sequence[str],
 ) -> Scores:
-    """The scores of the nodes ``rated``, by the pods on the nodes ``counted``; domains of finer keys weigh more."""
+    """Return the scores of the nodes ``rated``, by the pods on the nodes ``counted``; domains of finer keys weigh
+    more.
+    """
     crowds = dict.fromkeys(rated, 0.0)
     for constraint in soft:
         key, fine = constraint.topology_key, constraint.topology_key == HOSTNAME

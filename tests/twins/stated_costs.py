@@ -26,11 +26,11 @@ class StatedCost:
         self._placed = [one for others in self._plain.pods_on.values() for one in others]
 
     def violations(self, victims: list[Pod]) -> int:
-        """How many of them would be more than budgets allow."""
+        """Return how many of them would be more than budgets allow."""
         return len(self._one_node.violating(victims))
 
     def of(self, victims: list[Pod]) -> tuple[float, ...]:
-        """What a set costs; the most important victim is the first."""
+        """Return what a set costs; the most important victim is the first."""
         return tuple(getattr(self, f"_{name}")(victims) for name in self._names)
 
     def _BudgetViolations(self, victims: list[Pod]) -> float:  # noqa: N802 - as the criterion is called
@@ -74,7 +74,7 @@ class StatedCost:
         return 0
 
     def _others(self, pod: Pod) -> set[str]:
-        """The nodes but its own that another pod such as this one could go to."""
+        """Return the nodes but its own that another pod such as this one could go to."""
         cluster = cluster_of(*self._objects)
         rows = plain_runner(cluster).feasible_rows(cluster.read(pod))
         return {cluster.nodes.name(int(row)) for row in rows} - {pod.spec.node_name}

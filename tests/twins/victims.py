@@ -45,7 +45,7 @@ class Preemption:
         self.now = 0
 
     def on(self, name: str) -> Trial:
-        """The trial on a node."""
+        """Return the trial on a node."""
         potential = sorted(
             (one for one in self._pods if one.spec.node_name == name and one.priority < self._target.priority),
             key=importance,
@@ -64,7 +64,9 @@ class Preemption:
         return Trial(tuple(one.key for one in victims), len(gone & violating))
 
     def fits(self, name: str, gone: Collection[str]) -> Status:
-        """Whether the pod fits a node when some pods are gone: beside the pods nominated there, and without them."""
+        """Return whether the pod fits a node when some pods are gone: beside the pods nominated there, and without
+        them.
+        """
         nominated = [
             replace(one, spec=replace(one.spec, node_name=name))
             for one in self._pods
@@ -87,7 +89,7 @@ class Preemption:
         return [one for one in self._objects if isinstance(one, Pod)]
 
     def violating(self, potential: list[Pod]) -> set[str]:
-        """The uids of the pods whose disruption would take more of a budget than is left."""
+        """Return the uids of the pods whose disruption would take more of a budget than is left."""
         budgets = [one for one in self._objects if isinstance(one, PodDisruptionBudget)]
         left = {one.key: one.status.disruptions_allowed for one in budgets}
         tokens = {one.key: tokens_left(one, self.now) for one in budgets}
@@ -104,7 +106,7 @@ class Preemption:
 
 
 def tokens_left(budget: PodDisruptionBudget, now: int) -> float:
-    """How many tokens there are in the bucket of the budget's rate, counted one interval after the other."""
+    """Return how many tokens there are in the bucket of the budget's rate, counted one interval after the other."""
     rate, status = budget.metadata.annotations.get(MAX_DISRUPTIONS), budget.status.disruption_rate
     if rate is None:
         return FOREVER
@@ -117,7 +119,7 @@ def tokens_left(budget: PodDisruptionBudget, now: int) -> float:
 
 
 def is_rated(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether disrupting a pod takes a token of a budget's rate: it is healthy, and the API server counts it."""
+    """Return whether disrupting a pod takes a token of a budget's rate: it is healthy, and the API server counts it."""
     ready = pod.status.condition("Ready")
     return (
         MAX_DISRUPTIONS in budget.metadata.annotations
@@ -131,7 +133,7 @@ def is_rated(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether disrupting a pod takes one from a budget."""
+    """Return whether disrupting a pod takes one from a budget."""
     selector = compile_label_selector(budget.spec.selector)
     return (
         budget.spec.selector is not None
@@ -148,12 +150,12 @@ def importance(pod: Pod) -> tuple[int, float, str, str]:
 
 
 def started(pod: Pod) -> float:
-    """When a pod started; a pod without a start counts as started last."""
+    """Return when a pod started; a pod without a start counts as started last."""
     return parse_time(pod.status.start_time) if pod.status.start_time else FOREVER
 
 
 def best_nodes(trials: Mapping[str, Trial], pods: Iterable[Pod]) -> list[str]:
-    """The candidates that the ordered criteria leave, by name."""
+    """Return the candidates that the ordered criteria leave, by name."""
     by_key = {one.key: one for one in pods}
 
     def rank(name: str) -> tuple[int, int, int, int, float]:

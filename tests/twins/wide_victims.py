@@ -61,7 +61,7 @@ class WidePreemption:
         ]
 
     def best(self, nodes: Collection[str]) -> dict[str, Cost]:
-        """The lowest cost of all there are, with each node where a set has it; empty where no set is enough."""
+        """Return the lowest cost of all there are, with each node where a set has it; empty where no set is enough."""
         found: dict[str, Cost] = {}
         for name, sets in self._enough(nodes).items():
             for victims in sets:
@@ -83,7 +83,9 @@ class WidePreemption:
         return found if self._rules.cost is None else {name: _without_need(sets) for name, sets in found.items()}
 
     def fitting(self, gone: Collection[str]) -> list[str]:
-        """The nodes that the pod fits without some pods: beside all nominated pods that count, and without them."""
+        """Return the nodes that the pod fits without some pods: beside all nominated pods that count, and without
+        them.
+        """
         others = [one for one in self._objects if not isinstance(one, Pod)]
         left = [*others, *(one for one in self.placed if one.metadata.uid not in gone)]
         nominated = [
@@ -107,7 +109,7 @@ class WidePreemption:
         return [cluster.nodes.name(int(row)) for row in runner.filter(state, record).feasible]
 
     def cost(self, victims: list[Pod], name: str) -> Cost:
-        """What a set costs, by the criteria in their order."""
+        """Return what a set costs, by the criteria in their order."""
         highest = victims[0].priority
         lonely = (int(self._is_lonely(victims, name)),) if self._rules.keeps_partners else ()
         if self._rules.cost is not None:
@@ -148,24 +150,27 @@ class WidePreemption:
                     yield some, victims
 
     def _goes_along(self, pod: Pod, gone: Mapping[str, Pod]) -> bool:
-        """Whether a pod goes because others do: on whom it depends, or who are of its group."""
+        """Return whether a pod goes because others do: on whom it depends, or who are of its group."""
         names = {one.metadata.name for one in gone.values()}
         if any(pod.metadata.name in group and not names.isdisjoint(group) for group in self._rules.together):
             return True
         return self._rules.dependents and self._holds(pod, ()) and not self._holds(pod, gone)
 
     def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
-        """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""
+        """Return whether others that are left satisfy the required affinity of a placed pod, or it has none of
+        these.
+        """
         terms = required_terms(pod, near=True)
         return all(partners(self._plain, pod, term.topology_key, pod.spec.node_name, gone) for term in terms) or (
             all(self._plain.selects(term, pod, pod, is_scheduled=True) for term in terms)
         )
 
     def _becomes_first(self, some: Collection[Pod], victims: Iterable[Pod], name: str) -> bool:
-        """Whether nobody is left near a node whom the pod requires, and some in other domains were taken for that.
+        """Return whether nobody is left near a node whom the pod requires, and some in other domains were taken for
+        that.
 
-        Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others.
-        Who is near is so by all keys. Those do not count who are in the pod's way by other rules.
+        Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others. Who
+        is near is so by all keys. Those do not count who are in the pod's way by other rules.
         """
         gone = {one.metadata.uid for one in victims}
         terms = required_terms(self._target, near=True)
@@ -181,7 +186,9 @@ class WidePreemption:
         )
 
     def _is_in_the_way(self, pod: Pod, name: str) -> bool:
-        """Whether a placed pod may have to go, wherever it is, by its anti-affinity or the target's, or by spread."""
+        """Return whether a placed pod may have to go, wherever it is, by its anti-affinity or the target's, or by
+        spread.
+        """
         apart = required_terms(self._target, near=False)
         return (
             keeps_off(self._plain, pod, self._target, name)
@@ -209,7 +216,7 @@ class WidePreemption:
 
 
 def _without_need(sets: list[list[Pod]]) -> list[list[Pod]]:
-    """The sets that have no other in them."""
+    """Return the sets that have no other in them."""
     uids = [frozenset(one.metadata.uid for one in found) for found in sets]
     return [found for found, own in zip(sets, uids, strict=True) if not any(other < own for other in uids)]
 

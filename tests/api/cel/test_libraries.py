@@ -1,4 +1,6 @@
-"""The CEL libraries for times, addresses, URLs, formats, optional values and two-variable loops agree with upstream's."""
+"""The CEL libraries for times, addresses, URLs, formats, optional values and two-variable loops agree with
+upstream's.
+"""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ _BEGAN = 1_000_000
 
 
 def at(seconds: int) -> str:
-    """A time in the story."""
+    """Return a time in the story."""
     return format_time((_BEGAN + seconds) * _SECOND)
 
 
 def pod(name: str, made: int, node: str = "", *, ready: int | None = None, owner: str = "", **status: Any) -> Raw:
-    """A pod as a cluster has it, placed a second after it was made."""
+    """Return a pod as a cluster has it, placed a second after it was made."""
     metadata: Raw = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "creationTimestamp": at(made)}
     if owner:
         metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": f"uid-{owner}", "controller": True}]
@@ -50,19 +50,19 @@ def pod(name: str, made: int, node: str = "", *, ready: int | None = None, owner
 
 
 def condition(type_: str, since: int, **rest: str) -> Raw:
-    """A condition that is true since then."""
+    """Return a condition that is true since then."""
     return {"type": type_, "status": "True", "lastTransitionTime": at(since), **rest}
 
 
 def terminating(raw: Raw, since: int, *conditions: Raw) -> Raw:
-    """The pod within a grace period of 30 s."""
+    """Return the pod within a grace period of 30 s."""
     metadata = {**raw["metadata"], "deletionTimestamp": at(since + 30), "deletionGracePeriodSeconds": 30}
     status = {**raw["status"], "conditions": [*raw["status"]["conditions"], *conditions]}
     return {**raw, "metadata": metadata, "status": status}
 
 
 def event(time: int, reason: str, message: str, name: str, *, kind: str = "Pod", by: str = "", **rest: Any) -> Raw:
-    """An Event about an object."""
+    """Return an Event about an object."""
     about = {"kind": kind, "namespace": "shop", "name": name, "uid": rest.pop("uid", f"uid-{name}")}
     return {
         "kind": "Event",
@@ -77,24 +77,24 @@ def event(time: int, reason: str, message: str, name: str, *, kind: str = "Pod",
 
 
 def preempted(time: int, victim: str, preemptor: str, **rest: Any) -> Raw:
-    """What a scheduler says of a victim."""
+    """Return what a scheduler says of a victim."""
     related = {"kind": "Pod", "namespace": "shop", "name": preemptor, "uid": f"uid-{preemptor}"}
     message = f"Preempted by pod uid-{preemptor} on node n"
     return event(time, "Preempted", message, victim, **{"by": "default-scheduler", "related": related, **rest})
 
 
 def made(time: int, name: str, by: str = "web-5d") -> Raw:
-    """What a ReplicaSet says of a pod."""
+    """Return what a ReplicaSet says of a pod."""
     return event(time, "SuccessfulCreate", f"Created pod: {name}", by, kind="ReplicaSet", by="replicaset-controller")
 
 
 def placed(time: int, name: str, node: str) -> Raw:
-    """What a scheduler says of a pod that it binds."""
+    """Return what a scheduler says of a pod that it binds."""
     return event(time, "Scheduled", f"Successfully assigned shop/{name} to {node}", name, by="default-scheduler")
 
 
 def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: list[Raw]) -> Account:
-    """The account of a cluster."""
+    """Return the account of a cluster."""
     return reconstructed_account(
         {"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept
     )
@@ -244,7 +244,7 @@ def test_a_stopped_and_recreated_pod_was_deleted_or_evicted_by_an_unknown_user()
 
 
 def cordoned(time: int, reason: str = "NodeNotSchedulable") -> Raw:
-    """What a kubelet says of its node."""
+    """Return what a kubelet says of its node."""
     about = {
         "involvedObject": {"kind": "Node", "name": "n", "uid": "n"},
         "source": {"component": "kubelet", "host": "n"},

@@ -43,7 +43,7 @@ def ask(*arguments: str, given: str | None = None) -> Result:
 
 @pytest.fixture(scope="module")
 def drained() -> str:
-    """What the simulation of a drain printed."""
+    """Provide what the simulation of a drain printed."""
     found = CliRunner().invoke(
         command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), "--latency", "0", "-o", "json"]
     )
@@ -62,7 +62,7 @@ def test_every_accepted_ledger_option_is_offered(option: str, values: tuple[str,
 def record(
     number: int, *, beneficiary: str = "", came: str = "", cause: Cause = "preemption", **rest: Any
 ) -> Disruption:
-    """A disruption of the pod `default/p<number>` at that second."""
+    """Return a disruption of the pod `default/p<number>` at that second."""
     return Disruption(
         id=number,
         time=rest.pop("time", number),
@@ -216,7 +216,7 @@ def _fields(found: Disruption) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def charged() -> str:
-    """What a simulation with quotas by priority printed."""
+    """Provide what a simulation with quotas by priority printed."""
     arguments = ["simulate", "-f", str(EXAMPLES / "quota-by-priority.yaml"), "--latency", "0", "-o", "json"]
     found = CliRunner().invoke(command, arguments)
     assert found.exit_code == 0

@@ -60,7 +60,7 @@ class Backend(ServerBackend):
 
 @contextmanager
 def serving(backend: Backend, folder: Path) -> Iterator[str]:
-    """A kubeconfig for a server that stands on the backend, in a thread of its own."""
+    """Provide a kubeconfig for a server that stands on the backend, in a thread of its own."""
     loop = asyncio.new_event_loop()
     started: Future[str] = Future()
     stop = asyncio.Event()

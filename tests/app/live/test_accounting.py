@@ -41,7 +41,7 @@ def show(machine: AccountedController, found: Pod, at_s: int) -> None:
 
 
 def of_web(name: str, created_s: int, *, on: str = "") -> Pod:
-    """A pod of a ReplicaSet, as the API server has made it by its own clock."""
+    """Return a pod of a ReplicaSet, as the API server has made it by its own clock."""
     found = pod(name, on=on)
     owner = OwnerReference(kind="ReplicaSet", name="web", uid="web", controller=True)
     created = format_time(created_s * _SECOND)
@@ -50,7 +50,7 @@ def of_web(name: str, created_s: int, *, on: str = "") -> Pod:
 
 
 def evicted(found: Pod, at_s: int) -> Pod:
-    """The pod as it ends because of an eviction."""
+    """Return the pod as it ends because of an eviction."""
     target = replace(CONDITION, reason="EvictionByEvictionAPI")
     metadata = replace(found.metadata, deletion_timestamp=format_time(at_s * _SECOND), deletion_grace_period_seconds=0)
     return replace(found, metadata=metadata, status=replace(found.status, conditions=(target,)))

@@ -23,7 +23,7 @@ WEB = pod("web", cpu=3, priority=100)
 
 
 def recorded(folder: Path, *objects: Any) -> str:
-    """A file with the decisions that a scheduler makes about these objects."""
+    """Return a file with the decisions that a scheduler makes about these objects."""
     path = str(folder / "decisions.jsonl")
     file = DecisionFile(path)
     recorder = DecisionRecorder("me", file.write)

@@ -37,7 +37,7 @@ def configured(server: ExtenderServer, **more: Any) -> LiveSettings:
 
 
 def left(*names: str, **more: Any) -> Callable[[dict[str, Any]], Any]:
-    """A filter that leaves some nodes, by names or as whole nodes, as it was asked."""
+    """Return a filter that leaves some nodes, by names or as whole nodes, as it was asked."""
 
     def answer(args: dict[str, Any]) -> Any:
         if args["NodeNames"] is not None:
@@ -58,7 +58,7 @@ def play(story: Callable[[APIServer, ExtenderServer], Any], answers: dict[str, A
 
 
 def said(server: APIServer, name: str) -> str:
-    """What the pod's condition says."""
+    """Return what the pod's condition says."""
     status = server.store.get("Pod", f"default/{name}").raw.get("status", {})
     return " ".join(condition.get("message", "") for condition in status.get("conditions", []))
 

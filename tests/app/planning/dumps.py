@@ -11,7 +11,7 @@ _CPU, _MEMORY = 8_000, 32_768
 
 
 def cloud_name(number: int) -> str:
-    """The name of a node as a cloud provider makes it."""
+    """Return the name of a node as a cloud provider makes it."""
     return f"ip-10-0-{number // 250}-{number % 250}.eu-west-1.compute.internal"
 
 
@@ -33,12 +33,12 @@ def dump(nodes: int, pods: int, *, each: int = 10) -> list[Raw]:
 
 
 def as_list(objects: list[Raw]) -> Raw:
-    """The objects as kubectl prints them."""
+    """Return the objects as kubectl prints them."""
     return {"apiVersion": "v1", "kind": "List", "items": objects}
 
 
 def _app(number: int, pods: int, place: int, nodes: int) -> list[Raw]:
-    """A workload with its pods from a place on, and its budget."""
+    """Return a workload with its pods from a place on, and its budget."""
     name, namespace = f"app-{number:04}", f"team-{number % 7}"
     level, cpu = list(_CLASSES)[number % 3], f"{100 + 100 * (number % 4)}m"
     kind = "StatefulSet" if number % 4 == 3 else "Deployment"

@@ -33,7 +33,7 @@ def node(name: str, cpu: str = "4", *, labels: Raw | None = None, taints: list[R
 
 
 def group(name: str, least: int) -> Raw:
-    """A group of which so many pods at least are placed together."""
+    """Return a group of which so many pods at least are placed together."""
     return {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "kind": "PodGroup",
@@ -48,7 +48,7 @@ def priority_class(name: str, value: int, **fields: Any) -> Raw:
 
 
 def pod(name: str, cpu: str = "1", *, on: str = "", owner: str = "", priority: int = 0, **spec: Any) -> Raw:
-    """A pod, of the ReplicaSet `owner` where there is one; it runs on the node `on`, or waits."""
+    """Return a pod, of the ReplicaSet `owner` where there is one; it runs on the node `on`, or waits."""
     requests = {"cpu": cpu}
     meta: Raw = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": owner or name}}
     if owner:
@@ -70,7 +70,7 @@ def pod(name: str, cpu: str = "1", *, on: str = "", owner: str = "", priority: i
 
 
 def member(name: str, of: str, cpu: str = "2", priority: int = 0) -> Raw:
-    """A pod of a group."""
+    """Return a pod of a group."""
     return pod(name, cpu, priority=priority, schedulingGroup={"podGroupName": of})
 
 
@@ -80,7 +80,7 @@ def replica_set(name: str, replicas: int, cpu: str = "1", **spec: Any) -> Raw:
 
 
 def budget(name: str, **spec: Any) -> Raw:
-    """A budget over the pods of the ReplicaSet of that name."""
+    """Return a budget over the pods of the ReplicaSet of that name."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -19,7 +19,7 @@ def ready_at_the_end(answer: Raw) -> dict[str, int]:
 
 
 def placed() -> Raw:
-    """A pod of the class `web` that a person has written onto a node."""
+    """Return a pod of the class `web` that a person has written onto a node."""
     return _in_no_cluster(pod("web-0", "3", on="a", owner="web", priorityClassName="web"))
 
 

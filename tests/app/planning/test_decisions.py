@@ -106,7 +106,7 @@ def data_of(answer: Any, name: str) -> Any:
 
 
 def with_node(item: Raw, nodes: dict[str, str]) -> Raw:
-    """A pod on the node that it gets."""
+    """Return a pod on the node that it gets."""
     name = nodes.get(f"default/{item['metadata']['name']}") if item["kind"] == "Pod" else None
     return item if name is None else {**item, "spec": {**item["spec"], "nodeName": name}}
 

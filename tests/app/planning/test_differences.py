@@ -21,7 +21,7 @@ COOKBOOK = str(Path(__file__).parents[3] / "examples/cookbook/reschedule.yaml")
 
 
 def _preempting(folder: Path) -> str:
-    """A cluster in which a waiting pod preempts one pod of `batch` at once, whatever the plan does."""
+    """Return a cluster in which a waiting pod preempts one pod of `batch` at once, whatever the plan does."""
     return written(
         folder,
         node("n1", cpu="2"),

@@ -149,7 +149,7 @@ def test_with_preemption_equals_give_way_where_that_is_fair(tmp_path: Path) -> N
 
 
 def scheduler_configuration(preemption: dict[str, Any]) -> Raw:
-    """A KubeSchedulerConfiguration with these arguments of DefaultPreemption."""
+    """Return a KubeSchedulerConfiguration with these arguments of DefaultPreemption."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -20,7 +20,7 @@ CLAIM: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName"
 
 
 def waiting(folder: Path) -> str:
-    """A cluster with pods that wait for many reasons."""
+    """Return a cluster with pods that wait for many reasons."""
     return written(
         folder,
         priority_class("high", 1000),
@@ -39,7 +39,7 @@ def waiting(folder: Path) -> str:
 
 
 def placed(cluster: podium.Cluster, names: set[str]) -> set[str]:
-    """Which of the pods get a node when the cluster is played."""
+    """Return which of the pods get a node when the cluster is played."""
     pods = cluster.simulate(until="10m").to_dict()["pods"]
     return {each["pod"] for each in pods if each["node"] and each["pod"] in names}
 

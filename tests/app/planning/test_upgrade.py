@@ -12,7 +12,7 @@ from tests.app.planning.small import Raw, ask, node, pod, told, written
 
 
 def small(folder: Path) -> str:
-    """A pod whose pod-level request is too large for the only node, and one that fits nowhere in any version."""
+    """Return a pod whose pod-level request is too large for the only node, and one that fits nowhere in any version."""
     large = pod("large", "1", resources={"requests": {"cpu": "9"}})
     return written(folder, node("a"), large, pod("picky", "1", nodeSelector={"disk": "ssd"}))
 

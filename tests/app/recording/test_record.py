@@ -60,7 +60,7 @@ def items_of(file: Path) -> list[Raw]:
 async def recorded(
     server: APIServer, folder: Path, act: Callable[[], Awaitable[None]], limits: Limits, say: list[str]
 ) -> Recorded:
-    """What comes of a recording during which something is done, which begins when the recording does."""
+    """Return what comes of a recording during which something is done, which begins when the recording does."""
     source = ClusterSource("test", str(kubeconfig(folder, server.url)))
     began = asyncio.Event()
 

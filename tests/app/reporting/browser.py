@@ -17,7 +17,7 @@ PATIENCE_MS = 60_000
 
 @contextmanager
 def open_browser() -> Iterator[Any]:
-    """A browser; the test is skipped where there is none."""
+    """Provide a browser; the test is skipped where there is none."""
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
     api = pytest.importorskip("playwright.sync_api")
@@ -47,7 +47,7 @@ class Opened:
         self.frame()
 
     def ask(self, what: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of an expression in the page."""
         return self.page.evaluate(what)
 
     def frame(self) -> None:
@@ -55,7 +55,7 @@ class Opened:
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def place_of(self, pod: str, *, waits: bool = False, view: int = 0) -> tuple[float, float]:
-        """Where the middle of a pod's bar is on the screen."""
+        """Return where the middle of a pod's bar is on the screen."""
         found = self.ask(
             f"""(() => {{
                 const view = podium.stories.views[{view}], name = {pod!r};
@@ -67,7 +67,7 @@ class Opened:
         return found[0], found[1]
 
     def tip(self) -> str:
-        """What is told of what the pointer is on."""
+        """Return what is told of what the pointer is on."""
         return str(self.page.inner_text(".tip"))
 
     def press(self, *keys: str) -> None:

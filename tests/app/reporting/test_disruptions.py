@@ -19,7 +19,7 @@ HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 
 def record(number: int, owner: str, *, whom: str = "", cause: Cause = "preemption", **rest: Any) -> Disruption:
-    """A disruption in the minute of its number; its pod is gone 10 s later, and another ready after 30 s."""
+    """Return a disruption in the minute of its number; its pod is gone 10 s later, and another ready after 30 s."""
     outcome: Outcome = rest.pop("outcome", "placed")
     room = Beneficiary(pod=f"shop/{whom}-0", uid=f"uid-{whom}", owner=whom, priority=len(whom), outcome=outcome)
     return Disruption(
@@ -49,7 +49,7 @@ STORY = (
 
 
 def drawn(*records: Disruption, is_dated: bool = False) -> Disruptions:
-    """What is drawn of an account."""
+    """Return what is drawn of an account."""
     found = disruptions_of(answer_of(Account("", records, 600, is_dated), LedgerQuery()))
     assert found is not None
     return found
@@ -96,14 +96,14 @@ def browser() -> Iterator[Any]:
 
 
 def opened(browser: Any, folder: Path, *records: Disruption, **options: Any) -> Opened:
-    """The page of an account."""
+    """Return the page of an account."""
     file = folder / "ledger.html"
     file.write_text(report(answer_of(Account("", records, 600), LedgerQuery())))
     return Opened(browser, file, **options)
 
 
 def mark(page: Opened, place: int) -> tuple[float, float]:
-    """Where a disruption's mark is on the screen."""
+    """Return where a disruption's mark is on the screen."""
     x, y = page.ask(
         f"""(() => {{
             const {{ x, y }} = podium.disruptions.drawing.placeOf({place});

@@ -21,7 +21,7 @@ def picture(**changes: Any) -> Picture:
 
 
 def data_of(page: str) -> Any:
-    """What the page's block of data holds."""
+    """Return what the page's block of data holds."""
     found = re.search(r'<script type="application/json" id="data" data-form="(\w+)">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     if found[1] == "json":

@@ -34,7 +34,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The story of a preemption: c preempts a and b on node-1, and d waits."""
+    """Provide the story of a preemption: c preempts a and b on node-1, and d waits."""
     path = tmp_path_factory.mktemp("page") / "story.html"
     path.write_text(report(simulate([STARVATION], latency=0)))
     return path
@@ -60,7 +60,7 @@ def selection(opened: Opened) -> Any:
 
 
 def lit(opened: Opened) -> list[str]:
-    """The pods that have not faded."""
+    """Return the pods that have not faded."""
     names = opened.ask(
         """(() => {
             const [view] = podium.stories.views, { lit, story } = view;

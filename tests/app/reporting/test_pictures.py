@@ -36,7 +36,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def page_of(*arguments: str | Path) -> Any:
-    """The data of the page that a command prints."""
+    """Return the data of the page that a command prints."""
     result = run(*arguments, "-o", "html")
     assert result.exit_code == 0, result.output
     return data_of(result.output)

@@ -39,7 +39,7 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 
 def of(told: Story, name: str) -> dict[str, Any]:
-    """The first pod of that name, its words written out."""
+    """Return the first pod of that name, its words written out."""
     place = [told.words[word] for word in told.pods.name].index(f"default/{name}")
     columns = {field: getattr(told.pods, field)[place] for field in told.pods.__struct_fields__}
     return columns | {"state": told.words[columns["state"]]}

@@ -14,13 +14,13 @@ CONFIGURATION = {"apiVersion": "podium.dev/v1alpha1", "kind": "ReschedulerConfig
 
 
 def web(number: int, node_name: str, **more: object) -> Raw:
-    """A pod of the ReplicaSet, of one cpu."""
+    """Return a pod of the ReplicaSet, of one cpu."""
     spec: Raw = {"terminationGracePeriodSeconds": 0, **more}
     return pod(f"web-{number}", node=node_name, labels={"app": "web"}, metadata={"ownerReferences": [OWNER]}, spec=spec)
 
 
 def replica_set(replicas: int) -> Raw:
-    """What makes the pods anew."""
+    """Return what makes the pods anew."""
     return replicated("ReplicaSet", "web", replicas, web(0, "")["spec"], uid="rs-web")
 
 
@@ -31,18 +31,18 @@ def budget(most: int) -> Raw:
 
 
 def scaled_up(**of_pods: object) -> list[Raw]:
-    """The cluster's objects."""
+    """Return the cluster's objects."""
     pods = [web(number, "old-1" if number < 4 else "old-2", **of_pods) for number in range(7)]
     return [*(node(name, cpu=4) for name in ("old-1", "old-2", "new-1")), replica_set(7), budget(3), *pods]
 
 
 def written(folder: Path, *objects: Raw, name: str = "cluster.yaml") -> str:
-    """A file of the objects."""
+    """Return a file of the objects."""
     path = folder / name
     path.write_text(yaml.safe_dump_all(objects))
     return str(path)
 
 
 def read(folder: Path, *objects: Raw) -> Input:
-    """The objects as a command reads them."""
+    """Return the objects as a command reads them."""
     return read_input([written(folder, *objects)])

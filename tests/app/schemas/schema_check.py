@@ -22,7 +22,7 @@ KNOWN = {
 
 
 def problems(value: Any, schema: Schema, whole: Schema, path: str = "", *, is_strict: bool = False) -> Iterator[str]:
-    """What of a value a schema refuses; if it ``is_strict``, keys that it does not name, too."""
+    """Yield what of a value a schema refuses; if it ``is_strict``, keys that it does not name, too."""
     if unknown := schema.keys() - KNOWN:
         raise AssertionError(f"{path}: words that this check does not know: {sorted(unknown)}")
     if "$ref" in schema:

@@ -38,7 +38,7 @@ class Life:
         return str(config["clusters"][0]["cluster"]["server"])
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """The code and the body of an answer."""
+        """Return the code and the body of an answer."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server + path, data, {"Content-Type": "application/json"}, method=method)
         try:
@@ -52,7 +52,7 @@ class Life:
         return list(self.ask("GET", path)[1]["items"])
 
     def wait_for(self, path: str, condition: Callable[[Any], bool]) -> Any:
-        """The first object of a watch that fulfils a condition."""
+        """Return the first object of a watch that fulfils a condition."""
         with urllib.request.urlopen(f"{self.server}{path}?watch=true", timeout=SECONDS) as stream:
             for line in stream:
                 found = json.loads(line)["object"]
@@ -61,14 +61,16 @@ class Life:
         raise AssertionError(f"{path} has ended")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """The exit code after a signal."""
+        """Return the exit code after a signal."""
         self.process.send_signal(number)
         return self.process.wait(SECONDS)
 
 
 @contextmanager
 def up(folder: Path, *args: str, seconds: float = SECONDS) -> Iterator[Life]:
-    """A server that has said that it is up. It runs in the folder, and ends with the block, or after so long."""
+    """Provide a server that has said that it is up. It runs in the folder, and ends with the block, or after so
+    long.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", START, "up", *args],
         cwd=folder,

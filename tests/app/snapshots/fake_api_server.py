@@ -92,7 +92,7 @@ def _refusal(code: int, message: str) -> web.Response:
 
 @contextmanager
 def serving(server: FakeAPIServer, folder: Path) -> Iterator[str]:
-    """The server on loopback, in a thread of its own; gives a kubeconfig for it, with the context `test`."""
+    """Provide the server on loopback, in a thread of its own; gives a kubeconfig for it, with the context `test`."""
     loop = asyncio.new_event_loop()
     started: Future[int] = Future()
 
@@ -119,7 +119,7 @@ def serving(server: FakeAPIServer, folder: Path) -> Iterator[str]:
 
 
 def kubeconfig(folder: Path, url: str) -> Path:
-    """A kubeconfig whose one context, `test`, is the server at the URL."""
+    """Return a kubeconfig whose one context, `test`, is the server at the URL."""
     file = folder / "kubeconfig"
     content = {
         "apiVersion": "v1",

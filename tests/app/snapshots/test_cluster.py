@@ -51,7 +51,7 @@ def run(*arguments: str) -> Result:
 
 
 def snapshot_of(server: FakeAPIServer, folder: Path, *arguments: str) -> tuple[list[Raw], Result]:
-    """The objects of a snapshot of the server, and what the command said."""
+    """Return the objects of a snapshot of the server, and what the command said."""
     target = folder / "a.podium"
     with serving(server, folder) as file:
         result = run("snapshot", "--kubeconfig", file, "-o", str(target), *arguments)

@@ -35,14 +35,14 @@ def written(file: Path, *objects: dict[str, Any]) -> str:
 
 
 def kept(target: Path, *arguments: str) -> list[dict[str, Any]]:
-    """The objects of the snapshot that is made with these arguments."""
+    """Return the objects of the snapshot that is made with these arguments."""
     result = run("snapshot", *arguments, "-o", str(target))
     assert result.exit_code == 0, result.output
     return items_of(target)
 
 
 def items_of(file: Path) -> list[dict[str, Any]]:
-    """The objects of a snapshot, those of tables included."""
+    """Return the objects of a snapshot, those of tables included."""
     items = msgspec.json.decode(gzip.decompress(file.read_bytes()))["items"]
     return [one for item in items for one in (decoded_rows(item) if is_table(item) else [item])]
 

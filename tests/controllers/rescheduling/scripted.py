@@ -80,12 +80,12 @@ class Script(Planner):
 
 
 def rescheduling(script: Script, settings: ReschedulerSettings = PLAIN, **more: Any) -> Component:
-    """The component."""
+    """Return the component."""
     return Component("rescheduler", lambda: Rescheduler(settings, make_planner=script.make, **more))
 
 
 def cluster(*others: Raw, replicas: int = 2, annotations: Raw | None = None) -> list[Raw]:
-    """A ReplicaSet whose pods are on the bad node, and the rest."""
+    """Return a ReplicaSet whose pods are on the bad node, and the rest."""
     metadata = {"labels": {"app": "web"}, "annotations": annotations or {}}
     template = {"metadata": metadata, "spec": {**pod("")["spec"], "terminationGracePeriodSeconds": 5}}
     return [node(BAD), workload("ReplicaSet", "web", replicas, template=template), *others]
@@ -98,7 +98,7 @@ LATER = {"at": "1s", "apply": [node("n2", cpu=20)]}
 def simulation(
     script: Script, *objects: Raw, settings: ReschedulerSettings = PLAIN, faults: Any = None, **more: Any
 ) -> Simulation:
-    """A simulation with a scheduler and a rescheduler."""
+    """Return a simulation with a scheduler and a rescheduler."""
     found = simulation_of(
         *(objects or (*cluster(), scenario(LATER))),
         schedulers=[

@@ -30,7 +30,7 @@ def template(**spec: Any) -> Raw:
 
 
 def moved(*steps: Raw, replicas: int = 1, template: Raw | None = None, nodes: int = 2, **settings: Any) -> Simulation:
-    """A cluster whose pods are on the bad node when others come."""
+    """Return a cluster whose pods are on the bad node when others come."""
     made = workload("ReplicaSet", "web", replicas, template=template or globals()["template"]())
     others = [node(f"n{number}") for number in range(2, nodes + 1)]
     plan = scenario({"at": "1s", "apply": others}, *steps, rescheduler={**EAGER, **settings})

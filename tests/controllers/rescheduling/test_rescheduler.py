@@ -26,7 +26,7 @@ HOUR = 60 * MINUTE
 
 
 def evictions(found: Simulation) -> list[float]:
-    """When pods were evicted by the rescheduler."""
+    """Return when pods were evicted by the rescheduler."""
     return [event.time for event in found.history.events if event.reason == "Killing" and event.by == "rescheduler"]
 
 
@@ -207,7 +207,7 @@ def test_a_second_node_of_the_name_has_no_moves() -> None:
 
 
 def rescheduler_of_one_pod(script: Script) -> tuple[Rescheduler, int]:
-    """A rescheduler that knows a pod on the bad node, and when it looks first."""
+    """Return a rescheduler that knows a pod on the bad node, and when it looks first."""
     machine = Rescheduler(PLAIN, make_planner=script.make)
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
     metadata = {"uid": "web-1", "ownerReferences": [owner], "creationTimestamp": "1970-01-01T00:00:00Z"}

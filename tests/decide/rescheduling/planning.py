@@ -52,17 +52,17 @@ def free_settings(**fields: Any) -> ReschedulerSettings:
 
 
 def web(name: str, on: str, **fields: Any) -> Pod:
-    """A ready pod of the ReplicaSet web on a node, unless it is said otherwise."""
+    """Return a ready pod of the ReplicaSet web on a node, unless it is said otherwise."""
     return builders.pod(name, on=on, **{"owner": "ReplicaSet/web", "ready": True, "started": 0, "created": 0, **fields})
 
 
 def with_annotations(pod: Pod, annotations: Mapping[str, str]) -> Pod:
-    """The pod with annotations."""
+    """Return the pod with annotations."""
     return changed(pod, metadata=changed(pod.metadata, annotations=dict(annotations)))
 
 
 def unready(node: Node) -> Node:
-    """A node that says that it is not ready."""
+    """Return a node that says that it is not ready."""
     condition = PodCondition(type="Ready", status="False")
     return changed(node, status=changed(node.status, conditions=(condition,)))
 
@@ -137,12 +137,12 @@ def rows_of(cluster: Cluster, names: Collection[str]) -> Bools:
 
 
 def places(cluster: Cluster) -> dict[str, str]:
-    """The node of each pod that is on one, by the pod's name."""
+    """Return the node of each pod that is on one, by the pod's name."""
     return {pod.name: pod.node_name for pod in cluster.placed.values()}
 
 
 def on(*names: str) -> Callable[[Picture], float]:
-    """How many pods are not on nodes of these names."""
+    """Return how many pods are not on nodes of these names."""
     return lambda picture: float(sum(pod.node_name not in names for pod in picture.cluster.placed.values()))
 
 
@@ -156,12 +156,12 @@ class Given:
     kubelet: Runner
 
     def standing(self, **fields: Any) -> PlanInputs:
-        """What is known beside the cluster, but for what is said nothing."""
+        """Return what is known beside the cluster, but for what is said nothing."""
         return PlanInputs(**{"past": (), "budgets": self.budgets, **fields})
 
 
 def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Given:
-    """The cluster of some objects, whose scheduler has the default profile but for what is said."""
+    """Return the cluster of some objects, whose scheduler has the default profile but for what is said."""
     cluster = cluster_of(*objects)
     budgets = EvictionBudgets()
     for one in objects:
@@ -172,7 +172,7 @@ def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Giv
 
 
 def scratch_on(here: Given) -> ClusterTransaction:
-    """What the planner changes for a while."""
+    """Return what the planner changes for a while."""
     return ClusterTransaction(here.cluster, here.runners)
 
 
@@ -186,7 +186,7 @@ def planned(
     now: int = NOW,
     **standing: Any,
 ) -> Iterator[tuple[ReschedulingPlan, Picture]]:
-    """The plan that some policies come to, and the picture, while its moves are made."""
+    """Provide the plan that some policies come to, and the picture, while its moves are made."""
     planner = Planner([(policy, 1.0) for policy in policies], settings or free_settings())
     stands = here.standing(**standing)
     pending = [here.cluster.read(pod) for pod in waiting]
@@ -198,13 +198,13 @@ def planned(
 
 
 def plan(here: Given, *policies: Policy, **fields: Any) -> ReschedulingPlan:
-    """The plan alone."""
+    """Return the plan alone."""
     with planned(here, *policies, **fields) as (made, _):
         return made
 
 
 def moves(plan_: ReschedulingPlan) -> dict[str, str | None]:
-    """Where each pod goes that is moved, by the pod's name."""
+    """Return where each pod goes that is moved, by the pod's name."""
     return {move.pod.name: move.target for group in plan_.planned for move in group.moves}
 
 

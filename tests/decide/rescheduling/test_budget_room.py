@@ -25,7 +25,7 @@ def pods(number: int, **fields: Any) -> list[PodRecord]:
 
 
 def budget_of(expected: int, desired: int, healthy: int | None = None, **spec: Any) -> PodDisruptionBudget:
-    """A budget whose controller has counted so many pods, of which so many must stay."""
+    """Return a budget whose controller has counted so many pods, of which so many must stay."""
     healthy = expected if healthy is None else healthy
     made = budget("b", "app=web", max(healthy - desired, 0))
     status = replace(made.status, expected_pods=expected, desired_healthy=desired, current_healthy=healthy)
@@ -43,7 +43,7 @@ def room(
 
 
 def most(of: BudgetRoom, **fields: Any) -> int:
-    """How many of ten pods may go together."""
+    """Return how many of ten pods may go together."""
     return next(number for number in range(10, -1, -1) if not of.why(pods(number, **fields)))
 
 

@@ -41,13 +41,13 @@ def guard(pod_: Pod, node_: Node | None = None, *, scope: Mapping[str, Any] | No
 
 
 def job(**annotations: str) -> Pod:
-    """A pod of a Job; underscores in annotations' names stand for slashes and dashes of `podium.dev/...`."""
+    """Return a pod of a Job; underscores in annotations' names stand for slashes and dashes of `podium.dev/...`."""
     named = {f"podium.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}
     return with_annotations(web("w", "a", owner="Job/train"), named)
 
 
 def moved(**fields: Any) -> PastMove:
-    """A move of a pod of the ReplicaSet web, one minute ago, that is not over."""
+    """Return a move of a pod of the ReplicaSet web, one minute ago, that is not over."""
     usual: dict[str, Any] = {
         "namespace": "default",
         "owner_uid": "ReplicaSet/web",

@@ -31,7 +31,7 @@ SOFT_TAINT = free_settings(steering=Steering.SOFT_TAINT)
 
 
 def off_a(here: Given, **settings: Any) -> ReschedulingPlan:
-    """What becomes of pods that should leave node a."""
+    """Return what becomes of pods that should leave node a."""
     return plan(here, KeepOff(("a",)), settings=free_settings(**settings))
 
 

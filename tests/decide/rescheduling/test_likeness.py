@@ -23,7 +23,7 @@ def picture_of(*objects: Kubernetes, signals: Signals | None = None) -> Picture:
 
 
 def kinds(picture: Picture) -> int:
-    """How many kinds of nodes there are."""
+    """Return how many kinds of nodes there are."""
     return len(Likeness(picture).unlike(picture.cluster.nodes.all_rows())[0])
 
 

@@ -23,7 +23,7 @@ def made(*raws: Raw) -> list[Kubernetes]:
 
 
 def claiming(name: str, at: str, **named: str) -> Pod:
-    """A pod on a node with a claim that was made for it, or one that it names."""
+    """Return a pod on a node with a claim that was made for it, or one that it names."""
     pod = web(name, at, cpu=1, owner=f"ReplicaSet/{name}")
     if "names" in named:
         asked = PodResourceClaim(name="gpu", resource_claim_name=named["names"])

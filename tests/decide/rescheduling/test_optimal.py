@@ -162,7 +162,7 @@ def places(plan: OptimalPlan) -> dict[str, str | None]:
 
 
 def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, threshold: float) -> float:
-    """The least that any placement costs which some order of the moves reaches, by trying all."""
+    """Return the least that any placement costs which some order of the moves reaches, by trying all."""
     pods = sorted(picture.movable_pods(), key=lambda one: one.key)
     rows = np.flatnonzero(picture.targets).tolist()
     least = policy.objective(picture)
@@ -177,7 +177,7 @@ def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse | O
 
 
 def outcome(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, moved: Mapping[str, int]) -> float | None:
-    """The objective after these moves, all of whom leave first; None where one finds its place taken."""
+    """Return the objective after these moves, all of whom leave first; None where one finds its place taken."""
     transaction = ClusterTransaction(picture.cluster, picture.runners)
     with transaction:
         leaving = [transaction.take_off(uid) for uid in moved]

@@ -91,7 +91,7 @@ class Twin:
 
     @classmethod
     def of(cls, objects: Objects) -> Twin:
-        """The twin of a cluster."""
+        """Return the twin of a cluster."""
         return cls(
             {node.metadata.name: node for node in objects.nodes},
             {pod.metadata.uid: pod for pod in objects.pods},
@@ -122,7 +122,7 @@ class Twin:
         )
 
     def best(self, pod: Pod) -> list[str]:
-        """The nodes that a scheduler likes best for a pod, by name."""
+        """Return the nodes that a scheduler likes best for a pod, by name."""
         cluster = cluster_of(*self.objects)
         placement = place(runner_on(cluster, configuration()), cluster.read(pod))
         rows = placement.feasible
@@ -131,7 +131,7 @@ class Twin:
         return sorted(cluster.nodes.name(int(row)) for row in rows)
 
     def choices(self, pod: Pod, going: Mapping[str, Pod], before: str) -> list[str]:
-        """Where it may come to: once those that go are gone, or while they are there.
+        """Return where it may come to: once those that go are gone, or while they are there.
 
         A StatefulSet makes a pod once the one ``before`` is gone.
         """
@@ -147,7 +147,7 @@ class Twin:
         self.pods[pod.metadata.uid] = replace(pod, spec=spec, status=status)
 
     def objective(self, policy: Tastes) -> float:
-        """What a policy says of it."""
+        """Return what a policy says of it."""
         here = planning.given(*self.objects)
         standing = here.standing()
         planner = Planner([], free_settings())
@@ -155,7 +155,7 @@ class Twin:
 
 
 def owned(objects: Objects, seed: int) -> Objects:
-    """The same, with controllers for most pods, and more room on most nodes."""
+    """Return the same, with controllers for most pods, and more room on most nodes."""
     pods, nodes = [], []
     for number, pod in enumerate(objects.pods):
         kind = (*OWNERS, "StatefulSet/db", "")[stable_hash(f"{seed}/{number}") % 5]

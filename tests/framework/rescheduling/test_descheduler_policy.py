@@ -18,7 +18,7 @@ MINUTE = 60 * 10**9
 
 
 def read(*configured: tuple[str, dict[str, Any]], point: str = "deschedule", **fields: Any) -> ReschedulerConfiguration:
-    """A policy of one profile that enables these plugins, with their arguments."""
+    """Return a policy of one profile that enables these plugins, with their arguments."""
     profile = {
         "name": "p",
         "pluginConfig": [{"name": name, "args": args} for name, args in configured],

@@ -18,7 +18,7 @@ RUNNING = pod("running", on="here", cpu=1, ports=[80], labels={"app": "web"})
 
 
 def fits(pod_: Pod) -> bool:
-    """Whether kubelets would let a pod onto the node."""
+    """Return whether kubelets would let a pod onto the node."""
     cluster = cluster_of(HERE, RUNNING)
     runner, state = kubelet_runner(cluster, Registry(IN_TREE)), CycleState()
     record = cluster.read(pod_)

@@ -38,7 +38,9 @@ LARGE = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
 
 
 def found(*objects: Raw, on: str = "n1", most_steps: int = 50_000, labels: Raw | None = None) -> list[list[str]] | None:
-    """What each unallocated claim gets on a node, as `request=device` (with its pool where that is not the node's)."""
+    """Return what each unallocated claim gets on a node, as `request=device` (with its pool where that is not the
+    node's).
+    """
     cluster = Cluster()
     waiting = []
     for raw in (device_class(), *objects):

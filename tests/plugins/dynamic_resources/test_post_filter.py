@@ -29,7 +29,9 @@ class Answers:
 
 
 def said_beside(answer: Status, *, comes_first: bool = True, is_asked: bool = True) -> Status:
-    """What it says at PostFilter beside another plugin that answers so at PreFilter; ``is_asked`` there itself."""
+    """Return what it says at PostFilter beside another plugin that answers so at PreFilter; ``is_asked`` there
+    itself.
+    """
     cluster = cluster_of(node("n1"))
     devices = DynamicResources(PluginContext({}, cluster))
     asked: list[PreFilterPlugin] = [Answers(answer), *([devices] if is_asked else [])]

@@ -27,17 +27,19 @@ ARGS: dict[str, dict[str, Any]] = {
 
 
 def policy_of(name: str, **args: Any) -> Policy:
-    """A policy that comes with Podium, with these arguments."""
+    """Return a policy that comes with Podium, with these arguments."""
     return IN_TREE[name](PluginContext(args, Cluster()))
 
 
 def is_owned(pod: PodRecord) -> bool:
-    """What may be moved in most tests: the pods of controllers that are not going."""
+    """Return what may be moved in most tests: the pods of controllers that are not going."""
     return pod.controller is not None and not pod.terminating
 
 
 def picture_of(*objects: Kubernetes, **told: Any) -> Picture:
-    """The picture of a cluster with these objects; pods without a node wait. What is ``told`` goes to `picture_on`."""
+    """Return the picture of a cluster with these objects; pods without a node wait. What is ``told`` goes to
+    `picture_on`.
+    """
     cluster = cluster_of(*objects)
     waiting = [cluster.read(item) for item in objects if isinstance(item, Pod) and not item.spec.node_name]
     return picture_on(cluster, waiting, **told)
@@ -53,7 +55,7 @@ def picture_on(
     is_movable: Callable[[PodRecord], bool] = is_owned,
     now: int = DAY_ONE_NS,
 ) -> Picture:
-    """The picture of a cluster. The nodes ``closed`` take in no pods, and the pods ``fixed``, by name, stay."""
+    """Return the picture of a cluster. The nodes ``closed`` take in no pods, and the pods ``fixed``, by name, stay."""
     targets = cluster.nodes.present[: cluster.nodes.count].copy()
     targets[[cluster.nodes.row_of[name] for name in closed]] = False
     kept = frozenset(fixed)
@@ -70,22 +72,22 @@ def picture_on(
 
 
 def again(seen: Picture) -> Picture:
-    """The same picture to somebody who has never seen it."""
+    """Return the same picture to somebody who has never seen it."""
     return dataclasses.replace(seen)
 
 
 def scratch_of(seen: Picture) -> ClusterTransaction:
-    """The cluster of a picture, to be changed until that is taken back."""
+    """Return the cluster of a picture, to be changed until that is taken back."""
     return ClusterTransaction(seen.cluster, {**seen.runners, "": seen.kubelet})
 
 
 def places(seen: Picture) -> dict[str, str]:
-    """The node of each pod, by the pod's name."""
+    """Return the node of each pod, by the pod's name."""
     return {pod.name: pod.node_name for pod in seen.cluster.placed.values()}
 
 
 def names(seen: Picture, rows: Any) -> set[str]:
-    """The names of the nodes in rows that are marked."""
+    """Return the names of the nodes in rows that are marked."""
     return {seen.node_name(int(row)) for row in np.flatnonzero(rows)}
 
 
@@ -93,17 +95,17 @@ def names(seen: Picture, rows: Any) -> set[str]:
 
 
 def first(policy: Policy, seen: Picture) -> Proposal:
-    """What it proposes first."""
+    """Return what it proposes first."""
     return next(iter(policy.proposals(seen)))
 
 
 def leaving(proposals: Iterable[Proposal]) -> list[list[str]]:
-    """The names of the pods of each proposal."""
+    """Return the names of the pods of each proposal."""
     return [[relocation.pod.name for relocation in proposal.relocations] for proposal in proposals]
 
 
 def told(proposals: Iterable[Proposal]) -> list[str]:
-    """The names of the first pods of proposals."""
+    """Return the names of the first pods of proposals."""
     return [pods[0] for pods in leaving(proposals)]
 
 

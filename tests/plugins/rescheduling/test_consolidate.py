@@ -368,7 +368,9 @@ def with_gpus(*names: str, number: int = 4) -> list[Kubernetes]:
 
 
 def holder(name: str, on: str, *devices: str) -> list[Kubernetes]:
-    """A pod whose own claim has some of its node's devices, or waits for as many as are named where it has no node."""
+    """Return a pod whose own claim has some of its node's devices, or waits for as many as are named where it has no
+    node.
+    """
     wanted = request(count=len(devices))
     status = allocated(on, *devices, to=[name]) if on else None
     raw = raw_pod(name, node=on) if on else raw_pod(name)

@@ -107,7 +107,7 @@ def test_no_move_that_makes_spread_more_even_is_overlooked(effort: Effort) -> No
 
 
 def _missing(demands: Demands, source: int, target: int) -> int:
-    """What is missed if a pod moves from row to row."""
+    """Return what is missed if a pod moves from row to row."""
     demands.count(0, source, -1)
     demands.count(0, target, 1)
     missing = demands.missing
@@ -117,7 +117,7 @@ def _missing(demands: Demands, source: int, target: int) -> int:
 
 
 def _arriving(demands: Demands, source: int) -> Int64s:
-    """What its arrival would bring once a pod has left a row."""
+    """Return what its arrival would bring once a pod has left a row."""
     demands.count(0, source, -1)
     arriving = demands.arriving(0)
     demands.count(0, source, 1)

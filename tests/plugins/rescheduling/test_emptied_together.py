@@ -24,7 +24,7 @@ def pods_on(name: str, number: int, cpu: str = "1", **fields: Any) -> list[Pod]:
 
 
 def chosen(picture: Picture, *candidates: str) -> tuple[set[str], dict[str, str]]:
-    """The nodes to empty, and a home for each of their pods, by name."""
+    """Return the nodes to empty, and a home for each of their pods, by name."""
     cluster = picture.cluster
     named = [(cluster.nodes.row_of[name], cluster.pods_on(cluster.nodes.row_of[name])) for name in candidates]
     pods = by_size(picture, [pod for _, found in named for pod in found])

@@ -12,7 +12,7 @@ from tests.fuzzing import Effort, efforts
 
 
 def by_trying(pods: tuple[int, ...], max_skew: int) -> int:
-    """The same by looking at all that one move, two moves and so on lead to."""
+    """Return the same by looking at all that one move, two moves and so on lead to."""
     reached, moves = {pods}, 0
     while not any(max(found) - min(found) <= max_skew for found in reached):
         reached = {

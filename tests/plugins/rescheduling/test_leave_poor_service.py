@@ -19,7 +19,7 @@ LOOPING = PodSignals(restarts=7, is_crash_looping=True)
 
 
 def of(app: str, name: str, on: str, *, minutes: int = 60, ready: bool = True, **fields: Any) -> Pod:
-    """A pod that runs since so many minutes."""
+    """Return a pod that runs since so many minutes."""
     return pod(name, on=on, owner=f"ReplicaSet/{app}", started=(100 - minutes) * 60, ready=ready, **fields)
 
 

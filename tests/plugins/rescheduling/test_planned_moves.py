@@ -35,7 +35,7 @@ def settle(here: Given, *policies: Policy) -> list[tuple[str, str, str | None]]:
 
 
 def nodes_of(here: Given) -> list[str]:
-    """The node of each pod, sorted."""
+    """Return the node of each pod, sorted."""
     return sorted(found.node_name for found in here.cluster.placed.values())
 
 
@@ -124,7 +124,7 @@ def test_reasons_reach_the_plan() -> None:
 
 
 def paired(*further: Any, priority: int = 1) -> Given:
-    """A pod that would rather be where another is; both fill a node."""
+    """Return a pod that would rather be where another is; both fill a node."""
     likes = [(100, node_term("disk=ssd"))]
     return given(
         node("fast", cpu="2", labels={"disk": "ssd"}),

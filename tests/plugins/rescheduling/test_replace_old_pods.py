@@ -16,7 +16,7 @@ NOW = DAY_ONE_NS + 100 * HOUR * 10**9
 
 
 def web(name: str, on: str, hours: int | None, **fields: Any) -> Pod:
-    """A pod that is so many hours old."""
+    """Return a pod that is so many hours old."""
     return pod(name, on=on, owner="ReplicaSet/web", created=None if hours is None else (100 - hours) * HOUR, **fields)
 
 

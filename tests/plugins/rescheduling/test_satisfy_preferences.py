@@ -236,7 +236,7 @@ def test_missed_terms_and_nodes_sum_over_pods(effort: Effort) -> None:
 
 
 def missed_in_loops(seen: Picture) -> float:
-    """What `SatisfyPreferences` says of terms and nodes, pod by pod."""
+    """Return what `SatisfyPreferences` says of terms and nodes, pod by pod."""
     placed = [pod for pod in seen.cluster.placed.values() if pod.row >= 0 and not pod.terminating]
     return sum(_missed_nodes(seen, pod) for pod in placed) + _missed_terms(seen, placed)
 
@@ -282,7 +282,7 @@ def _tolerated(pod: PodRecord, taint: Any) -> bool:
 
 
 def _missed_terms(seen: Picture, placed: list[PodRecord]) -> float:
-    """What the carriers of each term miss, less what cannot be had."""
+    """Return what the carriers of each term miss, less what cannot be had."""
     carriers: dict[tuple[AffinityTerm, float, bool], list[PodRecord]] = {}
     for carrier in placed:
         total = sum(abs(w.weight) for w in carrier.pod_class.preferred)

@@ -152,7 +152,7 @@ def test_a_restarted_scheduler_chooses_other_victims_for_the_same_preemptor() ->
 
 
 def held_at_permit() -> tuple[Driver, list[Action]]:
-    """A victim that waits at Permit, and the preemptor that has just been attempted."""
+    """Return a victim that waits at Permit, and the preemptor that has just been attempted."""
     driver = Driver(N1, settings=with_plugins("Spy"))
     driver.plugin("Spy").answers["permit"] = PermitResult(Status(Code.WAIT), 600 * SECOND)
     driver.see(pod("victim", cpu=8, priority=1))

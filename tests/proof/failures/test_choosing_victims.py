@@ -31,7 +31,7 @@ DB = {"app": "db"}
 
 
 def plan(*objects: Kubernetes) -> PreemptionPlan:
-    """What preemption finds for the pod `default/p`."""
+    """Return what preemption finds for the pod `default/p`."""
     found = explain(objects).plan
     assert found is not None
     return found

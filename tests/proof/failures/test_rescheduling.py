@@ -97,7 +97,9 @@ def scenario(rescheduler: Raw, hours: int | None = None, steps: list[Raw] | None
 
 
 def evictions_by_rule(rule: str, *objects: Raw, steps: list[Raw] | None = None) -> int:
-    """How many pods the descheduler's rule evicts in some hours, one at a time; nobody remembers who came back."""
+    """Return how many pods the descheduler's rule evicts in some hours, one at a time; nobody remembers who came
+    back.
+    """
     settings = {**AS_THE_DESCHEDULER, "policies": [{"name": f"{RULES}:{rule}"}]}
     simulation = simulation_of(documents(*objects, scenario(settings, HOURS, steps)), RunOptions())
     with instead(Returns, "look", nothing):
@@ -107,18 +109,20 @@ def evictions_by_rule(rule: str, *objects: Raw, steps: list[Raw] | None = None) 
 
 
 def judged(policy: str, *objects: Raw, steps: list[Raw] | None = None, **settings: Any) -> Rescheduled:
-    """What becomes of it where evictions are judged; without an end, so that it ends when nothing is left to happen."""
+    """Return what becomes of it where evictions are judged; without an end, so that it ends when nothing is left to
+    happen.
+    """
     wanted = {**EAGER, "policies": [{"name": policy}], **settings}
     return watched(simulation_of(documents(*objects, scenario(wanted, None, steps)), RunOptions()))
 
 
 def circles(evictions: int) -> bool:
-    """Whether there was an eviction at nearly each look: 12 in an hour."""
+    """Return whether there was an eviction at nearly each look: 12 in an hour."""
     return evictions > 10 * HOURS
 
 
 def settles(rule: str, policy: str, *objects: Raw, steps: list[Raw] | None = None) -> list[list[str]]:
-    """The evictions by the rule where they are judged, and those by our own policy."""
+    """Return the evictions by the rule where they are judged, and those by our own policy."""
     played = [judged(f"{RULES}:{rule}", *objects, steps=steps), judged(policy, *objects, steps=steps)]
     for each in played:
         assert all(pod["phase"] == "Running" for pod in each.result.pods if pod["phase"] != "Terminated")

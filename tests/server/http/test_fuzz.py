@@ -93,11 +93,11 @@ class Served:
         self._runner.close()
 
     def exchange(self, data: bytes, *, ends: bool = False) -> bytes:
-        """What comes back for some bytes; `ends` says that the client then says no more."""
+        """Return what comes back for some bytes; `ends` says that the client then says no more."""
         return self._runner.run(self._exchange(data, ends))
 
     def kinds_are_listed(self) -> bool:
-        """Whether every kind can still be listed."""
+        """Return whether every kind can still be listed."""
         return self._runner.run(self._list_all())
 
     async def _exchange(self, data: bytes, ends: bool) -> bytes:

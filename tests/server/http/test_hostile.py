@@ -75,7 +75,7 @@ def budget(**spec: Any) -> Raw:
 
 
 def raw_pod(*more: str) -> bytes:
-    """A pod as text, with further fields of its metadata."""
+    """Return a pod as text, with further fields of its metadata."""
     return ('{"apiVersion":"v1","kind":"Pod","metadata":{"name":"t"' + "".join(more) + "}}").encode()
 
 
@@ -265,7 +265,7 @@ ALL = BODIES | QUANTITIES | NAMES | PROTOCOL
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, tuple[int, Any]]:
-    """The answer to each, all of one server, which is as well afterwards as before."""
+    """Provide the answer to each, all of one server, which is as well afterwards as before."""
     found: dict[str, tuple[int, Any]] = {}
 
     async def check(client: Client) -> None:

@@ -19,7 +19,7 @@ HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/js
 
 @pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
 def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rules hold on Python's own loop, and on the one that is used where it is installed."""
+    """Provide the rules hold on Python's own loop, and on the one that is used where it is installed."""
     monkeypatch.setattr(serving, "RUN", request.param)
 
 
@@ -34,12 +34,12 @@ class Raw:
         self.writer.write(text.encode())
 
     async def code(self) -> int:
-        """The code of the answer."""
+        """Return the code of the answer."""
         line = await asyncio.wait_for(self.reader.readline(), LONG_SECONDS)
         return int(line.split()[1])
 
     async def head(self) -> list[bytes]:
-        """The lines of an answer before its body."""
+        """Return the lines of an answer before its body."""
         text = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), LONG_SECONDS)
         return text.splitlines()
 
@@ -247,7 +247,7 @@ def test_a_client_that_never_reads_its_replies_is_disconnected() -> None:
 
 
 async def in_flight(client: Client) -> int:
-    """How many other reads are answered now."""
+    """Return how many other reads are answered now."""
     _, text = await client.ask("GET", "/metrics")
     (line,) = (line for line in text.splitlines() if 'inflight_requests{request_kind="readOnly"}' in line)
     return int(float(line.split()[-1])) - 1

@@ -30,7 +30,7 @@ class Authority(NamedTuple):
     folder: Path
 
     def trusting(self, client: str = "") -> ssl.SSLContext:
-        """What trusts the authority; with a certificate for a client where one is named."""
+        """Return what trusts the authority; with a certificate for a client where one is named."""
         context = ssl.create_default_context()
         self.ca.configure_trust(context)
         if client:

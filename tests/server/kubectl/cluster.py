@@ -28,7 +28,7 @@ class Cluster:
         self.url = url
 
     def ask(self, method: str, path: str, body: Any = None) -> Raw:
-        """The answer to a request, without kubectl."""
+        """Return the answer to a request, without kubectl."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request, timeout=_SECONDS) as response:
@@ -42,7 +42,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(nodes: int) -> Iterator[Cluster]:
-    """A cluster with so many nodes, until the block ends."""
+    """Provide a cluster with so many nodes, until the block ends."""
     ready: threading.Event = threading.Event()
     found: list[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = []
 

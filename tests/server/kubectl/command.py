@@ -21,13 +21,13 @@ _SECONDS = 120.0
 
 
 def program() -> str | None:
-    """The kubectl on PATH, or the one that KUBECTL names."""
+    """Return the kubectl on PATH, or the one that KUBECTL names."""
     return shutil.which(os.environ.get("KUBECTL", "kubectl"))
 
 
 @cache
 def minor_version() -> int:
-    """The 32 of a kubectl 1.32."""
+    """Return the 32 of a kubectl 1.32."""
     found = subprocess.run(
         [str(program()), "version", "--client", "-o", "json"], capture_output=True, check=True, timeout=_SECONDS
     )
@@ -44,13 +44,13 @@ class Kubectl:
         self._environment = {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC"}
 
     def __call__(self, *arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None) -> str:
-        """What kubectl prints; it must succeed."""
+        """Return what kubectl prints; it must succeed."""
         code, out, err = self.run(arguments, stdin, environment)
         assert code == 0, f"kubectl {' '.join(arguments)}: exit {code}\n{out}{err}"
         return out
 
     def fails(self, *arguments: str, stdin: str = "") -> str:
-        """What kubectl says where it fails; it must."""
+        """Return what kubectl says where it fails; it must."""
         code, out, err = self.run(arguments, stdin)
         assert code, f"kubectl {' '.join(arguments)}: succeeds\n{out}{err}"
         return err
@@ -58,7 +58,7 @@ class Kubectl:
     def run(
         self, arguments: Sequence[str], stdin: str = "", environment: Mapping[str, str] | None = None
     ) -> tuple[int, str, str]:
-        """The exit code, and what kubectl prints to where."""
+        """Return the exit code, and what kubectl prints to where."""
         with self.start(*arguments, environment=environment) as process:
             out, err = process.communicate(stdin, timeout=_SECONDS)
             return process.returncode, out, err
@@ -82,16 +82,16 @@ class Kubectl:
     # In short
 
     def rows(self, *arguments: str) -> list[list[str]]:
-        """The rows of a table, without its head, each in words that two spaces part."""
+        """Return the rows of a table, without its head, each in words that two spaces part."""
         lines = self(*arguments).splitlines()[1:]
         return [re.split(r" {2,}", line.strip()) for line in lines if line.strip()]
 
     def head(self, *arguments: str) -> list[str]:
-        """The head of a table."""
+        """Return the head of a table."""
         return re.split(r" {2,}", self(*arguments).splitlines()[0].strip())
 
     def read(self, *arguments: str) -> Any:
-        """An object as JSON."""
+        """Return an object as JSON."""
         return json.loads(self("get", *arguments, "-o", "json"))
 
     def apply(self, *objects: Raw, arguments: Sequence[str] = ("apply",)) -> str:
@@ -99,7 +99,7 @@ class Kubectl:
         return self(*arguments, "-f", "-", stdin=json.dumps(listed(*objects)))
 
     def managed(self, *arguments: str) -> list[Raw]:
-        """The managed fields of an object, which kubectl hides unless it is asked for them."""
+        """Return the managed fields of an object, which kubectl hides unless it is asked for them."""
         found = json.loads(self("get", *arguments, "-o", "json", "--show-managed-fields"))
         entries: list[Raw] = found["metadata"].get("managedFields", [])
         return entries

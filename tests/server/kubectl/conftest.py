@@ -48,7 +48,7 @@ def needs_version() -> Callable[[int], None]:
 
 @pytest.fixture
 def node(cluster: Cluster) -> Iterator[str]:
-    """A node of the test's own, by its name."""
+    """Provide a node of the test's own, by its name."""
     name = f"node-of-test-{next(_NUMBERS)}"
     capacity = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     labels = {"kubernetes.io/hostname": name}

@@ -91,7 +91,7 @@ LEAST: dict[str, Raw] = {
 
 
 def least(of: str, prefix: str) -> Raw:
-    """An object of a kind that says no more than it must, with a name that begins so."""
+    """Return an object of a kind that says no more than it must, with a name that begins so."""
     api_version, _, kind = of.partition(" ")
     name = f"{prefix}-{kind.lower()}"
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **LEAST[of]}

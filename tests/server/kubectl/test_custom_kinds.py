@@ -55,7 +55,7 @@ def widget(group: str, **spec: object) -> Raw:
 
 @pytest.fixture
 def group(kubectl: Kubectl, needs_version: NeedsVersion) -> Iterator[str]:
-    """A group with a kind Widget of its own."""
+    """Provide a group with a kind Widget of its own."""
     needs_version(27)
     group = f"{kubectl.namespace}.example.com"
     kubectl.apply(definition(group))

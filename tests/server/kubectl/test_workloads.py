@@ -15,7 +15,7 @@ NeedsVersion = Callable[[int], None]
 
 @pytest.fixture
 def web(kubectl: Kubectl) -> Kubectl:
-    """A Deployment of two pods that run."""
+    """Provide a Deployment of two pods that run."""
     kubectl.apply(deployment())
     kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     return kubectl

@@ -16,13 +16,13 @@ AN_HOUR_AGO = "2027-01-15T07:00:00Z"
 
 
 def columns(of: APIResource | str, group: str = "", *, wide: bool = True) -> list[str]:
-    """The names of a kind's columns."""
+    """Return the names of a kind's columns."""
     table = table_of(_resource(of, group), [], NOW)
     return [column["name"] for column in table["columnDefinitions"] if wide or not column["priority"]]
 
 
 def row(of: APIResource | str, raw: Raw, group: str = "") -> dict[str, Any]:
-    """What each column shows of an object that was created an hour ago."""
+    """Return what each column shows of an object that was created an hour ago."""
     raw = {**raw, "metadata": {"name": "a", "creationTimestamp": AN_HOUR_AGO, **raw.get("metadata", {})}}
     (found,) = table_of(_resource(of, group), [raw], NOW)["rows"]
     return dict(zip(columns(of, group), found["cells"], strict=True))

@@ -22,7 +22,7 @@ Raw = dict[str, Any]
 
 
 def recorded(documents: Sequence[Document], options: RunOptions | None = None) -> Input:
-    """What is written of a simulated cluster, as it is read again."""
+    """Return what is written of a simulated cluster, as it is read again."""
     simulation = simulation_of(documents, options or RunOptions(seed=SEED))
     start_ns = simulation.settings.start_ns
     recorder = ClusterRecorder(Slimmer().slim)

@@ -8,7 +8,7 @@ from tests.store.objects import Raw, node, pod
 
 
 def web(replicas: int) -> Raw:
-    """A Deployment."""
+    """Return a Deployment."""
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "main"}]}}
     return {
         "apiVersion": "apps/v1",

@@ -48,7 +48,7 @@ def with_page(
 
 
 async def told(client: Client, question: str, **values: Any) -> list[Raw]:
-    """What comes of a question, line by line."""
+    """Return what comes of a question, line by line."""
     body = {"question": question, "values": values}
     response, data = await client.reply("POST", "/ui/ask", body, headers=OURS)
     assert response.status == 200, data

@@ -79,7 +79,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
-    """A control plane with the nodes node-1 and node-2."""
+    """Provide a control plane with the nodes node-1 and node-2."""
     with up(tmp_path_factory.mktemp("up"), "--nodes", "2", "--port", "0", seconds=10 * SECONDS) as running:
         running.ask("POST", CLASSES, priority_class("high", 1_000))
         yield running
@@ -87,7 +87,7 @@ def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lif
 
 @contextmanager
 def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iterator[Visit]:
-    """A visit in which nothing is complained of, and nobody else is asked for anything."""
+    """Provide a visit in which nothing is complained of, and nobody else is asked for anything."""
     visit = Visit(browser, server, place, **options)
     try:
         yield visit
@@ -324,7 +324,7 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
 
 @contextmanager
 def _scheduler(life: Life) -> Iterator[str]:
-    """A scheduler at a control plane, with a page, once it knows what there is to show; where that is."""
+    """Provide a scheduler at a control plane, with a page, once it knows what there is to show; where that is."""
     arguments = ["scheduler", "--kubeconfig", str(life.kubeconfig), "--no-leader-elect", "--port", "0", "--page"]
     process = subprocess.Popen(
         [sys.executable, "-c", START, *arguments, "--log-format", "json"],

@@ -223,7 +223,7 @@ def test_no_process_is_left_when_the_page_ends() -> None:
 
 
 def _children() -> list[str]:
-    """The processes that this one has started, where the system says."""
+    """Return the processes that this one has started, where the system says."""
     path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     if not path.exists():
         pytest.skip("the system does not say which processes there are")

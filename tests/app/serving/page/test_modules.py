@@ -41,7 +41,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A page of a control plane without nodes."""
+    """Provide a page of a control plane without nodes."""
     with open_browser() as browser, up(tmp_path_factory.mktemp("up"), "--port", "0", seconds=5 * SECONDS) as life:
         opened = browser.new_page()
         opened.goto(f"{life.server}/ui/")
