@@ -90,9 +90,7 @@ def claim(name: str, *requests: Raw, status: Raw | None = None, **devices: Any) 
 
 
 def allocated(node: str, *devices: str, to: Sequence[str] = (), **result: Any) -> Raw:
-    """Return the status of a claim that has some of a node's devices; pods `to` whom it is given have the uids
-    uid-NAME.
-    """
+    """Return the status of a claim with some of a node's devices, reserved for pods `to` with the uids uid-NAME."""
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one, **result} for one in devices]
     selector = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     return {

@@ -134,9 +134,9 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What generated pods may have beyond requests, labels and priorities.
+    """The features of generated pods beyond requests, labels and priorities.
 
-    With ``equals`` they are all of one priority and size, and belong to few owners.
+    With ``equals`` all pods have one priority and size, and belong to few owners.
     """
 
     affinity: bool = False

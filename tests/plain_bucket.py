@@ -4,7 +4,7 @@ from fractions import Fraction
 
 
 class PlainBucket:
-    """What is in it, and when that was."""
+    """The tokens in a bucket, and the time at which they were counted."""
 
     def __init__(self, count: int, interval_ns: int, now: int = 0) -> None:
         self.count = count

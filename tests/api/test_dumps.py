@@ -49,7 +49,7 @@ def as_a_whole(text: str | bytes, validation: Validation | None = None) -> list[
 
 
 def was_listed(documents: list[Document]) -> bool:
-    """Return whether the objects were read one by one: then nobody has their wire form yet."""
+    """Return whether the objects were read one by one: then none has its wire form yet."""
     return not any(isinstance(one.written, dict) for one in documents)
 
 
@@ -70,7 +70,7 @@ def as_it_is(_draw: st.DrawFn, text: str) -> str:
 
 
 def doubled(draw: st.DrawFn, text: str) -> str:
-    """Some key is given twice, with the same value or another."""
+    """Give some key twice, with the same value or another one."""
     key = draw(st.sampled_from(('"name"', '"items"', '"kind"', '"spec"', '"status"', '"f:ip"', '"metadata"', '"uid"')))
     places = [place for place in range(len(text)) if text.startswith(key, place)]
     if not places:

@@ -31,7 +31,7 @@ OBJECTS = some.dictionaries(some.sampled_from("abc"), VALUES, max_size=3)
 
 
 def sets() -> Any:
-    """Sets of fields as paths, and as trees."""
+    """Draw sets of fields as paths, and as trees."""
     return some.frozensets(some.lists(NAMES, min_size=1, max_size=3).map(tuple), max_size=6)
 
 

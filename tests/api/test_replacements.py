@@ -181,7 +181,7 @@ def test_nothing_is_left_of_a_pod_without_a_controller() -> None:
 
 
 def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
-    """Whoever had it end has said what; an eviction that is asked for twice counts once."""
+    """The first eviction has recorded its hints; an eviction that is requested twice counts once."""
     ending = pod("web-1", owner="ReplicaSet/web", on="n1", terminating=True)
 
     found = left_behind(ending, Wishes(avoid_node=True, for_replacement=FIRST), None, "", None, 0)

@@ -29,7 +29,7 @@ DEFERRED = (PodCondition(type="PodResizePending", status="True", reason="Deferre
 
 
 def status(running: Amounts | None, allocated: Amounts, name: str = "main") -> ContainerStatus:
-    """A container's status: what it runs with (None: not told), and what is set aside for it."""
+    """Return a container's status: its actual resources (None: not reported), and its allocated resources."""
     resources = None if running is None else ResourceRequirements(requests=dict(running))
     return ContainerStatus(name=name, resources=resources, allocated_resources=dict(allocated))
 

@@ -35,7 +35,7 @@ LINES = (
 
 
 def written(value: Any) -> str:
-    """As kubectl writes it: without aliases for what is there twice, and in lines of any length."""
+    """Return the text as kubectl writes it: without aliases for repeated values, and with lines of any length."""
     apart = json.loads(json.dumps(value))
     text: str = yaml.dump(apart, Dumper=yaml.CSafeDumper, default_flow_style=False, allow_unicode=True, width=1_000)
     return text

@@ -58,7 +58,7 @@ def test_equal_objects_have_an_empty_diff(old: dict[str, Any]) -> None:
 
 
 def test_a_condition_that_changes_is_patched_by_its_type_in_the_order_of_all() -> None:
-    """As kube-scheduler sends it: what has changed, the key, and the order of all elements."""
+    """kube-scheduler sends the changed element, its key, and the order of all elements."""
     ready = {"type": "Ready", "status": "True"}
     before = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 

@@ -97,7 +97,7 @@ WAITING = {
 
 
 def survived(objects: list[Any], validation: Validation | None) -> None:
-    """Raises whatever is no error for people."""
+    """Call the function; raise anything that is not an error for users."""
     try:
         found = read_objects(objects, validation)
     except PodiumError as error:
@@ -121,7 +121,7 @@ def explain(found: Input) -> None:
 
 
 def check(error: PodiumError) -> None:
-    """An error is a line of bounded length that no terminal acts on."""
+    """Check that an error is one line of bounded length without control characters."""
     assert str(error).isprintable()
     assert len(str(error)) < 3_000
 

@@ -53,7 +53,7 @@ def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(m
 
 
 def be_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard error is a terminal, and a bar appears at once. Only a test itself sees what its output goes to."""
+    """Make standard error a terminal on which a bar appears at once. Only a test knows the target of its output."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0)

@@ -219,7 +219,7 @@ Fate = st.tuples(st.integers(0, 2), st.integers(0, 4_000), st.sampled_from(["wel
 
 @given(st.lists(Fate, max_size=120))
 def test_never_may_two_write_at_once(story: list[tuple[int, int, str]]) -> None:
-    """Whatever is lost, late, or never sent, by whom: of those that may write there is one at most."""
+    """Whatever is lost, late or never sent, at most one candidate may write at a time."""
     api = API()
     machines = [candidate(name) for name in "abc"]
     late: list[tuple[int, Response]] = []

@@ -135,7 +135,7 @@ def test_a_server_that_knows_no_such_watch_is_asked_for_pages_at_once(code: int)
 
 
 def pod_item(name: str, version: int) -> Raw:
-    """As lists have them: without a kind."""
+    """Return the pod as in a list: without a kind."""
     raw = stored(name, version)
     return {"metadata": raw["metadata"], "spec": raw["spec"]}
 

@@ -22,7 +22,7 @@ from tests.store.objects import node, pod
 
 
 class Rig:
-    """A reflector of nodes; ``told`` is what it has told."""
+    """A reflector of nodes; ``told`` are its observations."""
 
     def __init__(self, server: APIServer) -> None:
         self.server = server

@@ -51,10 +51,10 @@ def predicates(draw: st.DrawFn) -> Predicate:
 
 
 class ChangingCluster(RuleBasedStateMachine):
-    """``cluster`` is told of every change; the dictionaries hold what it was told, by name or uid.
+    """A cluster that observes every change; the dictionaries hold the same objects by name or uid.
 
     Pods come to nodes before the nodes do, nodes go before their pods, and names are used again. ``idle`` nodes are
-    there from the start and take no pods, so that a change is a change of few nodes among many.
+    there from the start and take no pods, so that a change affects few of many nodes.
     """
 
     traits: Traits = EVERYTHING

@@ -140,7 +140,7 @@ class CountingCluster(ChangingCluster):
 
 
 def by_number(pod: Pod) -> tuple[int, float, int, str]:
-    """As `importance`, with pod-10 after pod-9."""
+    """Return the key of `importance`, with pod-10 after pod-9."""
     priority, start, name, namespace = importance(pod)
     return priority, start, int(name.rpartition("-")[2]), namespace
 

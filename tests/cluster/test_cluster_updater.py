@@ -111,7 +111,7 @@ def told(feed: ClusterUpdater, story: list[tuple[str, Any]]) -> None:
 
 
 def end_of(story: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The same end, told of what is there alone."""
+    """Return the same final state, built from the final objects only."""
     there: dict[tuple[str, str], Any] = {}
     for what, one in story:
         key = (type(one).__name__, one.key)

@@ -21,7 +21,7 @@ from tests.builders import HOSTNAME, ZONE, cluster_of, namespace, node, pod, ter
 
 @pytest.fixture(autouse=True)
 def without_collector() -> Iterator[None]:
-    """Simulations run without the collector of cycles: nothing may wait for it."""
+    """Disable the collector of reference cycles, as in simulations: no release may depend on it."""
     gc.disable()
     yield
     gc.enable()
@@ -29,7 +29,7 @@ def without_collector() -> Iterator[None]:
 
 @pytest.fixture
 def no_class_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class ends with its last pod."""
+    """Check that a class ends with its last pod."""
     monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 0)
 
 

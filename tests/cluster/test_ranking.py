@@ -66,7 +66,7 @@ def test_pods_that_no_preemption_removes_are_not_ranked() -> None:
 
 
 def test_unused_ranks_are_above_every_priority() -> None:
-    """So that nobody is of lower priority there."""
+    """No pod has a lower priority there."""
     cluster = with_pods(pod("q", on="n", priority=2**31 - 1))
     ranking = PreemptionRanking(cluster)
     ranking.refresh()

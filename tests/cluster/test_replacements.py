@@ -153,7 +153,7 @@ def test_nothing_is_kept_when_nothing_is_left() -> None:
 
 @dataclass(frozen=True)
 class Story:
-    """What there is at the end, and in which order it is shown: each object in versions, the last of which stays."""
+    """The objects at the end, and the order in which their versions are shown; the last version of each stays."""
 
     shown: tuple[Node | Pod, ...]
 

@@ -113,7 +113,7 @@ def test_the_last_change_decides_the_holder_of_a_port() -> None:
 
 
 def test_terminating_pods_that_leave_are_taken_off_a_count_that_never_had_them() -> None:
-    """As kube-scheduler does with the pods of topology spread constraints."""
+    """kube-scheduler does the same with the pods of topology spread constraints."""
     living = InNamespace("default", compile_label_selector(selector("app=web")))
     cluster = cluster_of(node("n", zone="a"), pod("q", on="n", labels={"app": "web"}, terminating=True))
     worlds = WhatIfView(cluster, rows(0))
@@ -129,7 +129,7 @@ def test_terminating_pods_that_leave_are_taken_off_a_count_that_never_had_them()
 def test_each_world_is_the_cluster_without_the_pods_that_left_it(
     objects: Objects, counted: object, data: st.DataObject
 ) -> None:
-    """Whatever is asked, and whenever it is asked for the first time."""
+    """This holds for any question, and at any time of the first question."""
     cluster = cluster_of(*objects.surroundings)
     names = sorted(cluster.nodes.row_of, key=cluster.nodes.row_of.__getitem__)
     worlds = WhatIfView(cluster, rows(*(cluster.nodes.row_of[name] for name in names)))

@@ -203,7 +203,7 @@ def changes(nominations: Nominations) -> Nominations:
 
 
 def moments(times: list[float]) -> list[float]:
-    """Times, those at one virtual instant counted once."""
+    """Return times, counting those at one virtual instant once."""
     found: list[float] = []
     last = -1e9
     for time in sorted(times):

@@ -52,7 +52,7 @@ Fault = Callable[[Action], Problem | None]
 
 @dataclass
 class _Place:
-    """A machine, and what it has yet to be told."""
+    """A controller and the observations that it has not received yet."""
 
     make: Callable[[], Controller]
     machine: Controller
@@ -61,9 +61,10 @@ class _Place:
 
 
 class Rig:
-    """``told`` are the writes that changed something, as `seconds what of whom`, ``actions`` all that were asked for.
+    """Controllers and an API server; ``told`` are the effective writes as `seconds verb object`, ``actions`` all
+    requests.
 
-    ``fault`` says how an action fails. While a kind is in ``held``, nobody is shown what happens to its objects.
+    ``fault`` says how an action fails. While a kind is in ``held``, changes of its objects are not observed.
     """
 
     def __init__(self, *make: Callable[[], Controller]) -> None:
@@ -97,7 +98,7 @@ class Rig:
         self.settle()
 
     def condition(self, node: str, type_: str, status: str) -> None:
-        """Somebody sets a condition of a node."""
+        """Set a condition of a node, as another client."""
         uid, condition = self.store.get("Node", node).uid, PodCondition(type=type_, status=status)
         report = ReportStatus("Node", node, uid, "somebody", (condition,))
         carry_out(Router(self.store, takes_history=True).answer, report, self.now)
@@ -109,14 +110,14 @@ class Rig:
         self.settle()
 
     def fail(self, *nodes: str) -> None:
-        """The machines of nodes stop at once."""
+        """Stop the machines of nodes at once."""
         for name in nodes:
             self.down[name] = self.now
             self._tell(NodeStopped(name), NodeSilent(name, self.now))
         self.settle()
 
     def recover(self, *nodes: str) -> None:
-        """The machines of nodes are there again."""
+        """Start the machines of nodes again."""
         for name in nodes:
             del self.down[name]
             self._tell(NodeStarted(name), NodeHeard(name))
@@ -199,11 +200,11 @@ class Rig:
         raise AssertionError("it goes on for ever")
 
     def hold(self, *kinds: str) -> None:
-        """Nobody sees what happens to objects of these kinds until `release`."""
+        """Delay observations of these kinds until `release`."""
         self.held |= set(kinds)
 
     def skip(self) -> None:
-        """Nobody ever sees what has happened since all was last quiet: a later change comes in its place."""
+        """Drop the observations since all was last quiet: the next change replaces them."""
         self._watch()
         for place in self.places:
             place.unseen.clear()
@@ -215,7 +216,7 @@ class Rig:
 
     @contextmanager
     def holding(self, *kinds: str) -> Iterator[None]:
-        """Nobody sees what happens to objects of these kinds within."""
+        """Delay observations of these kinds within the block."""
         self.hold(*kinds)
         yield
         self.release()

@@ -31,7 +31,7 @@ OneAction = TypeVar("OneAction", bound=Action)
 
 
 class Driver:
-    """The machine, with what the test has told it so far at time ``now`` (nanoseconds)."""
+    """A scheduler, with what the test has shown it so far at time ``now`` (nanoseconds)."""
 
     def __init__(self, *objects: Kubernetes, settings: Configuration | None = None, version: str = "1.36") -> None:
         self.scheduler = Scheduler(settings, release=read_version(version))
@@ -44,7 +44,7 @@ class Driver:
         return actions
 
     def see(self, *objects: Kubernetes) -> list[Action]:
-        """The API shows objects as they are now."""
+        """Show objects as the API has them now."""
         return [action for one in objects for action in self.tell(Changed(one))]
 
     def miss(self, *objects: Kubernetes) -> list[Action]:

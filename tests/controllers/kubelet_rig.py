@@ -27,7 +27,7 @@ def pod(name: str, *, on: str = "n1", annotations: Mapping[str, str] | None = No
 
 
 class Rig:
-    """``told`` is what the kubelet asked for, as `seconds what pod`. Writes fail while ``problem`` is set."""
+    """A kubelet; ``told`` are its requests as `seconds what pod`. Writes fail while ``problem`` is set."""
 
     def __init__(self, *nodes: Node, **settings: Any) -> None:
         self.kubelet = Kubelet(KubeletSettings(**settings))
@@ -39,7 +39,7 @@ class Rig:
             self.show(node)
 
     def show(self, *objects: Node | Pod) -> None:
-        """The API shows these objects."""
+        """Show these objects as the API has them."""
         for one in objects:
             if isinstance(one, Pod):
                 self.pods[one.metadata.uid] = one
@@ -47,7 +47,7 @@ class Rig:
             self._tick()
 
     def delete(self, name: str, grace: int = 30) -> None:
-        """Somebody deletes a pod with a grace period."""
+        """Delete a pod with a grace period, as another client."""
         one = self.pods[f"default/{name}"]
         end = format_time(self.now + grace * SECOND)
         meta = replace(one.metadata, deletion_timestamp=end, deletion_grace_period_seconds=grace)

@@ -44,10 +44,11 @@ Fault = Callable[[Action], Problem | None]
 
 
 class Rig:
-    """``told`` is what the machines have done, as `seconds what`; ``events`` what they said, as `reason pod: message`.
+    """Controllers of nodes; ``told`` are their writes as `seconds what`, ``events`` their Events as `reason pod:
+    message`.
 
-    Terminating pods are gone when their grace period is over. ``fault`` says how an action fails. While ``lags``,
-    nobody is shown anything.
+    Terminating pods are removed after their grace period. ``fault`` says how an action fails. While ``lags``, no
+    observation is delivered.
     """
 
     def __init__(self, *make: Callable[[], Controller], seed: int = 0) -> None:
@@ -81,13 +82,13 @@ class Rig:
         self.settle()
 
     def bind(self, name: str, node: str) -> None:
-        """A scheduler binds a pod, which runs at once."""
+        """Bind a pod, as a scheduler; it runs at once."""
         self.store.bind(f"default/{name}", node, now=self.now)
         set_pod_status(self.store, f"default/{name}", {"phase": "Running"}, [READY], now=self.now)
         self.settle()
 
     def allow(self, name: str, disruptions: int) -> None:
-        """A budget allows so many more disruptions."""
+        """Let a budget allow so many more disruptions."""
         self.patch("PodDisruptionBudget", f"default/{name}", {"status": allowing(disruptions)}, status=True)
 
     # What is there
@@ -132,7 +133,7 @@ class Rig:
             self.settle()
 
     def restart(self, index: int = 0) -> None:
-        """A machine crashes and is started anew: it is shown all that there is."""
+        """Restart a controller after a crash: it lists all objects."""
         self._pump()
         self.machines[index] = self._make[index]()
         self._inboxes[index].clear()
@@ -144,7 +145,7 @@ class Rig:
         self.settle()
 
     def miss(self) -> None:
-        """What was written last is never shown: a watch may leave steps out."""
+        """Drop the observation of the last write: a watch may omit steps."""
         self._pump()
         for inbox in self._inboxes:
             inbox.clear()
@@ -256,7 +257,7 @@ def budget(name: str, disruptions: int, **labels: str) -> Raw:
 
 
 def pod(name: str, *, owner: str = "ReplicaSet/web", **more: Any) -> Raw:
-    """As `objects.pod`, with a controller ("" for none) and running and ready where it has a node."""
+    """Return a pod as `objects.pod`, with a controller ("" for none), running and ready if it has a node."""
     raw = objects.pod(name, **more)
     if owner:
         kind, _, owner_name = owner.partition("/")
@@ -268,7 +269,7 @@ def pod(name: str, *, owner: str = "ReplicaSet/web", **more: Any) -> Raw:
 
 
 def in_group(name: str, group: str = "pool", **more: Any) -> Raw:
-    """As `objects.node`, of a group."""
+    """Return a node as `objects.node`, of a group."""
     raw = objects.node(name, **more)
     raw["metadata"]["labels"][GROUP_LABEL] = group
     return raw

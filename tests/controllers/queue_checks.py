@@ -9,7 +9,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 
 
 def check_heap(heap: PodHeap) -> None:
-    """The order holds, and few removed items are stored."""
+    """Check the heap's order, and that it stores few removed items."""
     stored, items = heap._heap, heap._heap + heap._sorted
     assert all(stored[(child - 1) // 2] <= stored[child] for child in range(1, len(stored)))
     assert heap._sorted == sorted(heap._sorted, reverse=True)

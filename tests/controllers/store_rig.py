@@ -50,10 +50,10 @@ def replica_set(name: str, replicas: int) -> Raw:
 
 
 class Rig:
-    """``told`` is what the controller asked for, in order, with what became of it.
+    """A controller at a store; ``told`` are its requests in order, with their results.
 
-    Kinds in ``held`` are not seen. The next writes fail with ``problems``, None for one that goes well; NO_ANSWER is
-    carried out all the same. ``before_write`` is called before each of them.
+    Kinds in ``held`` are not observed. The next writes fail with ``problems``, None for success; NO_ANSWER is carried
+    out without an answer. ``before_write`` is called before each write.
     """
 
     def __init__(self, make: Callable[[], Controller], *objects: Raw, custom: Iterable[APIResource] = ()) -> None:
@@ -70,7 +70,7 @@ class Rig:
     # What others do
 
     def put(self, *objects: Raw) -> None:
-        """Somebody creates the objects, or changes them, status and all."""
+        """Create or update objects with their status, as another client."""
         for raw in objects:
             meta = raw["metadata"]
             key = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
@@ -85,11 +85,11 @@ class Rig:
                 self.store.update_status(new)
 
     def delete(self, kind: str, name: str, grace_seconds: int | None = 0) -> None:
-        """Somebody deletes an object."""
+        """Delete an object, as another client."""
         self.store.delete(kind, f"default/{name}", now=self.now, grace_seconds=grace_seconds)
 
     def evict(self, name: str, grace_seconds: int | None = None) -> bool:
-        """Somebody evicts a pod; whether that was allowed."""
+        """Evict a pod, as another client; return whether that was allowed."""
         try:
             self.store.evict(f"default/{name}", now=self.now, grace_seconds=grace_seconds)
         except StoreError as error:
@@ -101,7 +101,7 @@ class Rig:
     # What the controller sees and does
 
     def restart(self) -> None:
-        """The controller begins anew, and is told of everything there is."""
+        """Restart the controller: it observes all existing objects."""
         self.machine = self.make()
         self._coming: list[WatchEvent] = []
         self._version = self.store.version
@@ -120,7 +120,7 @@ class Rig:
         self._show(shown)
 
     def see_held(self, count: int) -> None:
-        """The watches that are held back show the next of what they hold."""
+        """Deliver the next observation of the held kinds."""
         shown, self._coming = self._coming[:count], self._coming[count:]
         self._show(shown)
 

@@ -101,7 +101,7 @@ def patch(actions: list[Action]) -> dict[str, Any]:
 
 
 def left(actions: list[Action]) -> list[str]:
-    """Whom the only patch leaves on the list."""
+    """Return the controllers that the only patch keeps on the list."""
     text = patch(actions)["annotations"][PREFER_AVOID_PODS]
     return [one.controller.name for one in avoid_entries(text or "")]
 

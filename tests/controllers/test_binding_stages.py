@@ -27,7 +27,7 @@ from tests.controllers.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, S
 
 
 class Step(Enum):
-    """What the cells of the table say."""
+    """The contents of the table's cells."""
 
     STAY = "-"
     GO_ON = "goes on"
@@ -81,7 +81,7 @@ class Way:
 
 
 class Scene:
-    """A pod `p` that was brought to a stage of its way to node `n`, and what is told to it there."""
+    """A pod `p` at a stage of its binding to node `n`, and the events there."""
 
     def __init__(self, stage: BindingStage) -> None:
         self.now = 0
@@ -111,7 +111,7 @@ class Scene:
 
     @property
     def binding(self) -> Bind:
-        """Return the binding that was asked for, or one that nobody asked for."""
+        """Return the requested binding, or one that was never requested."""
         return next((action for action in self.asked if isinstance(action, Bind)), Bind("default/p", "p", "n"))
 
     @property

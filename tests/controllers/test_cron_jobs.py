@@ -37,7 +37,7 @@ def jobs(rig: Rig) -> list[int]:
 
 
 def end(rig: Rig, minute: int, type_: str = "Complete") -> None:
-    """A Job comes to its end."""
+    """End a Job."""
     status: Raw = {"conditions": [{"type": type_, "status": "True"}], "startTime": "2026-01-01T00:00:00Z"}
     if type_ == "Complete":
         status["completionTime"] = "2026-01-01T00:01:00Z"

@@ -46,7 +46,7 @@ class Defaults(RuleBasedStateMachine):
 
     @rule(kind=KINDS, name=NAMES, selected=LABELS, others=LABELS, spec=POD_SPECS)
     def put_workload(self, kind: str, name: str, selected: Raw, others: Raw, spec: Raw) -> None:
-        """A workload comes, or its pods change; its selector stays."""
+        """Create a workload, or change its pods but not its selector."""
         found = self.rig.store.find(kind, f"default/{name}")
         kept = selector(found.raw) if found else selected
         raw = keeper(kind, name, {**others, **kept}, selector=kept, spec=spec)
@@ -139,7 +139,7 @@ class Defaults(RuleBasedStateMachine):
         return given
 
     def collect(self) -> None:
-        """The garbage collector deletes what workloads owned that are gone."""
+        """Delete the objects of deleted owners, as the garbage collector."""
         alive = {one.uid for kind in WORKLOADS for one in self.rig.store.objects(kind)}
         for one in self.rig.store.objects("PodDisruptionBudget"):
             owners = one.raw["metadata"].get("ownerReferences", [])

@@ -106,7 +106,7 @@ def test_victims_that_are_not_healthy_or_have_no_budget_or_go_anyway_need_no_tok
 
 
 def test_a_budget_over_all_pods_of_a_namespace_counts_too() -> None:
-    """The eviction API has it so, though to preemption such a budget covers nobody."""
+    """The eviction API counts such a budget, although it covers no pod for preemption."""
     driver = Driver(node("n0", cpu=4), web(0), budget("all", "", 5), policy("1/1h", full_after=HOUR))
 
     driver.see(high(0))
@@ -203,7 +203,7 @@ def test_victims_without_a_budget_take_no_token_of_a_cap() -> None:
 
 
 def test_each_pod_of_a_class_waits_for_the_cap_itself() -> None:
-    """A preemption that is put off is no failure that others of the class are told: they would wait for nothing."""
+    """A postponed preemption is not a failure shared with the class: the other pods would wait in vain."""
     driver = full(1, policy("1/1h", full_after=HOUR))
     driver.see(high(0), high(1))
 

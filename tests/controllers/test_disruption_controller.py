@@ -29,7 +29,7 @@ def status(rig: Rig, name: str = "pdb") -> Raw:
 
 
 def sums(rig: Rig, name: str = "pdb") -> tuple[int, int, int, int]:
-    """(allowed, healthy, desired, expected), as upstream's tests have them."""
+    """Return (allowed, healthy, desired, expected), as in upstream's tests."""
     found = status(rig, name)
     return (found["disruptionsAllowed"], found["currentHealthy"], found["desiredHealthy"], found["expectedPods"])
 

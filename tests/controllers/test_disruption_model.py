@@ -51,7 +51,7 @@ WORKLOADS = [one for one in (*OWNERS, DEPLOYMENT) if one is not None]
 
 
 def recount(rig: Rig, budget_: PodDisruptionBudget) -> tuple[int, int, int, int] | None:
-    """(allowed, healthy, desired, expected) as F1 has them; None where a scale is unknown."""
+    """Return (allowed, healthy, desired, expected) by F1, or None if a scale is unknown."""
     covered = [one for one in pods_of(rig) if covers(budget_, one)]
     noted = budget_.status.disrupted_pods
     healthy = sum(is_up(one) and not still_counts(one, noted.get(one.metadata.name), rig.now) for one in covered)
@@ -149,7 +149,7 @@ class Recount(RuleBasedStateMachine):
 
     @rule(name=BUDGETS, pod_name=PODS, ago=st.integers(0, 130))
     def note(self, name: str, pod_name: str, ago: int) -> None:
-        """An eviction is accepted, and its pod is not deleted."""
+        """Accept an eviction without deleting its pod."""
         self.pass_a_second()
         stored = self.rig.store.find("PodDisruptionBudget", f"default/{name}")
         if stored:
@@ -230,7 +230,7 @@ class Promise(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 20), ready=st.booleans(), is_namesake=st.booleans())
     def replace(self, number: int, ready: bool, is_namesake: bool) -> None:
-        """A pod that terminates is gone, and another comes."""
+        """Remove a terminating pod, and create another one."""
         self.rig.now += SECOND
         names = [one.metadata.name for one in pods_of(self.rig) if one.is_terminating]
         if names:
@@ -255,7 +255,7 @@ class Promise(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 3))
     def see_some(self, count: int) -> None:
-        """The oldest news of those held back comes."""
+        """Deliver the oldest held observation."""
         self.rig.see_held(count)
 
     @rule()

@@ -25,7 +25,7 @@ def driven(*extenders: FakeExtender) -> Driver:
 
 
 def preempting(*extenders: FakeExtender) -> list[str]:
-    """Who is deleted for a pod that either of two nodes has room for without the pod there."""
+    """Return the pod deleted for a preemptor that either of two nodes could run instead of its pod."""
     driver = driven(*extenders)
     driver.see(node("n-a", cpu=2), node("n-b", cpu=2), LOW_A, LOW_B, PREEMPTOR)
     return [line for line in deletions(driver.carry_out(driver.tick())) if line.startswith("delete")]

@@ -40,7 +40,7 @@ def given(*victims: Pod, most: int = 3, members: Sequence[Pod] = WORKERS) -> Dri
 
 
 def preempts(rig: Driver, victims: Sequence[Pod], members: Sequence[Pod] = WORKERS) -> list[Action]:
-    """The next attempt's victims end; returns what was asked for."""
+    """End the next attempt's victims; return its actions."""
     actions = rig.attempts()
     marks = all_of(ReportStatus, actions)
     assert marks, events(actions)
@@ -52,7 +52,7 @@ def preempts(rig: Driver, victims: Sequence[Pod], members: Sequence[Pod] = WORKE
 
 
 def loses(rig: Driver, times: int, first: int = 0) -> None:
-    """The gang preempts on b, and each time another scheduler is quicker there."""
+    """Let the gang preempt on b, and another scheduler take the room each time."""
     for number in range(first, first + times):
         preempts(rig, [low(f"low-{number}", "b")])
         rig.see(low(f"low-{number + 1}", "b"))
@@ -60,7 +60,7 @@ def loses(rig: Driver, times: int, first: int = 0) -> None:
 
 
 def backing_off() -> Driver:
-    """The gang has preempted in vain three times, and waits for some time since."""
+    """Return a gang after three futile preemptions, in backoff."""
     rig = given(low("low-0", "b"))
     loses(rig, 3)
     rig.attempts()

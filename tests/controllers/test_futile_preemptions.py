@@ -25,7 +25,7 @@ def batch(number: int, *, priority: int = 1) -> Pod:
 
 
 def preempts(driver: Driver, victim: Pod, preemptor: Pod = HIGH) -> list[Action]:
-    """The next attempt preempts ``victim``, which ends; its place is free then. Returns what the attempt asked for."""
+    """Let the next attempt preempt ``victim``, and end it; return the attempt's actions."""
     actions = driver.tick()
     assert deletions(actions) == [f"mark {victim.key}"]
     driver.carry_out(actions)
@@ -35,7 +35,7 @@ def preempts(driver: Driver, victim: Pod, preemptor: Pod = HIGH) -> list[Action]
 
 
 def loses(driver: Driver, numbers: Sequence[int]) -> None:
-    """The preemptor preempts one batch pod after the other, and each time another scheduler is quicker."""
+    """Let the preemptor preempt one batch pod after the other, and another scheduler take the room each time."""
     for number in numbers:
         preempts(driver, batch(number))
         driver.see(batch(number + 1))
@@ -377,7 +377,7 @@ def test_losses_of_pods_without_owner_are_forgotten_after_an_hour() -> None:
 
 
 def preempts_and_is_turned_away(driver: Driver) -> Pod:
-    """The preemptor is bound after its next preemption, and its kubelet turns it away; returns it as it failed."""
+    """Bind the preemptor after its next preemption, and let its kubelet reject it; return the failed pod."""
     preempts(driver, batch(2))
     the(Bind, driver.attempts())
     bound = on(HIGH, "n1")

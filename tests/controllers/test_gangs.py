@@ -253,7 +253,7 @@ class TestTheAttempt:
 
 
 class TestTheWay:
-    """What fails between the decision and the binding."""
+    """Failures between the decision and the binding."""
 
     def test_no_binding_is_asked_for_before_enough_are_ready(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.controllers.test_gangs:Slow"])

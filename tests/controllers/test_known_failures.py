@@ -19,7 +19,7 @@ def using_a_gpu(one: Pod) -> Pod:
 
 
 def is_told(of: Pod, to: Pod, seconds: int = 0) -> bool:
-    """Return whether the failure of a pod's attempt is what another pod is told, ``seconds`` later."""
+    """Return whether another pod shares the failed attempt of a pod, ``seconds`` later."""
     cluster = cluster_of(node("n1"))
     failures = KnownFailures(Scheduler().runners)
     first, second = cluster.read(of), cluster.read(to)

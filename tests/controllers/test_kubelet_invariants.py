@@ -56,7 +56,7 @@ class Watching:
     restarts: Counter[str] = field(default_factory=Counter)
 
     def decide(self, action: Action) -> None:
-        """A machine asks for this, perhaps again."""
+        """Request this as a controller, perhaps again."""
         if isinstance(action, ReportStatus) and action.kind == "Pod" and not any(one is action for one in self.decided):
             self.decided.append(action)
             self.check_turned_away(action)
@@ -160,7 +160,7 @@ def there(name: str) -> Raw:
 
 
 def changes() -> st.SearchStrategy[Change]:
-    """Return what somebody does; what cannot be done is left out."""
+    """Return a client's changes, without the impossible ones."""
     names, nodes = st.sampled_from(NAMES), st.sampled_from(NODES)
     return st.one_of(
         pods_of().map(lambda raw: lambda rig: rig.apply(raw)),

@@ -43,7 +43,7 @@ _TARGET = PodCondition(
 
 @dataclass
 class Told:
-    """A ledger, the pods that there are, and what it has told of."""
+    """A ledger, the existing pods, and its records."""
 
     hears_requests: bool = True
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -69,22 +69,22 @@ class Told:
         return found
 
     def put(self, found: Pod, at_s: int = 0, *, is_added: bool = False) -> Pod:
-        """A pod is made, or changes."""
+        """Create or change a pod."""
         self.pods[found.key] = found
         self.ledger.changed(found, at_s * _SECOND, is_added=is_added)
         return found
 
     def go(self, found: Pod, at_s: int) -> None:
-        """A pod is gone."""
+        """Remove a pod."""
         self.pods.pop(found.key, None)
         self.ledger.gone(found, at_s * _SECOND)
 
     def end(self, found: Pod, at_s: int, reason: str = "PreemptionByScheduler") -> Pod:
-        """A pod begins to end, marked for a reason ("" for none)."""
+        """Begin to end a pod, with a disruption reason ("" for none)."""
         return self.put(ending(found, at_s, reason), at_s)
 
     def preempt(self, victim: Pod, preemptor: Pod, at_s: int, rationale: Rationale | None = _GROUNDS) -> Pod:
-        """A scheduler marks a pod and deletes it for another."""
+        """Mark a pod and delete it for another one, as a scheduler."""
         mark = ReportStatus("Pod", victim.key, victim.metadata.uid, preemptor.key, (_TARGET,), rationale=rationale)
         self.ledger.asked(mark, SCHEDULER)
         self.ledger.asked(DeleteObject("Pod", victim.key, victim.metadata.uid, preemptor.key), SCHEDULER)

@@ -31,7 +31,7 @@ def node(name: str = "n1", trouble: str = "") -> Node:
 
 
 class Played:
-    """A kubelet whose reports become the statuses of pods; ``told`` are their states, as `seconds pod what`."""
+    """A kubelet whose reports become pod statuses; ``told`` are the states, as `seconds pod what`."""
 
     def __init__(self, **settings: Any) -> None:
         self.kubelet = Kubelet(KubeletSettings(**settings))

@@ -50,7 +50,7 @@ class Volumes(Rig):
         super().__init__(PersistentVolumes, *objects)
 
     def ask(self, to: str, name: str = "data", *, uid: str = "") -> Problem | None:
-        """A scheduler has the claim bound to a volume, "" for one to be provisioned for n1."""
+        """Let a scheduler bind the claim to a volume, or ("") request one for n1."""
         uid = uid or self.claim(name).uid
         action = BindClaim(f"default/{name}", uid, to, "n1", "pod-uid")
         return carry_out(Router(self.store).answer, action, self.now).problem

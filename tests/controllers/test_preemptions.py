@@ -318,7 +318,7 @@ class TestSharedVictims:
         assert driver.nominated(HIGH) == "n1"
 
     def test_a_restarted_scheduler_continues_with_the_victims_of_its_predecessor(self) -> None:
-        """Of equal candidates the nominated node goes first, so that nobody is deleted on another one."""
+        """The nominated node is the first of equal candidates, so that no pod of another node is deleted."""
         nodes = [node(f"n{number}", cpu=10) for number in range(6)]
         marked = [pod(f"v{number}", cpu=10, priority=1, on=f"n{number}") for number in range(6)]
         for number in range(6):
@@ -549,7 +549,7 @@ class TestTheRoom:
         assert not all_of(Bind, driver.tick())
 
     def test_pods_rejected_by_a_nominated_pods_anti_affinity_stay_pending(self) -> None:
-        """Where that is configured: else the preemptor may meet its victim's replacement there, again and again."""
+        """This is a setting: without it the preemptor may meet its victim's replacement there again and again."""
         apart = pod("apart", priority=1000, apart=[term("app=web")])
         repelling = configuration({"InterPodAffinity": {"nominatedPodsRepel": True}})
         driver = Driver(node("n1", labels={HOSTNAME: "n1"}), settings=repelling)
@@ -807,7 +807,7 @@ class TestTheNomination:
     def test_the_nomination_moves_at_once_when_its_node_becomes_unfit_despite_stuck_victims(
         self, change: dict[str, Any]
     ) -> None:
-        """Who waits for nodes to come is woken by changes of taints, and the node is out of the question then."""
+        """A change of taints wakes pods that wait for nodes, and then excludes this node."""
         driver = preempted(N2, pod("c", cpu=10, priority=500, on="n2"))
 
         driver.see(node("n1", cpu=10, **change))
@@ -968,7 +968,7 @@ class TestSynchronousPreemptions:
     """Those of 1.31 and 1.32: the scheduler waits for the answers."""
 
     def begun(self) -> tuple[Driver, list[Action]]:
-        """The preemptor has been attempted, another pod waits; the victims are not marked yet."""
+        """Return a driver after the preemptor's attempt, with another pod pending and the victims unmarked."""
         driver = Driver(N1, A, B, version="1.32")
         _, actions = preempting(driver=driver)
         driver.see(pod("next", cpu=99))

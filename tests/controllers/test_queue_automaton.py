@@ -21,7 +21,7 @@ from tests.controllers.queue_checks import check_queue
 
 
 class Step(Enum):
-    """What the cells of the table say."""
+    """The contents of the table's cells."""
 
     REFUSE = "an error"
     STAY = "stays"

@@ -84,7 +84,7 @@ def test_a_restarted_scheduler_uses_the_observed_order() -> None:
 
 
 def test_the_front_is_a_place_and_no_priority() -> None:
-    """What stands there preempts nobody whom it could not preempt anyway."""
+    """A pod at the front preempts only pods that it could preempt anyway."""
     driver = Driver(node("n1", cpu=8, leaves=[left("gone")]), on(pod("runs", cpu=8), "n1"), web("new", cpu=8))
 
     actions = driver.tick()
@@ -207,7 +207,7 @@ def fleets(draw: st.DrawFn) -> Mapping[str, Pod]:
 def test_prioritized_pods_are_popped_first_and_each_pod_once(
     some: tuple[Replacement, ...], others: tuple[Replacement, ...], pods: Mapping[str, Pod], order_seen: list[int]
 ) -> None:
-    """Whatever the lists say, and in whatever order lists and pods are seen."""
+    """This holds for any lists, and for any order of lists and pods."""
     objects = [node("n0", leaves=some), node("n1", leaves=others), *pods.values()]
     seen = [objects[index] for index in order_seen if index < len(objects)]
     with_lists, plain = (

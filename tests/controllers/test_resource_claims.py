@@ -234,7 +234,7 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
 
 
 def test_a_claim_name_is_written_only_to_the_observed_version_of_a_pod() -> None:
-    """Whoever has an old sight of a pod must not overwrite a name with which it may be bound by now."""
+    """A controller with an old version of a pod must not overwrite a name with which the pod may be bound by now."""
     machine = ResourceClaims()
     web = using(user("web"), template="gpu")
     web["metadata"]["resourceVersion"] = "7"

@@ -52,10 +52,10 @@ class Storm(RuleBasedStateMachine):
         return problem
 
     def check_always(self) -> None:
-        """What holds after every action."""
+        """Check the rules that hold after every action."""
 
     def check_in_the_end(self) -> None:
-        """What holds when all is quiet."""
+        """Check the rules that hold at rest."""
 
     def active(self) -> list[Pod]:
         """Return the pods that have not ended and were not deleted."""

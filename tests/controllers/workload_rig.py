@@ -90,7 +90,7 @@ class Rig:
     # What kubelets do
 
     def start(self, name: str, node: str) -> None:
-        """A pod is bound to a node and becomes ready; nobody acts on it yet."""
+        """Bind a pod to a node and make it ready; no controller acts yet."""
         key = f"default/{name}"
         if not self.pods()[name].spec.node_name:
             self.store.bind(key, node, now=self.now)
@@ -124,12 +124,12 @@ class Rig:
         self.settle()
 
     def unready(self, name: str) -> None:
-        """A running pod is no longer ready."""
+        """Make a running pod unready."""
         set_pod_status(self.store, f"default/{name}", {}, [{"type": "Ready", "status": "False"}], now=self.now)
         self.settle()
 
     def finish(self, *names: str) -> None:
-        """The containers of deleted pods are gone."""
+        """End the containers of deleted pods."""
         for name in names:
             self.store.delete("Pod", f"default/{name}", now=self.now, grace_seconds=0)
         self.settle()
@@ -169,7 +169,7 @@ class Rig:
         self.now = end
 
     def skip(self) -> None:
-        """Let time pass until a controller wants to do something, at once if it does already."""
+        """Let time pass until a controller is due; none if one is due already."""
         deadline = self._next_deadline()
         assert deadline is not None, "no controller wants to do anything"
         self.now = max(self.now, deadline)
@@ -185,7 +185,9 @@ class Rig:
             self.settle()
 
     def restart(self, index: int = 0, behind: int = 0) -> None:
-        """A controller crashes and is started anew: it is shown all that there is, or was ``behind`` writes ago."""
+        """Restart a controller after a crash: it observes all objects as they are, or as they were ``behind`` writes
+        ago.
+        """
         self._start_anew(index, behind)
         self.settle()
 
@@ -209,7 +211,7 @@ class Rig:
                 self._handle(index, Changed(stored.object, stored.raw))
 
     def show(self, kind: str | None = None, count: int = _MANY, index: int = 0) -> None:
-        """A controller sees the next changes of a kind, or for None of all, and gets the answers that are due."""
+        """Deliver the next changes of a kind (None: of all kinds) to a controller, and the answers that are due."""
         self._pump()
         for name, events in sorted(self.unseen[index].items()):
             for _ in range(count if kind in (None, name) else 0):
@@ -237,7 +239,7 @@ class Rig:
         raise AssertionError("they act without end, and no time passes")
 
     def tick(self) -> bool:
-        """Let the controllers act that want to; whether any did."""
+        """Let the due controllers act; return whether any did."""
         did = False
         for index, machine in enumerate(self.machines):
             deadline = machine.deadline().time_ns

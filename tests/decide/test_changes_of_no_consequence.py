@@ -71,7 +71,7 @@ def test_a_node_that_can_host_nothing_changes_its_own_entries_alone(effort: Effo
 
 @efforts(40)
 def test_measuring_cpu_in_another_unit_changes_nothing(effort: Effort) -> None:
-    """As long as every container says what it wants: what is assumed of the others has no unit."""
+    """Every container states its request: the assumed request of the others has no unit."""
 
     @effort
     @given(clusters(FULL), st.sampled_from((2, 7)))
@@ -87,7 +87,7 @@ def test_measuring_cpu_in_another_unit_changes_nothing(effort: Effort) -> None:
 
 @efforts(40)
 def test_other_names_of_nodes_in_the_same_order_change_nothing_but_lots(effort: Effort) -> None:
-    """Equal nodes are told apart by lot, and the lot falls by name."""
+    """The lots between equal nodes depend on their names."""
 
     @effort
     @given(clusters(EVERYTHING) | clusters(PRESSED))

@@ -80,7 +80,7 @@ def test_pods_are_critical_by_priority_or_because_a_kubelet_reads_them_from_a_fi
 
 @pytest.mark.parametrize("policy", ["NonPreemptible", "NonPreemptiblePreemptNever"])
 def test_the_kubelet_never_ends_non_preemptible_pods(policy: str) -> None:
-    """Whether the spec or the annotation says so."""
+    """The spec or the annotation may state the policy."""
     there = pod("never", cpu=3, policy=policy)
     annotations = {"podium.dev/preemption-policy": policy}
     annotated = replace(pod("never", cpu=3), metadata=replace(there.metadata, annotations=annotations))

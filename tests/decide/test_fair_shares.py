@@ -282,7 +282,7 @@ def test_no_budget_is_violated_for_fairness() -> None:
 
 
 class SparesT3(DefaultPreemption):
-    """Lets nobody disrupt one pod."""
+    """A plugin that protects one pod from disruption."""
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
         return victim.name != "t3"
@@ -299,7 +299,7 @@ def test_a_subclass_has_its_say_about_equals_too() -> None:
 
 
 def chosen(cluster: Cluster, plugin: DefaultPreemption, target: Pod) -> list[str]:
-    """Whom the plugin proposes to preempt for a pod, which is then nominated."""
+    """Return the victims that the plugin proposes for a pod, which is then nominated."""
     runner, record = runner_on(cluster, FAIR), cluster.read(target)
     placement = place(runner, record)
     result = plugin.post_filter(placement.state, record, runner, cluster, full_outcome(cluster, placement))
@@ -477,7 +477,7 @@ class Contest:
         self.cluster.add_pod(self.cluster.read(self.placed[uid]))
 
     def _take(self, uid: str) -> None:
-        """A victim goes, and another pod of its owner's waits in its place."""
+        """Remove a victim; another pod of its owner becomes pending."""
         gone = self.placed.pop(uid)
         self.cluster.remove_pod(uid)
         renewed = replace(gone.metadata, uid=f"{uid.partition('#')[0]}#{next(self.numbers)}")
@@ -486,7 +486,7 @@ class Contest:
 
 @efforts(120)
 def test_every_exchange_makes_the_shares_fairer_and_there_is_a_last_one(effort: Effort) -> None:
-    """The list of all shares, the smallest first, grows with each exchange, whoever is tried in whatever order."""
+    """The list of all shares, the smallest first, grows with each exchange, in any order of attempts."""
 
     @effort
     @given(

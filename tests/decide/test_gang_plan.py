@@ -53,7 +53,7 @@ def full(*names: str, priority: int = LOW, **kinds: Any) -> list[Kubernetes]:
 
 
 class World:
-    """A cluster with a gang that wants to be in it."""
+    """A cluster, and a gang that waits for room in it."""
 
     def __init__(self, objects: Sequence[Kubernetes], members: Sequence[Pod], **args: Any) -> None:
         self.cluster = cluster_of(*objects)

@@ -57,7 +57,7 @@ WIDE = st.builds(WideSettings, keeps_partners=st.booleans(), with_dependents=st.
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A cluster, and a gang that wants to be in it."""
+    """A cluster, and a gang that waits for room in it."""
 
     objects: Objects
     members: list[Pod]
@@ -174,7 +174,7 @@ def cost_of(case: Case, twin: GangPreemption, plan: GangPlan) -> Cost:
 
 
 def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:
-    """The members fit when it is played, and nobody goes without need."""
+    """Check that the members fit after the plan, and that no victim is unnecessary."""
     twin = case.twin(rules)
     steps, victims = steps_of(case, plan), victims_of(twin, plan)
     assert len(steps) >= case.needed

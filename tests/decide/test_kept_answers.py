@@ -37,7 +37,7 @@ FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
 
 @contextmanager
 def in_small_pieces() -> Iterator[None]:
-    """Whatever is worked out of all rows is worked out of two at a time."""
+    """Compute everything about all rows two rows at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(view_module, "PIECE_ROWS", 2)
         yield
@@ -85,10 +85,10 @@ class DecidingCluster(ChangingCluster):
 
 
 class DecidingWidely(DecidingCluster):
-    """As before, with pods whose affinity and spreading look at all nodes.
+    """The same with pods whose affinity and spreading read all nodes.
 
-    All nodes tell the same size of an image: the size that counts is that of the first, and a new scheduler may see
-    another one first.
+    All nodes report the same size of an image: the size of the first node counts, and a new scheduler may see another
+    one first.
     """
 
     traits = replace(EVERYTHING, same_sizes=True)
@@ -174,7 +174,7 @@ class DecidingSimply(DecidingCluster):
 
 
 class Plainly:
-    """What it asks its parent for might hang on anything."""
+    """A plugin whose questions to its parent may depend on anything."""
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
         found: int = super().score(state, pod, node)  # type: ignore[misc]

@@ -75,7 +75,7 @@ def test_no_pod_is_preempted_when_all_victims_together_free_too_little() -> None
 
 @pytest.mark.upstream(3)
 def test_no_node_is_tried_whose_refusal_preemption_cannot_lift() -> None:
-    """[3] Taints, node selectors and names stay as they are, whoever goes."""
+    """[3] Taints, node selectors and names stay the same, whichever pods are removed."""
     tainted = [node("tainted", cpu=1, taints=["gpu:NoSchedule"]), pod("q", on="tainted", cpu=1)]
     elsewhere = [node("n", cpu=1, labels={"disk": "ssd"}), pod("r", on="n", cpu=1)]
     target = pod("p", priority=5, cpu=1, node_selector={"disk": "ssd"})
@@ -118,7 +118,7 @@ def test_a_best_effort_pod_gives_way_for_a_host_port() -> None:
 @pytest.mark.upstream(4)
 @pytest.mark.parametrize("who", ["the preemptor", "the victim"])
 def test_a_best_effort_pod_gives_way_for_anti_affinity(who: str) -> None:
-    """[4] Whoever of the two minds the other."""
+    """[4] Either pod may have the anti-affinity."""
     minds_db, minds_web = [term("app=db")], [term("app=web")]
     idle = pod("idle", on="n", labels={"app": "db"}, apart=minds_web if who == "the victim" else ())
     target = pod("p", priority=5, labels={"app": "web"}, apart=minds_db if who == "the preemptor" else ())
@@ -162,7 +162,7 @@ def test_spreading_makes_pods_give_way() -> None:
 
 @pytest.mark.upstream(27)
 def test_spreading_over_zones_and_nodes_takes_one_pod_of_the_fuller_zone() -> None:
-    """[27] Nobody goes from the zone that has fewer, where all are as important as the preemptor."""
+    """[27] No victim is in the zone with fewer pods, among pods as important as the preemptor."""
     nodes = [node("a", zone="full"), node("b", zone="full"), node("x", zone="other")]
     web = {"app": "web"}
     running = [
@@ -177,7 +177,7 @@ def test_spreading_over_zones_and_nodes_takes_one_pod_of_the_fuller_zone() -> No
 
 
 def test_the_pods_that_a_pod_wants_to_be_near_do_not_give_way() -> None:
-    """Decided so in the preemption design: without them the node is not feasible, and nobody looks further."""
+    """The preemption design decides so: without them the node is not feasible, and the search ends there."""
     friend = pod("friend", on="n", priority=0, cpu=1, labels={"app": "db"})
     target = pod("p", priority=5, cpu=2, near=[term("app=db")])
 

@@ -105,7 +105,7 @@ class Failing:
 
 
 def test_a_pod_over_which_a_plugin_fails_keeps_its_nomination() -> None:
-    """Whoever made the room must not suffer for it; the pod's own attempt will tell."""
+    """The preemptor must not suffer from the failing plugin; the pod's own attempt decides."""
     cluster = cluster_of(node("n", cpu=4), pod("low", priority=1, cpu=1, nominated="n"))
 
     assert ended(cluster, 5, frozenset(), Failing()) == []

@@ -222,7 +222,7 @@ def only(objects: Iterable[Kubernetes], victim: Kubernetes) -> list[Kubernetes]:
 
 
 def of_workload(name: str, number: int, on: str, *, at_seconds: int | None = None, ending: int | None = None) -> Pod:
-    """Return a pod of a ReplicaSet. Its annotation tells of a disruption, or its own began so many seconds into the
+    """Return a pod of a ReplicaSet, with an annotation about its last disruption or a start so many seconds into the
     day.
     """
     from msgspec.structs import replace  # noqa: PLC0415 - only these tests write metadata
@@ -318,7 +318,7 @@ def test_another_node_is_chosen_when_a_budget_blocks_the_first() -> None:
 
 
 def test_budgets_are_counted_where_partners_are_kept_as_well() -> None:
-    """Whom the pod requires to be near is another criterion, which stands before those of the budgets."""
+    """Keeping required affinity partners is another criterion, which ranks before those of the budgets."""
     racked = {"topology.kubernetes.io/zone": "z"}
     nodes = [node(name, cpu=4, labels=racked) for name in ("n1", "n2", "n3")]
     partner = pod("partner", on="n3", cpu=4, priority=1000, labels={"app": "db"})

@@ -136,7 +136,7 @@ def _dressed(draw: st.DrawFn, item: Pod) -> Pod:
 @pytest.mark.parametrize("theme", TRAITS)
 @efforts(25)
 def test_with_a_stated_cost_there_is_a_plan_where_one_exists_and_none_is_cheaper(theme: str, effort: Effort) -> None:
-    """Whatever else is set: partners are kept where they can be, and budgets and those who just began are spared."""
+    """With any other settings: partners are kept if possible, and budgets and pods that just started are spared."""
 
     @effort
     @given(dressed(TRAITS[theme]), STATED)

@@ -133,7 +133,9 @@ def test_no_more_victims_go_for_a_pod_whose_devices_may_not_be_reserved() -> Non
     wants = devices.using(pod("trains", cpu=8, priority=1_000, spec={"priorityClassName": "high"}), "gpu")
 
     def knows_why(server: APIServer) -> bool:
-        """Return whether the pod is told why it preempts nobody, once another has taken the room of its victim."""
+        """Return whether the pod's message says why it preempts no pod, after another pod has taken the room of its
+        victim.
+        """
         if BINDING in guard.refused and server.store.find("Pod", "default/next") is None:
             server.add(running("next", node="n1", cpu=10))
         conditions = server.store.get("Pod", "default/trains").raw.get("status", {}).get("conditions", [])

@@ -97,7 +97,7 @@ def test_an_example_says_what_it_is_and_has_the_shape_of_a_dump(file: Path) -> N
 
 
 def test_a_constraint_can_ignore_tainted_zones(tmp_path: Path) -> None:
-    """As the recipe has it: `web` gets its pods back then, by preempting others."""
+    """In this recipe `web` gets its pods back by preempting others."""
     loaded = yaml.safe_load((EXAMPLES / "fail.yaml").read_text())
     for item in loaded["items"]:
         spec = item.get("spec", {}).get("template", item).get("spec", {})

@@ -94,7 +94,7 @@ def test_yaml_json_and_toml_are_right(document: Path) -> None:
 
 
 def read(document: Document) -> None:
-    """Raises an error for a scenario or a configuration that is not right; the codec has read all else."""
+    """Raise an error for an invalid scenario or configuration; the codec has read everything else."""
     match document.raw["kind"]:
         case "KubeSchedulerConfiguration":
             configuration = read_configuration(document.raw, document.source)
@@ -147,7 +147,7 @@ def given(values: Any, path: list[str]) -> Any:
 
 
 def parse(arguments: list[str]) -> None:
-    """Raises an error for a command line that is not right."""
+    """Raise an error for an invalid command line."""
     context = click.Context(podium)
     name, command, rest = podium.resolve_command(context, arguments)
     assert command is not None
@@ -155,7 +155,7 @@ def parse(arguments: list[str]) -> None:
 
 
 def follow(shell: Shell, line: str) -> None:
-    """Raises an error for a command that does not work, or that nobody can check."""
+    """Raise an error for a command that fails, or that cannot be checked."""
     match line.split():
         case ["python3", "tools/dev.py", *arguments]:
             dev.parse(arguments)
@@ -181,7 +181,7 @@ def follow(shell: Shell, line: str) -> None:
 
 
 def check_tool(words: list[str]) -> None:
-    """Raises an error for a command of another tool that does not fit what is there."""
+    """Raise an error for another tool's command that does not match the project's files."""
     match words:
         case ["kubectl", "podium", *arguments]:
             parse(arguments)

@@ -13,7 +13,7 @@ PAGES = reference.pages()
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_as_the_code_has_it(name: str) -> None:
-    """Where it is not: `.venv/bin/python tools/reference.py` writes it."""
+    """If it is not, run `.venv/bin/python tools/reference.py`."""
     assert (reference.FOLDER / name).read_text() == PAGES[name]
 
 

@@ -50,7 +50,7 @@ class Rescheduled:
         return self.placements[-1][1]
 
     def evictions(self) -> list[str]:
-        """Who was evicted by the rescheduler, as `time owner node policy`."""
+        """Return the rescheduler's evictions, as `time owner node policy`."""
         found = []
         for event in self.result.events:
             if event.reason == "Descheduled":
@@ -59,7 +59,7 @@ class Rescheduled:
         return found
 
     def reasons(self) -> list[str]:
-        """Return what was told of each eviction, without the names of pods, which are drawn."""
+        """Return the message of each eviction, without the pod names, which are random."""
         return [event.message for event in self.result.events if event.reason == "Descheduled"]
 
     def events(self, *reasons: str) -> list[str]:
@@ -130,9 +130,9 @@ def placement_of(simulation: Simulation) -> Placement:
 
 
 class BudgetUse:
-    """Counts by hand what budgets and their rates are used for; raises AssertionError.
+    """A count by hand of the uses of budgets and their rates; it raises AssertionError.
 
-    The rescheduler leaves of each budget what its settings say; of a rate nobody takes what is not there.
+    The rescheduler leaves the configured part of each budget, and no component exceeds a rate.
     """
 
     def __init__(self, simulation: Simulation) -> None:

@@ -42,7 +42,7 @@ def ends(result: Result) -> dict[str, tuple[str, str | None]]:
 
 @pytest.fixture(params=get_args(NominationClearing))
 def clearing(request: pytest.FixtureRequest) -> NominationClearing:
-    """The examples hold whichever nominations end for more important pods."""
+    """Provide each setting of nominationClearing: the examples hold with all of them."""
     which: NominationClearing = request.param
     return which
 

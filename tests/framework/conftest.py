@@ -15,7 +15,7 @@ _numbers = count()
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a module that can be imported in this test, and gives its name."""
+    """Provide a function that writes an importable module for this test, and returns its name."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text: str) -> str:

@@ -10,7 +10,7 @@ Write = Callable[[str], str]
 
 
 def install(folder: Path, package: str, group: str, name: str, place: str) -> None:
-    """An installed package, as far as its metadata go, that offers one thing by an entry point."""
+    """Provide the metadata of an installed package with one entry point."""
     metadata = folder / f"{package}-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")

@@ -28,7 +28,7 @@ FULL = unschedulable("full")
 
 
 class Recorder:
-    """A plugin that answers as it is told, and notes what it was asked."""
+    """A plugin with scripted answers that records its calls."""
 
     def __init__(
         self, name: str = "Recorder", *, before: object = SUCCESS, on: Callable[[NodeView], object] = lambda _: SUCCESS
@@ -73,7 +73,7 @@ def test_a_plugin_that_skips_at_pre_filter_is_not_asked_at_filter() -> None:
 
 @pytest.mark.parametrize(("code", "goes_on"), [(unschedulable("no"), True), (unresolvable("no"), False)])
 def test_only_a_rejection_that_preemption_might_lift_lets_the_others_prepare(code: Status, goes_on: bool) -> None:
-    """As kube-scheduler does since kubernetes/kubernetes#119770."""
+    """kube-scheduler does so since kubernetes/kubernetes#119770."""
     first, second = Recorder("First", before=code), Recorder("Second")
     runner, record = runner_with(first, second)
 
@@ -176,7 +176,7 @@ class Everywhere:
 
 @pytest.mark.parametrize("scope", Scope)
 def test_the_profile_order_decides_across_scopes(scope: Scope) -> None:
-    """What is kept of rows is worked out before what is not, and must not come before it."""
+    """Cached parts are computed before others, and must not come first in the result."""
     cluster = cluster_of(node("n1"), node("n2"))
     first = Recorder("First", on=lambda node: unresolvable("no") if node.name == "n1" else SUCCESS)
     profile = Profile("default-scheduler", filter=[first, Everywhere(scope)])
@@ -242,7 +242,7 @@ def test_equal_nominated_pods_count_against_each_other_but_not_themselves() -> N
 
 
 def test_anti_affinity_of_a_nominated_pod_keeps_others_off_its_node() -> None:
-    """Where that is configured. Otherwise only where a placed pod minds them too, as with kube-scheduler."""
+    """This is a setting. Without it, only if a placed pod has such anti-affinity too, as in kube-scheduler."""
     minding = pod("w", priority=9, nominated="n1", labels={"app": "w"}, apart=[term("app=p")])
     target = pod("p", priority=5, labels={"app": "p"})
     nodes = [node("n1", zone="a"), node("n2", zone="a"), node("n3", zone="a")]
@@ -327,7 +327,7 @@ def test_an_invalid_answer_names_plugin_point_and_pod(plugin: Recorder, message:
 
 
 class Failing:
-    """Fails at the point that it is told to."""
+    """A plugin that fails at a given point."""
 
     name = "Failing"
     scope = Scope.ROW
@@ -391,7 +391,7 @@ def test_plugin_errors_in_a_trial_name_plugin_point_and_pod(point: str) -> None:
 
 
 def test_a_plugin_that_failed_once_is_asked_again() -> None:
-    """What is kept of a row must not count as up to date because somebody tried."""
+    """A failed computation must not mark the cached row as up to date."""
     cluster = cluster_of(node("n1"), node("n2"), node("n3"), node("n4"), node("n5"))
     failing = Failing("nowhere")
     runner = plain_runner(cluster, extra=[failing])

@@ -36,7 +36,7 @@ class ByCpu:
 
 
 class Simple:
-    """Rates each node as it is told."""
+    """A plugin with scripted scores of nodes."""
 
     name = "Simple"
 
@@ -137,7 +137,7 @@ def test_pre_score_must_succeed_or_skip() -> None:
 @pytest.mark.parametrize("scope", Scope)
 @pytest.mark.parametrize("factor", [-1, 101])
 def test_a_score_out_of_range_names_the_plugin(scope: Scope, factor: int) -> None:
-    """Whether it is worked out for this pod or was kept."""
+    """The score may be computed for this pod or cached."""
     cluster = nodes(a=1, b=1)
     runner = runner_with(cluster, ByCpu(scope, factor))
     state, record, view = CycleState(), cluster.read(pod("p")), View(cluster)

@@ -27,7 +27,7 @@ NO_SIZE = unresolvable("no size")
 
 @dataclass(slots=True)
 class Tally:
-    """How many pods with `app: a` are on each node."""
+    """A plugin that counts the pods with `app: a` on each node."""
 
     by_node: Counter[str] = field(default_factory=Counter)
 

@@ -57,7 +57,7 @@ def decide(runner: Runner, name: str = "p") -> None:
 
 
 def changed_pod(cluster: Cluster) -> None:
-    """The pod on n2 is read anew, with another annotation."""
+    """Return the pod on n2 with another annotation."""
     first = pod("first", on="n2")
     metadata = replaced(first.metadata, annotations={"a": "b"})
     cluster.replace_pod(cluster.read(replaced(first, metadata=metadata)))
@@ -214,7 +214,7 @@ def test_a_node_says_0_of_a_resource_that_it_does_not_name() -> None:
 
 
 class Answering:
-    """Answers what it is told to, in scope ROW."""
+    """A plugin with scripted answers in scope ROW."""
 
     name = "Answering"
     scope = "row"

@@ -42,7 +42,7 @@ def lease(identity: str) -> LeaseSettings:
 
 
 class LiveWrites(Writes):
-    """As in simulations, where no Events and Leases are: those have no spec by which generations are counted."""
+    """The write rules of simulations, without Events and Leases, which have no spec that generations count."""
 
     def _check_write(self, event: WatchEvent) -> None:
         if event.stored.kind not in ("Event", "Lease"):
@@ -50,7 +50,7 @@ class LiveWrites(Writes):
 
 
 class Cluster:
-    """The cluster; what its store was told is looked at all the time, as a history that has to keep to the rules."""
+    """A cluster whose store's history is checked against the rules throughout."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Cluster:
         self.wire.rate = rate / 4
 
     def check(self) -> None:
-        """What holds of all that was ever written, and of the pods that are there."""
+        """Check the invariants of all writes, and of the existing pods."""
         self.writes.check()
         check_room(self.plane.store, self.pods())
         if self.broken:

@@ -56,7 +56,7 @@ def test_every_pod_gets_one_node_and_nodes_are_not_overfull_under_network_faults
 
 
 def has_asked(cluster: Cluster, before: int) -> bool:
-    """Return whether somebody has asked for something since there were so many requests."""
+    """Return whether another request has arrived since there were so many."""
     return cluster.backend.asked > before
 
 

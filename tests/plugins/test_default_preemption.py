@@ -76,7 +76,7 @@ def test_the_limits_on_candidates_cannot_both_be_nothing() -> None:
 
 
 class SparesDatabases(DefaultPreemption):
-    """Lets nobody disrupt a database."""
+    """A plugin that protects databases from disruption."""
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
         return victim.labels.get("app") != "db"

@@ -44,7 +44,7 @@ replace = msgspec.structs.replace
 
 
 class Change:
-    """One change to a cluster with a waiting pod: what it does, and the event that tells of it."""
+    """One change to a cluster with a pending pod, and its event."""
 
     def __init__(self, objects: Objects, cluster: Cluster, waiting: PodRecord, traits: Traits) -> None:
         self.objects, self.cluster, self.waiting, self.traits = objects, cluster, waiting, traits
@@ -55,7 +55,7 @@ class Change:
         return data.draw(st.sampled_from(kinds))(data)
 
     def node(self, data: st.DataObject) -> ClusterEvent | None:
-        """A node comes, goes, or is another than before."""
+        """Add, remove or change a node."""
         name = data.draw(st.sampled_from([*(one.metadata.name for one in self.objects.nodes), "new"]))
         old = next((one for one in self.objects.nodes if one.metadata.name == name), None)
         if old is not None and data.draw(st.integers(0, 4)) == 0:
@@ -99,7 +99,7 @@ class Change:
         return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, record)
 
     def itself(self, data: st.DataObject) -> ClusterEvent | None:
-        """The pod is relabelled, or learns to tolerate."""
+        """Change the pod's labels, or add a toleration."""
         target, before = self.objects.target, self.waiting
         if data.draw(st.booleans()):
             changed = replace(target, metadata=replace(target.metadata, labels=data.draw(st.sampled_from(LABELS))))

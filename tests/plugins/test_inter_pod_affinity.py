@@ -70,7 +70,7 @@ def test_a_pod_on_a_node_without_the_label_is_in_no_domain_and_not_the_first_eit
 
 
 def test_a_pod_that_counts_in_any_of_the_domains_is_the_first_of_the_group() -> None:
-    """It has no rack; in its zone it is found, so that nobody else may start a group."""
+    """The pod has no rack. It matches in its zone, so that no other pod may start a group."""
     racked = node("racked", labels={ZONE: "a", "rack": "r"})
     first = pod("first", on="a1", labels=WEB)
     second = pod("p", labels=WEB, near=[term("app=web", ZONE), term("app=web", "rack")])
@@ -118,7 +118,7 @@ def test_any_of_the_terms_is_enough_to_keep_out() -> None:
 
 
 def test_anti_affinity_is_symmetric() -> None:
-    """Who is there already, and minds the pod, keeps it out of its domain."""
+    """A placed pod with anti-affinity to the new pod keeps it out of its domain."""
     minding = pod("q", on="a1", apart=[term("app=web", ZONE)])
 
     assert refusals(minding, pod("p", labels=WEB)) == {"a1": THEIRS, "a2": THEIRS}
@@ -155,7 +155,7 @@ def test_affinity_comes_before_anti_affinity_and_the_pods_own_before_that_of_oth
 def test_namespaces_and_their_selector_add_up_and_without_both_the_pods_own_is_meant(
     one: PodAffinityTerm, meant: set[str]
 ) -> None:
-    """A namespace that nobody described has its name for a label."""
+    """A namespace without an object has its name as a label."""
     described = [namespace("shop", team="red"), namespace("default", team="blue")]
     for name in ("default", "shop", "other"):
         there = pod("q", on="a1", namespace=name, labels=WEB)

@@ -101,7 +101,7 @@ def test_lists_that_change_and_nodes_that_come_and_go_are_seen() -> None:
 
 
 def test_a_scheduler_sees_a_list_that_changes_and_tries_no_pod_again_for_it() -> None:
-    """Whatever the list says, the pod fits or it does not."""
+    """The list does not change whether the pod fits."""
     driver = Driver(node("a", cpu=4), node("b", cpu=2), pod("huge", cpu=8))
     driver.tick()
 

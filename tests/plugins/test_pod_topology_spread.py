@@ -314,7 +314,7 @@ def candidates(*objects: Kubernetes) -> list[str]:
 
 
 def test_a_terminating_victim_is_taken_off_a_count_that_it_was_never_part_of() -> None:
-    """As kube-scheduler does: the two pods that stay in zone a count as one then."""
+    """kube-scheduler does the same: the two remaining pods of zone a then count as one."""
     full = [node("a", zone="a", cpu=4), node("b", zone="b", cpu=4), pod("rest", on="b", cpu=4, priority=9)]
     live = [pod(f"live-{number}", on="a", labels=WEB, priority=9) for number in range(2)]
     there = [*full, *live, pod("web", on="b", labels=WEB, priority=9)]
@@ -326,7 +326,7 @@ def test_a_terminating_victim_is_taken_off_a_count_that_it_was_never_part_of() -
 
 
 def test_an_empty_spread_selector_counts_only_removed_victims() -> None:
-    """As kube-scheduler does: the domain of the victims is then below all others."""
+    """kube-scheduler does the same: the victims' domain is then below all others."""
     full = [node("a", zone="a", cpu=4), node("b", zone="b", cpu=4), pod("rest", on="b", cpu=4, priority=9)]
     wanted = pod("p", cpu=4, priority=5, spread=[spread_over(ZONE, "", 1), spread_over(ZONE, "app=web", 1)])
     victims = [pod("web", on="a", cpu=4, labels=WEB)]

@@ -170,7 +170,7 @@ def refused(plugin: Any, cluster: Cluster, incoming: Pod) -> dict[str, Status]:
 
 
 def refused_without(plugin: Any, cluster: Cluster, incoming: Pod, gone: Iterable[str]) -> dict[str, Status]:
-    """As `refused`, each node for itself in the world where its own pods of these names are gone."""
+    """Return what `refused` returns, for each node without its own pods of these names."""
     names = set(gone)
     worlds = WhatIfView(cluster, np.arange(cluster.nodes.count, dtype=np.int64))
     leaving = sorted((record.row, record.slot) for record in cluster.placed.values() if record.name in names)

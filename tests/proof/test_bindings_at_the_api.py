@@ -25,7 +25,7 @@ Change = Callable[[Store], object]
 
 
 class Cluster:
-    """An API server, and a scheduler that is told of what happens there when the test says so."""
+    """An API server, and a scheduler that observes it when the test says so."""
 
     def __init__(self) -> None:
         self.store = Store()

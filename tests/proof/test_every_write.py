@@ -92,7 +92,7 @@ End = Callable[[Mapping[str, Pod]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is there, what happens, and what must be true of the pods at the end. Faults strike the first scheduler."""
+    """The initial objects, the events, and the checks of the pods at the end. Faults strike the first scheduler."""
 
     objects: Sequence[Raw]
     steps: Sequence[Raw]
@@ -157,7 +157,7 @@ def settings_of(scheduler: str, *plugins: str) -> Configuration:
 
 @dataclass(slots=True)
 class Telling:
-    """A story told once, with a fault."""
+    """One run of a story with a fault."""
 
     story: Story
     fault: OneFault
@@ -197,7 +197,7 @@ class Telling:
             self.checker.at_rest()
 
     def _let_wait(self, is_patient: bool) -> None:
-        """Whether time goes on though nothing is left to do but to try again what failed."""
+        """Return whether time advances although only retries of failures are left."""
         for component in self.components:
             let_wait(self.simulation, component, is_patient)
 

@@ -63,7 +63,7 @@ def test_the_judges_have_nothing_to_say_against_many_more_stories() -> None:
 
 
 def objection(seeds: Iterable[int]) -> str:
-    """Return what is said against the first story that somebody objects to; "" for none."""
+    """Return the objection to the first story that a judge rejects, or ""."""
     for seed in seeds:
         try:
             judged(seed)

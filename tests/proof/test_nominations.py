@@ -35,7 +35,7 @@ def shown(actions: list[Action], one: Pod) -> str | None:
 
 
 def medium_waits(*objects: Kubernetes, settings: Configuration | None = None) -> tuple[Driver, list[Pod]]:
-    """The medium pod has preempted what is in its way on n1; returns also its victims, which terminate."""
+    """Return the medium pod after its preemption on n1, and its terminating victims."""
     driver = Driver(*objects, settings=settings)
     driver.see(MEDIUM)
     actions = driver.carry_out(driver.tick())

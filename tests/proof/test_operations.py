@@ -192,9 +192,9 @@ def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Cou
 
 
 def daemons(nodes: int, *, is_filled_in: bool = False) -> Counter[str]:
-    """A daemon pod is ready no longer, among as many others as there are other nodes.
+    """Make a DaemonSet's pod unready, among as many pods as there are other nodes.
 
-    With ``is_filled_in`` the revision says more than the template, so that the newest pod has to tell its name.
+    With ``is_filled_in`` the revision has more fields than the template, so that the newest pod determines its name.
     """
     rig = workload_rig.Rig(DaemonSets, runs=False)
     daemon_set = workload_rig.workload("DaemonSet", "log", {"template": workload_rig.template()})
@@ -233,7 +233,7 @@ def zoned(name: str) -> dict[str, Any]:
 
 
 def budgets(number: int) -> Counter[str]:
-    """A pod is ready no longer, among other pods of its budget and other budgets."""
+    """Make a pod unready, among other pods of its budget and other budgets."""
     others = [
         sim_objects.budget(f"other-{one}", minAvailable=0, selector={"matchLabels": {"app": f"{one}"}})
         for one in range(number)

@@ -22,10 +22,10 @@ KEY = "Tokens.left"
 
 
 class Tokens:
-    """Lets so many pods run in the whole cluster.
+    """A plugin that lets so many pods run in the whole cluster.
 
-    It counts at PreFilter, and is told of the pods that leave and join a node while preemption is tried. It refuses at
-    PreFilter, or at Filter (``late``) with the status that it is made with.
+    It counts at PreFilter, and observes the pods that preemption removes and adds. It rejects at PreFilter, or at
+    Filter (``late``) with the given status.
     """
 
     name = "Tokens"
@@ -55,7 +55,7 @@ class Tokens:
 
 
 class Accepts:
-    """Refuses all nodes but those that it is made with, whoever is on them."""
+    """A plugin that rejects all nodes except the given ones, whatever runs there."""
 
     name = "Accepts"
 

@@ -30,7 +30,7 @@ SWAP = "tests.proof.swapping:Swap"
 
 
 def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Raw | None = None, **told: Any) -> Any:
-    """Return what becomes of it; ``told`` to the rescheduler, ``further`` of the scenario."""
+    """Return the result of the run; ``told`` is the rescheduler's configuration, ``further`` the scenario's."""
     found = scenario({**EAGER, "policies": [{"name": policy}], **told}, steps=steps)
     found["spec"].update(further or {})
     return watched(scenario_of(documents(*objects, found), RunOptions()))
@@ -52,7 +52,7 @@ def who(found: Rescheduled) -> list[str]:
 
 
 def test_a_pod_whose_replacement_would_have_to_preempt_is_not_moved() -> None:
-    """Second-order effects: where its replacement could only go by taking somebody else's place, it stays."""
+    """Second-order effects: a pod stays if its replacement could only run by preempting another pod."""
     full = with_priority("low", 0, 8, nodeSelector={HOSTNAME: "good"})
     steps = [apply("30s", node("good"), full)]
     found = played(node(BAD), with_priority("high", 100, 4), steps=steps)
@@ -117,7 +117,7 @@ def test_a_cordoned_node_receives_no_pods_and_is_not_rebalanced() -> None:
 
 
 def test_a_node_that_an_autoscaler_empties_is_left_to_it() -> None:
-    """Nobody moves pods to a node that will be removed, nor what the autoscaler has moved."""
+    """No pods move to a node that will be removed, and the autoscaler's own moves are left alone."""
     group: Raw = {"podium.dev/node-group": "pool"}
     pool = node("pool-a", cpu=8)
     pool["metadata"]["labels"].update(group)
@@ -151,7 +151,7 @@ def test_no_pod_is_evicted_when_scheduler_scores_contradict_the_policy(steering:
 
 
 def test_each_pod_is_judged_by_its_own_scheduler_and_those_of_unknown_ones_by_what_kubelets_enforce() -> None:
-    """Any node that fits may take the replacement of a pod whose scheduler nobody knows: also the one that it left."""
+    """If the scheduler of a pod is unknown, any node that fits may get the replacement: also the old node."""
     mine, other = owner("mine", 1, schedulerName="a"), owner("other", 1, schedulerName="b")
     two: Raw = {"schedulers": [{"name": "a"}, {"name": "b"}]}
     found = played(node(BAD), mine, other, steps=[apply("30s", node("good"))], further=two)

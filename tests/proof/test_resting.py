@@ -56,7 +56,7 @@ class Told:
         self.driver.answer(asked, Answered(asked.action, problem))
 
     def settle(self, now: int) -> None:
-        """Let it be told all and do all that is due."""
+        """Deliver all observations, and let the controller do all that is due."""
         for _ in range(1_000):
             self.driver.deliver(now)
             due = self.driver.first_due(now)
@@ -69,7 +69,7 @@ class Told:
 
 
 class Play:
-    """What happens at random in a cluster; both are shown it."""
+    """Random events in a cluster, shown to both controllers."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

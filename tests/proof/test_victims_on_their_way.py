@@ -31,7 +31,7 @@ CLAIM = ClaimBinding("default/data", "claim-uid", "volume", "n1")
 
 
 def advance_binding(stage: str) -> tuple[Driver, list[Action]]:
-    """The victim holds the only room; it waits at Permit, for its claim (PreBind), or for its own binding."""
+    """Bring the victim, which holds the only room, to Permit, PreBind (its claim) or its own binding."""
     driver = Driver(N1, settings=with_plugins("Spy"))
     spy = driver.plugin("Spy")
     if stage == "Permit":

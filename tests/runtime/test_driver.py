@@ -28,7 +28,7 @@ def deletion(name: str) -> DeleteObject:
 
 
 class Noting:
-    """A machine that notes what it is told in a list that others write to as well, and asks for what is planned."""
+    """A controller that records its observations in a shared list, and requests scripted actions."""
 
     def __init__(
         self, name: str, notes: list[str], *, watches: str = "Pod", idle_deferral: IdleDeferral | None = None
@@ -60,7 +60,7 @@ class Noting:
 
 
 class Rig:
-    """A driver of machines that note what they are told."""
+    """A driver of controllers that record their observations."""
 
     def __init__(self, *watches: str, waits: str = "", idle_deferral: IdleDeferral | None = None) -> None:
         self.notes: list[str] = []
@@ -81,7 +81,7 @@ class Rig:
         return machine
 
     def want(self, index: int, time_ns: int | None, *, keeps_alive: bool = True) -> None:
-        """A machine is told something, and has another deadline from then on."""
+        """Send an observation to a controller, which has another deadline from then on."""
         self.machine(index).next = Deadline(time_ns, keeps_alive)
         self.driver.tell(self.components[index], Gone(THING))
         self.driver.deliver(0)

@@ -52,7 +52,7 @@ class Rig:
         self.live.show(raw["kind"], changed(raw))
 
     def answer(self, problem: Problem | None = None) -> None:
-        """The first action that was asked for has ended."""
+        """Answer the first requested action."""
         asked = self.transport.asked[0]
         self.live.answer(asked, Answered(asked.action, problem))
 

@@ -87,7 +87,7 @@ class Client:
 
 
 class Watcher:
-    """What is told in a watch, event by event."""
+    """The events of a watch."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self.response = response

@@ -11,7 +11,7 @@ from podium.store.store import Store
 
 
 class Replay:
-    """The pods as a watch tells of them, which was opened at the start."""
+    """The pods by the events of a watch that was opened at the start."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -20,7 +20,7 @@ class Replay:
         self.told: dict[str, Raw] = {}
 
     def check(self) -> None:
-        """A4, A5: what the watch has told adds up to what there is."""
+        """A4, A5: check that the events of the watch add up to the stored pods."""
         for notice in self.watch.pull():
             uid = notice.raw["metadata"]["uid"]
             assert (notice.type == "ADDED") == (uid not in self.told)

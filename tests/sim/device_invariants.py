@@ -40,9 +40,9 @@ def check_devices(store: Store, *, may_be_given_twice: bool = False) -> None:
 
 
 def check_devices_at_rest(store: Store) -> None:
-    """Claims are reserved for living pods alone; who is on a node has those that it names.
+    """Check that claims are reserved for live pods only, and that placed pods have the claims that they name.
 
-    One that nobody has may keep its devices: a binding that fails gives up the reservation alone, as kube-scheduler's.
+    An unused claim may keep its devices: after a failed binding only the reservation is released, as in kube-scheduler.
     """
     pods, found = _pods(store), claims(store)
     living = {one.metadata.uid for one in pods if not one.is_terminal}

@@ -64,7 +64,7 @@ class FleetChecker:
             self.budgets.expect_calm(simulation)
 
     def after_step(self) -> None:
-        """What holds at any time."""
+        """Check the invariants of every instant."""
         self.court.after_step()
         for event in self.writes.check():
             self.budgets.after_write(event)
@@ -79,7 +79,7 @@ class FleetChecker:
         check_devices(self.store, may_be_given_twice=any(one.life > 1 for one in self.schedulers))
 
     def at_rest(self) -> None:
-        """What holds once nothing is left to happen, and no fault comes in between."""
+        """Check the invariants at rest, without faults."""
         self.budgets.at_rest(self.pods(), self.simulation.now)
         self._check_workloads()
         check_devices_at_rest(self.store)
@@ -103,7 +103,7 @@ class FleetChecker:
         return [one.object for one in self.store.objects("Pod") if isinstance(one.object, Pod)]
 
     def _check_mark(self, pod: Pod) -> None:
-        """F11: nobody is said to be disrupted for long who is not deleted."""
+        """F11: check that no pod keeps a disruption condition for long without being deleted."""
         if pod.is_terminating or pod.is_terminal:
             return
         for condition in self.store.get("Pod", pod.key).raw["status"].get("conditions", []):
@@ -131,7 +131,7 @@ class FleetChecker:
     # Workloads
 
     def _check_ordinals(self) -> None:
-        """A StatefulSet has one pod of a name, so two that live cannot be; its pods belong to it."""
+        """Check that a StatefulSet's names are unique among live pods, and that these pods belong to it."""
         for pod in self.pods():
             owner = pod.metadata.controller
             if owner is not None and owner.kind == "StatefulSet":

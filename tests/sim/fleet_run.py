@@ -155,7 +155,7 @@ class FleetRun:
             raise
 
     def _meddle(self) -> None:
-        """Now and then somebody evicts or deletes a pod, whichever there is."""
+        """Evict or delete some pod now and then, as another client."""
         simulation = self.simulation
         chance = self.random.random()
         if self.omitted.meddling or simulation.elapsed_ns > self.steps_last_ns or chance > MEDDLING:

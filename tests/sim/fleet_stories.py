@@ -23,7 +23,7 @@ CLASSES = {"low": 10, "middle": 100, "high": 1000}
 
 
 class Feature(StrEnum):
-    """What a story may have beside nodes, pods and workloads."""
+    """A feature of a story besides nodes, pods and workloads."""
 
     BUDGETS = "budgets"
     EVICTIONS = "single evictions and bursts of them"

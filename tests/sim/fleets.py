@@ -30,7 +30,7 @@ FLEETS: Mapping[str, MakeFleet] = {"all machines": FleetRun, "wide preemption": 
 
 
 def sleeping(make: MakeFleet, pace: int) -> MakeRun:
-    """Makes fleets of a kind that sleep between events."""
+    """Return a maker of fleets that idle between events."""
 
     def slow(seed: int, is_faulty: bool, omitted: Omitted) -> FleetRun:
         return make(seed, is_faulty, omitted, pace=pace)

@@ -10,7 +10,7 @@ from podium.sim.simulation import Simulation
 
 
 def check_binds(scheduler: Scheduler, actions: list[Action], asked_before: set[str]) -> None:
-    """G1: as far as the scheduler knows, whoever is bound for the first time is so with enough of its gang."""
+    """G1: check that each first binding, as the scheduler knows the cluster, completes enough of its gang."""
     for action in actions:
         if not isinstance(action, Bind) or action.uid in asked_before:
             continue

@@ -47,7 +47,7 @@ class InvariantChecker:
         return self.component.machine
 
     def after_step(self) -> None:
-        """What holds at any time."""
+        """Check the invariants of every instant."""
         self.writes.check()
         self.simulation.driver.check()
         self._check_nodes()
@@ -112,7 +112,7 @@ class InvariantChecker:
     # At rest
 
     def _check_knowledge(self, sight: Sight) -> None:
-        """The scheduler knows what the store has, and counts it right."""
+        """Check that the scheduler has the store's objects, and counts them right."""
         scheduler = self.scheduler
         # C2
         placed = {uid: record.node_name for uid, record in scheduler.cluster.placed.items()}
@@ -192,7 +192,7 @@ class InvariantChecker:
         return any(one.get("includeDependents", False) for one in args)
 
     def _check_budgets(self) -> None:
-        """F1, for budgets whose pods belong to Deployments or to nobody."""
+        """F1: check budgets whose pods belong to Deployments or have no owner."""
         for stored in self.store.objects("PodDisruptionBudget"):
             budget = stored.object
             assert isinstance(budget, PodDisruptionBudget)

@@ -295,7 +295,7 @@ def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
 
 
 def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> None:
-    """Whether time goes on though nothing is left for a scheduler to do but to try again what failed."""
+    """Return whether time advances although a scheduler only has failures left to retry."""
     assert isinstance(component.machine, JudgedScheduler)
     component.machine.is_patient = is_patient
     # Drivers ask again whom they have called, and nobody was.

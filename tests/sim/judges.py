@@ -122,7 +122,7 @@ class Judges:
     # Writes
 
     def written(self, raw: Raw, *, is_gone: bool) -> None:
-        """An object was created, changed or removed."""
+        """Record that an object was created, changed or removed."""
         kind, metadata = raw["kind"], raw["metadata"]
         key = f"{metadata.get('namespace', '')}/{metadata['name']}"
         before = self.of(kind).pop(key, None)
@@ -190,7 +190,7 @@ class Judges:
         return self.of("Pod").get(key)
 
     def evicted(self, pod: Raw, component: str, now_s: Fraction) -> None:
-        """The eviction of a pod, as it was before, has been granted; its budgets are still as they were."""
+        """Judge a granted eviction by the pod and its budgets before it."""
         if not is_up(pod):
             return
         budgets = [(key, one) for key, one in sorted(self.of("PodDisruptionBudget").items()) if covers(one, pod)]

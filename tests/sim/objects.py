@@ -11,7 +11,7 @@ TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
 
 
 def workload(kind: str, name: str, replicas: int, *, template: Raw = TEMPLATE, **metadata: Any) -> Raw:
-    """Return a Deployment or ReplicaSet of pods labelled app=web; whoever made it may change it."""
+    """Return a Deployment or ReplicaSet of pods labelled app=web; the caller may change it."""
     raw = replicated(kind, name, replicas, {}, app="web", **metadata)
     raw["spec"]["template"] = deepcopy(template)
     return raw

@@ -7,7 +7,7 @@ from tests.sim.faults import Fault
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """What is left out of what a seed makes: faults, and steps and objects by their number."""
+    """The parts of a seed's run to leave out: faults, and steps and objects by their number."""
 
     faults: frozenset[Fault] = frozenset()
     steps: frozenset[int] = frozenset()

@@ -24,7 +24,7 @@ class NoFaults(WatchFaults):
 
 
 class BindFates(NoFaults):
-    """What becomes of the first bindings."""
+    """The outcomes of the first bindings."""
 
     def __init__(self, *fates: FaultOutcome) -> None:
         self.fates: Sequence[FaultOutcome] = fates

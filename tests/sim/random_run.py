@@ -33,9 +33,9 @@ MOST_FLUSHES = 5
 
 @dataclass(slots=True)
 class RandomRun:
-    """What a seed makes but for what is omitted: a story, delays, a Permit plugin or none, faults (``is_faulty``).
+    """A seed's run without the omitted parts: a story, delays, perhaps a Permit plugin, faults (``is_faulty``).
 
-    ``preemption`` are arguments of DefaultPreemption that let it look beyond a node.
+    ``preemption`` are arguments of DefaultPreemption for preemption across nodes.
     """
 
     seed: int

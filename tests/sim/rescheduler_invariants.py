@@ -136,13 +136,13 @@ class ReschedulerChecker:
     # At an eviction
 
     def _check_time(self, pod: Pod, now: int) -> None:
-        """G1, G5: nobody is asked to go who is too young, and so no replacement before it is of age."""
+        """G1, G5: check that no evicted pod is younger than the minimum age, which includes new replacements."""
         began = pod.status.start_time or pod.metadata.creation_timestamp
         age_ns = now - (parse_time(began) if began else 0)
         assert age_ns >= self.settings.scope.minimum_age_ns, f"{pod.key} is {age_ns / SECOND:g} s old"
 
     def _check_ended(self, pod: Pod) -> None:
-        """Nobody is evicted who has ended, but to put a controller on a list that it is not on."""
+        """Check that ended pods are evicted only to put a controller on a list that lacks it."""
         if self.is_faulty:
             return
         assert pod.status.phase == "Failed", pod.key
@@ -189,7 +189,7 @@ class ReschedulerChecker:
             assert not off_duty(stored.object), pod.spec.node_name
 
     def _check_return(self, move: Moved, now: int) -> None:
-        """G4: where a replacement came back, and still is, nobody else of its owner is evicted for a while."""
+        """G4: check that the owner of a returned replacement is left alone on that node for a while."""
         uid, time = self.returned.get((move.owner, move.node), ("", 0))
         if uid and any(one.metadata.uid == uid for one in self._pods()):
             since_ns = now - time

@@ -13,7 +13,7 @@ from podium.store.store import Store
 
 
 def check_room(store: Store, pods: Iterable[Pod]) -> None:
-    """The pods fit their nodes together; those without a node do not count. Raises AssertionError."""
+    """Check that the pods fit on their nodes; pods without a node do not count. Raises AssertionError."""
     on_node: dict[str, list[Pod]] = {}
     for pod in pods:
         on_node.setdefault(pod.spec.node_name, []).append(pod)

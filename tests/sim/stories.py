@@ -142,7 +142,7 @@ class Story(DrawnStory):
         )
 
     def _constrain(self, raw: Raw) -> None:
-        """What a pending pod may want besides cpu."""
+        """Add constraints besides cpu to a pending pod."""
         spec = raw["spec"]
         wishes: list[tuple[float, Callable[[], Raw]]] = [
             (0.1, lambda: {"affinity": {"podAffinity": self._term(self.random.choice((ZONE, HOSTNAME)))}}),

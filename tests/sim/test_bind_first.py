@@ -51,7 +51,7 @@ def test_with_nomination_a_pod_is_bound_and_starts_when_its_victim_is_gone() -> 
 
 
 def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> None:
-    """What binding first costs: the node is chosen for good."""
+    """The cost of binding first: the node is final."""
     steps = [
         {"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]},
         {"at": "20s", "apply": [node("n2", cpu=1)]},
@@ -65,7 +65,7 @@ def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> N
 
 
 def test_the_kubelet_rejects_pods_bound_past_all_schedulers() -> None:
-    """Each way with the kubelets that it is made for: those of Kubernetes do not wait, and need not be told to."""
+    """Each way runs with the kubelets that it is made for: Kubernetes' kubelets do not wait for victims."""
     thief = pod("thief", cpu=1, priority=5, node="n1")
     steps = [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}, {"at": "69s", "apply": [thief]}]
 
@@ -103,7 +103,7 @@ def of_two_schedulers(*, first: bool, own_delay: str, others_delay: str) -> Resu
 
 
 def test_room_is_kept_from_schedulers_that_know_nothing_of_nominations() -> None:
-    """What it gains: a pod that is bound counts for everybody."""
+    """The benefit of binding first: every scheduler counts a bound pod."""
     slower = {
         first: told(of_two_schedulers(first=first, own_delay="200ms", others_delay="100ms"), "Started", "Failed")
         for first in (True, False)

@@ -34,7 +34,7 @@ def test_without_limits_no_disruption_state_is_reported() -> None:
 
 
 def test_a_budget_reports_its_numbers_and_disruptions_by_cause() -> None:
-    """Two evictions are voluntary; a machine that stops takes two pods down that nobody wanted to go."""
+    """Two evictions are voluntary; a stopped machine takes two more pods down."""
     nodes = [node("n1", cpu=2), node("n2", cpu=2), node("spare", cpu=1)]
     steps = [
         {"at": "10s", "drain": {"name": "n1"}},

@@ -96,7 +96,7 @@ def test_a_revision_may_hold_anything(data: Any) -> None:
 
 
 def check(objects: list[Raw]) -> None:
-    """Raises an error for what can be neither explained nor simulated."""
+    """Raise an error for an object that cannot be explained or simulated."""
     named = [{"metadata": {"name": "web"}, **one} for one in [*objects, waiting()]]
 
     assert podium.explain(named, "waits").pod == "default/waits"

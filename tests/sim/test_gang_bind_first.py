@@ -36,7 +36,7 @@ def binding(*, first: bool) -> Configuration:
 
 
 def played(*objects: Raw, first: bool = True, number: int = 2, workers: list[Raw] | None = None) -> list[str]:
-    """Return what is told of pods from second 10 on, when the gang comes."""
+    """Return the events of pods from second 10 on, when the gang arrives."""
     come = workers or [worker(f"worker-{place}") for place in range(number)]
     made = scenario({"at": "10s", "apply": come}, until="5m", kubelets={"waitForVictims": first})
     return told(instantly([gang(number), *objects, made], configuration=binding(first=first)))

@@ -55,7 +55,7 @@ def test_gang_plans_hold_and_fleets_settle(settings: Mapping[str, Any], monkeypa
 
 
 def test_group_and_member_priorities_may_order_two_pods_differently() -> None:
-    """By its own priority the one of the group leaves room for one for whom the pod that comes does not."""
+    """By its own priority the member of the group leaves room for a pod that the other one ignores."""
     settings = {
         "keepAffinityPartners": True,
         "includeDependents": True,

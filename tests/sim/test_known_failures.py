@@ -77,7 +77,7 @@ def drawn(seed: int) -> list[Raw]:
 
 
 class Counting:
-    """How often something was known."""
+    """The number of known failures that were used."""
 
     def __init__(self) -> None:
         self.hits = 0

@@ -21,7 +21,7 @@ def run(simulation: Simulation) -> None:
 
 
 class _Spinning:
-    """A machine that always wants to do something, and asks for ``actions``."""
+    """A controller that is always due, and requests ``actions``."""
 
     watches: frozenset[str] = frozenset()
 

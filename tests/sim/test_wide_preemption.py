@@ -34,7 +34,7 @@ def pod(name: str, *, on: str = "", priority: int = 0, cpu: str = "1", grace: in
 
 
 def apart(app: str) -> Raw:
-    """Required anti-affinity to an app over racks."""
+    """Return required anti-affinity to an app over racks."""
     term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": app}}}
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 

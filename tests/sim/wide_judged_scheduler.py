@@ -48,7 +48,7 @@ class WideJudgedScheduler(JudgedScheduler):
         return replace(super().sight(besides), reach=self.cluster.nominations.reach_domains)
 
     def _judge_binding(self, before: Sight, pod: Pod, node: str) -> None:
-        """Where it is bound first, a pod may fit only once those are gone who terminate there."""
+        """Judge a binding; with binding first a pod may fit only after the node's terminating pods have ended."""
         ending = [one.metadata.uid for one in before.on_node(node) if one.is_terminating]
         if self.args.bind_first and ending and not before.fits(pod, node):
             if pod.spec.topology_spread_constraints:
@@ -92,7 +92,7 @@ class WideJudgedScheduler(JudgedScheduler):
             self._judge_cost(before, pod, planned.plan)
 
     def _judge_protection(self, before: Sight, victims: Sequence[PodRecord]) -> None:
-        """Whom a budget protects that is required, or who has run for too short a time, is no victim."""
+        """Check that no victim is protected by a required budget or by its short run time."""
         least = self.args.minimum_running_ns
         assert least is None or all(before.now - victim.start_ns >= least for victim in victims)
         if self.args.budgets == "Require":

@@ -146,7 +146,7 @@ def test_a_budget_of_one_allows_one_disruption_though_its_controller_sees_the_po
 
 
 class Broken:
-    """A journal whose disk fails when it is told to."""
+    """A journal whose disk fails on request."""
 
     def __init__(self) -> None:
         self.fails = False

@@ -338,7 +338,7 @@ TestTenants = Tenants.TestCase
 
 
 def test_a_pod_that_was_there_before_its_quota_may_be_changed_though_it_names_nothing() -> None:
-    """What must be named is asked of new pods alone."""
+    """Only new pods must name these fields."""
     store = store_with(pod("a", spec={"containers": [{"name": "main", "image": "i:1"}]}))
     store.create(quota("all", {"requests.cpu": 1, "pods": 5}), now=0)
     before = store.get("Pod", "default/a").raw

@@ -38,9 +38,9 @@ def as_pod(stored: Stored) -> Pod:
 
 
 class Writers(RuleBasedStateMachine):
-    """Several writers at one store, some of whom act on what they read long ago, and watchers at their own pace.
+    """Several writers at one store, some of which act on old reads, and watchers at their own pace.
 
-    The invariants are named as the project's list of them names them, A1 to A14.
+    The invariants have the names of the project's list, A1 to A14.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Writers(RuleBasedStateMachine):
     def check_watch(
         self, watch: Watch, label: str, begin: int, told: list[tuple[str, str]], found: list[tuple[str, str]]
     ) -> bool:
-        """A4: a watcher is told what happened since to what is selected, in order, or that this is not known."""
+        """A4: check that a watcher receives the changes of the selected objects in order, or an expired error."""
         if not self.is_known(watch.version):
             with pytest.raises(StoreError, match="too old"):
                 watch.pull()
@@ -220,7 +220,7 @@ class Writers(RuleBasedStateMachine):
             assert found == self.selected(page.version, label)
 
     def is_known(self, version: int) -> bool:
-        """Return whether the store was not told to forget what happened after a version."""
+        """Return whether the store still has the history after a version."""
         return version >= self.floor
 
     def selected(self, version: int, label: str) -> list[Stored]:

@@ -17,7 +17,7 @@ ADDED = "node(s) didn't match scheduler-enforced node affinity"
 
 
 def node_unschedulable(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
-    """A cordoned node takes only pods that tolerate it."""
+    """Reject pods that do not tolerate a cordoned node."""
     if not cluster.nodes[name].spec.unschedulable or tolerates(pod.spec.tolerations, CORDON):
         return FITS
     return Verdict(UNRESOLVABLE, ("node(s) were unschedulable",))
@@ -146,9 +146,7 @@ def required_terms(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
 
 
 def partners(cluster: PlainCluster, pod: Pod, key: str, name: str, gone: Collection[str] = ()) -> list[Pod]:
-    """Return pods in the domain of a node whom all terms select that a pod requires to be near, without those
-    ``gone``.
-    """
+    """Return the pods in a node's domain that all required affinity terms of a pod select, without those ``gone``."""
     terms = required_terms(pod, near=True)
     return [
         other
@@ -236,7 +234,7 @@ def count_matching(cluster: PlainCluster, constraint: TopologySpreadConstraint, 
 
 
 def spread_selector(constraint: TopologySpreadConstraint, pod: Pod) -> Callable[[Pod], bool]:
-    """Whom a constraint of ``pod`` selects: its selector, and the pod's own values of the matchLabelKeys."""
+    """Return the selector of a constraint of ``pod``: its own, and the pod's values of the matchLabelKeys."""
     own = {key: pod.metadata.labels[key] for key in constraint.match_label_keys if key in pod.metadata.labels}
     selector = compile_label_selector(constraint.label_selector)
 

@@ -109,12 +109,12 @@ class GangPreemption:
         return self._goers.closed(victims)
 
     def is_closed(self, victims: Sequence[Pod]) -> bool:
-        """Return whether nobody else goes along, and all may go."""
+        """Return whether the set includes all dependents, and all of its pods may be evicted."""
         found = self.closed(victims)
         return found is not None and len(found) == len(victims)
 
     def comes_alone(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
-        """Return whether a member finds nobody near whom it requires, though there were such pods somewhere."""
+        """Return whether a member finds no required affinity partner nearby, though such pods exist elsewhere."""
         gone = {one.metadata.uid for one in victims}
         return any(self._is_alone(member, name, gone, steps[:number]) for number, (member, name) in enumerate(steps))
 

@@ -22,7 +22,7 @@ SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "Unschedulabl
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a filter says about one node."""
+    """A filter's answer for one node."""
 
     status: str = SUCCESS
     reasons: tuple[str, ...] = ()

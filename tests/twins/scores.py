@@ -201,7 +201,7 @@ def _required(pod: Pod) -> tuple[PodAffinityTerm, ...]:
 
 
 def pod_topology_spread(cluster: PlainCluster, pod: Pod, feasible: Sequence[str]) -> Scores | None:
-    """The fewer matching pods around a node the better; nodes without all of the keys get 0."""
+    """Return scores that decrease with the matching pods around a node; nodes without all of the keys get 0."""
     soft = [one for one in pod.spec.topology_spread_constraints if one.when_unsatisfiable == "ScheduleAnyway"]
     if not soft:
         return None

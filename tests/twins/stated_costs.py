@@ -111,6 +111,6 @@ class StatedCost:
 
 
 def owner_of(pod: Pod) -> str:
-    """Who a pod belongs to."""
+    """Return the owner of a pod."""
     owners = pod.metadata.owner_references
     return owners[0].uid if owners else pod.metadata.uid

@@ -28,7 +28,7 @@ NO_VICTIMS = ("UnschedulableAndUnresolvable", ("No preemption victims found for 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What preempting on one node comes to: the victims, most important first, or why it does not help."""
+    """The result of preempting on one node: the victims, most important first, or why it does not help."""
 
     victims: tuple[str, ...] = ()
     violations: int = 0
@@ -145,7 +145,7 @@ def covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def importance(pod: Pod) -> tuple[int, float, str, str]:
-    """The most important pod has the smallest: the highest priority, then the earliest start, then the name."""
+    """Return a key that is smallest for the most important pod: priority (descending), start, name."""
     return (-pod.priority, started(pod), pod.metadata.name, pod.metadata.namespace)
 
 

@@ -150,7 +150,7 @@ class WidePreemption:
                     yield some, victims
 
     def _goes_along(self, pod: Pod, gone: Mapping[str, Pod]) -> bool:
-        """Return whether a pod goes because others do: on whom it depends, or who are of its group."""
+        """Return whether a pod is evicted with others: with a pod that it requires, or with its group."""
         names = {one.metadata.name for one in gone.values()}
         if any(pod.metadata.name in group and not names.isdisjoint(group) for group in self._rules.together):
             return True
@@ -222,6 +222,6 @@ def _without_need(sets: list[list[Pod]]) -> list[list[Pod]]:
 
 
 def importance(pod: Pod) -> tuple[int, float, int, str, str]:
-    """The most important pod has the smallest: priority, start, its node's hash, its name."""
+    """Return a key that is smallest for the most important pod: priority (descending), start, the node's hash, name."""
     node = stable_hash(pod.spec.node_name)
     return (-pod.priority, started(pod), node, pod.metadata.name, pod.metadata.namespace)

@@ -84,7 +84,7 @@ def serving(backend: Backend, folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def delete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs the command at a backend; it waits for moments only."""
+    """Run the command at a backend, with waits of a moment."""
     monkeypatch.setattr(deletion, "_RETRY_S", 0.01)
     monkeypatch.setattr(deletion, "_LOOK_S", 0.01)
 

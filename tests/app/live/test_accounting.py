@@ -36,7 +36,7 @@ class Onlooker:
 
 
 def show(machine: AccountedController, found: Pod, at_s: int) -> None:
-    """A pod is shown."""
+    """Show a pod to the account."""
     machine.handle(Changed(found), at_s * _SECOND)
 
 

@@ -67,7 +67,7 @@ class Opened:
         return found[0], found[1]
 
     def tip(self) -> str:
-        """Return what is told of what the pointer is on."""
+        """Return the tooltip under the pointer."""
         return str(self.page.inner_text(".tip"))
 
     def press(self, *keys: str) -> None:

@@ -26,7 +26,7 @@ SECONDS = 60
 
 @dataclass
 class Life:
-    """A server that is up. ``told`` is what it has printed."""
+    """A running server; ``told`` is its output."""
 
     process: subprocess.Popen[str]
     kubeconfig: Path

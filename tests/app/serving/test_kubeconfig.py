@@ -15,7 +15,7 @@ ACCESS = Access("http://127.0.0.1:7443", token="a-token-of-some-length")
 
 
 def rewritten(path: Path, **changes: Any) -> None:
-    """The file as kubectl writes it: without comments, in the order of its fields."""
+    """Return the file as kubectl writes it: without comments, in the order of its fields."""
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "preferences": {}, **changes}))
 
 

@@ -42,7 +42,7 @@ def pod(name: str, **spec: Any) -> Raw:
 
 @pytest.fixture
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever tries again does not wait for it."""
+    """Retry without waiting."""
     monkeypatch.setattr(lists, "_FIRST_WAIT_S", 0.0)
 
 

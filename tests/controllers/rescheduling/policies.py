@@ -12,7 +12,7 @@ PLACE = "tests.controllers.rescheduling.policies:LeaveBad"
 
 
 class LeaveBad:
-    """Nobody should be on the node `bad`, or on one that is labelled so."""
+    """A policy that wants no pods on the node `bad`, or on nodes with that label."""
 
     name = "LeaveBad"
 

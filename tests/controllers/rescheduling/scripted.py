@@ -33,9 +33,9 @@ PLAIN = ReschedulerSettings(policies=())
 
 @dataclass
 class Script(Planner):
-    """Lets pods leave the node `bad`, ``at_once`` at a time and together; its plans have ``errors``.
+    """A planner that moves pods off the node `bad`, ``at_once`` at a time and together; its plans have ``errors``.
 
-    ``standings`` is what it was told.
+    ``standings`` are its inputs.
     """
 
     at_once: int = 1

@@ -38,7 +38,7 @@ SCHEDULER = "default-scheduler"
 
 
 def free_settings(**fields: Any) -> ReschedulerSettings:
-    """Settings without limits and reserves, but for what is said."""
+    """Return settings without limits and reserves, except for the given ones."""
     free: dict[str, Any] = {
         "policies": (),
         "in_flight": ANY,
@@ -87,7 +87,7 @@ class KeepOff:
 
 @dataclass
 class Even:
-    """As many pods on each node as on every other: the sum of squares of what is above the mean, halved."""
+    """A policy of equal pod counts: half the sum of squares above the mean."""
 
     name: str = "Even"
 
@@ -105,7 +105,7 @@ class Even:
 
 @dataclass
 class Proposes:
-    """What a test says, as groups of pods' names; the objective likewise."""
+    """A policy with a test's proposals, as groups of pod names, and a test's objective."""
 
     groups: Sequence[Sequence[str]]
     judge: Callable[[Picture], float]

@@ -66,7 +66,7 @@ class Crowding:
 
 @dataclass
 class Prices:
-    """What it costs that a pod is on a node, by their names."""
+    """The cost of each pod on each node, by names."""
 
     price: Callable[[str, str], float]
     name: str = "Prices"
@@ -87,7 +87,7 @@ class Prices:
 
 @dataclass
 class NodesInUse:
-    """How many nodes have pods."""
+    """The number of nodes with pods."""
 
     name: str = "NodesInUse"
 
@@ -177,7 +177,7 @@ def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse | O
 
 
 def outcome(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, moved: Mapping[str, int]) -> float | None:
-    """Return the objective after these moves, all of whom leave first; None where one finds its place taken."""
+    """Return the objective after these moves, whose pods all leave first; None if a place is taken."""
     transaction = ClusterTransaction(picture.cluster, picture.runners)
     with transaction:
         leaving = [transaction.take_off(uid) for uid in moved]

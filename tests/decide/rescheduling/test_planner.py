@@ -156,7 +156,7 @@ def test_a_pod_is_moved_once() -> None:
 
 @dataclass
 class Restless:
-    """Proposes whoever it sees, over and over."""
+    """A policy that proposes every pod, again and again."""
 
     name: str = "Restless"
     seen: list[tuple[str, bool]] = field(default_factory=list)
@@ -375,7 +375,7 @@ def test_a_policy_whose_objective_does_not_come_back_when_a_move_is_taken_back_i
 
 
 def test_a_policy_that_fails_midway_is_left_out_of_all() -> None:
-    """What was planned by what it said is not planned."""
+    """None of its proposals is planned."""
 
     def says(picture: Picture) -> float:
         if sum(each.node_name == "a" for each in picture.cluster.placed.values()) < 3:

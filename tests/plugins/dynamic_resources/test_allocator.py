@@ -185,7 +185,7 @@ def test_a_constraint_asks_for_one_value_or_for_different_ones() -> None:
 
 
 def test_each_request_for_a_distinct_attribute_keeps_only_the_last_value() -> None:
-    """As kube-scheduler's distinctAttributeConstraint, which keeps values by the request's name."""
+    """kube-scheduler's distinctAttributeConstraint keeps values by the request's name."""
     offered = devices_of(
         "n1", *(device(name, **attributes(numa=numa)) for name, numa in (("a", 0), ("b", 1), ("c", 0)))
     )

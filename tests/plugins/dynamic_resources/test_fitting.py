@@ -218,7 +218,7 @@ def test_an_unused_claim_that_keeps_a_pod_from_all_nodes_gives_its_devices_back(
 
 
 def test_preemption_does_not_free_devices() -> None:
-    """As in kube-scheduler, whose AddPod and RemovePod leave claims alone: the refusal is final."""
+    """kube-scheduler's AddPod and RemovePod do not change claims: the rejection is final."""
     held = claim("c", status=allocated("n1", "a", to=["low"]))
     low = using(pod("low", node="n1", priority=1), "c")
     found = explained(

@@ -17,7 +17,7 @@ from tests.builders import cluster_of, node, pod
 
 
 class Answers:
-    """Answers at PreFilter what it is told to."""
+    """A plugin with a scripted answer at PreFilter."""
 
     name = "Answers"
 

@@ -37,7 +37,7 @@ def is_owned(pod: PodRecord) -> bool:
 
 
 def picture_of(*objects: Kubernetes, **told: Any) -> Picture:
-    """Return the picture of a cluster with these objects; pods without a node wait. What is ``told`` goes to
+    """Return the picture of a cluster with these objects; pods without a node are pending. ``told`` is passed to
     `picture_on`.
     """
     cluster = cluster_of(*objects)
@@ -72,7 +72,7 @@ def picture_on(
 
 
 def again(seen: Picture) -> Picture:
-    """Return the same picture to somebody who has never seen it."""
+    """Return the same picture for a policy that has never seen it."""
     return dataclasses.replace(seen)
 
 

@@ -223,7 +223,7 @@ def _pod(draw: Random, name: str, on: str) -> Pod:
 
 
 def _outrun_the_log(cluster: Cluster) -> None:
-    """Let so much happen that nobody can read any more what it was."""
+    """Make more changes than the change log holds."""
     log = cluster.nodes.changes
     position = log.position
     for _ in range(10_000):

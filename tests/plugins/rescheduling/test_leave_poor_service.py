@@ -24,7 +24,7 @@ def of(app: str, name: str, on: str, *, minutes: int = 60, ready: bool = True, *
 
 
 def faring(*pods: Pod, rejections: dict[tuple[str, str], int] | None = None, **told: PodSignals) -> Picture:
-    """Four nodes; ``told`` are pods by name."""
+    """Return four nodes; ``told`` are pods by name."""
     signals = Signals({f"default/{name}": signal for name, signal in told.items()}, {}, rejections or {})
     return picture_of(*(node(name) for name in "abcd"), *pods, signals=signals, now=NOW)
 

@@ -20,7 +20,7 @@ def using(milli: int, pressure: float | None = None) -> PodSignals:
 
 
 def crowded(*pods: Pod, cpu: str = "4", fixed: tuple[str, ...] = (), **told: PodSignals) -> Picture:
-    """Three nodes of 4 cpu; ``told`` are pods by name."""
+    """Return three nodes of 4 cpu; ``told`` are pods by name."""
     signals = Signals({f"default/{name}": signal for name, signal in told.items()})
     return picture_of(*(node(name, cpu=cpu) for name in "abc"), *pods, signals=signals, fixed=fixed)
 

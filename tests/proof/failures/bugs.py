@@ -38,13 +38,13 @@ def none_of_it(right: Right, *args: Any, **kwargs: Any) -> list[Any]:
 
 @contextmanager
 def nominated_count_for_nobody() -> Iterator[None]:
-    """Let nobody see who is nominated to a node, whether one is tried or many are."""
+    """Hide the nominations of every node, in single and batch checks."""
     with instead(Nominations, "on_row", none_of_it), instead(Nominations, "rivals", none_of_it):
         yield
 
 
 def holds(story: Story) -> None:
-    """The story is true of the code as it is."""
+    """Check that the story holds for the real code."""
     story()
 
 
@@ -55,6 +55,6 @@ def fails(story: Story, bug: Bug, raising: type[Exception] = AssertionError) -> 
 
 
 def caught(story: Story, bug: Bug, raising: type[Exception] = AssertionError) -> None:
-    """The story holds, and finds the bug."""
+    """Check that the story holds, and finds the bug."""
     holds(story)
     fails(story, bug, raising)

@@ -17,12 +17,14 @@ UNDERUSED, OVERUSED = 0.2, 0.5
 
 
 class Rule:
-    """Evicts whom ``chosen`` names. The objective is their number, so that each eviction is an improvement."""
+    """A policy that evicts the pods of ``chosen``. Its objective is their number, so that each eviction is an
+    improvement.
+    """
 
     name = "Rule"
 
     def chosen(self, picture: Picture, pods: list[PodRecord]) -> Iterable[PodRecord]:
-        """Who is to go of the pods that are placed, which are in the order of their keys."""
+        """Return the pods to evict among the placed pods, which are in the order of their keys."""
         raise NotImplementedError
 
     def objective(self, picture: Picture) -> float:

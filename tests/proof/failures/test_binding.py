@@ -21,7 +21,7 @@ N1, N2 = node("n1", cpu=6), node("n2", cpu=6)
 
 
 def binding(*others: Any) -> tuple[Driver, Bind]:
-    """a is on its way to n1, the only node yet; b waits for its turn."""
+    """Return a driver with a in its binding to n1, the only node, and b pending."""
     driver = Driver(N1, A, B, *others)
     return driver, the(Bind, driver.tick())
 

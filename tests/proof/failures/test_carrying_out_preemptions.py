@@ -40,9 +40,10 @@ from tests.proof.failures.bugs import Right, caught, holds, instead, nominated_c
 
 @pytest.mark.failure(3)
 def test_the_replacement_of_a_victim_is_attempted_before_the_preemptor() -> None:
-    """Symptom: the victim's replacement, which need not back off, gets the room again and again.
+    """Symptom: the victim's replacement, which has no backoff, gets the room again and again.
 
-    Rule: the room is the preemptor's, whoever is tried first, and the preemptor is tried though it may back off.
+    Rule: the room belongs to the preemptor, whichever pod is attempted first, and the preemptor is attempted despite
+    its backoff.
     """
 
     def story() -> None:
@@ -128,8 +129,8 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
 @pytest.mark.failure(25)
 def test_a_restarted_scheduler_chooses_other_victims_for_the_same_preemptor() -> None:
-    """Symptom: pods of two nodes die for one. Rule: the choice is in the API before the first victim is deleted, so
-    that whoever begins with what the API shows waits for the same victims.
+    """Symptom: pods of two nodes end for one preemptor. Rule: the choice is in the API before the first victim is
+    deleted, so that a scheduler that starts from the API waits for the same victims.
     """
 
     def without_the_nomination(right: Right, *args: Any) -> list[ReportUnschedulable]:
@@ -164,7 +165,7 @@ def held_at_permit() -> tuple[Driver, list[Action]]:
 
 @pytest.mark.failure(27)
 def test_a_preemption_without_victims_crashes() -> None:
-    """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have nobody to delete."""
+    """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have no victim to delete."""
 
     def looking_for_the_last(
         right: Right, made: RunningPreemptions, preemptor: Any, node_name: str, victims: list[Any], **how: Any

@@ -106,7 +106,7 @@ class Contrary:
 
 @pytest.mark.failure(18)
 def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
-    """Symptom: the scheduler crashes over it, again and again. Rule: where nobody has to go, there is no candidate."""
+    """Symptom: the scheduler crashes over it, again and again. Rule: a node without victims is no candidate."""
 
     def nobody_is_in_the_way(right: Right, *args: Any, **kwargs: Any) -> TrialTable:
         table: TrialTable = right(*args, **kwargs)
@@ -145,8 +145,8 @@ def test_victims_go_for_a_preemptor_that_does_not_fit_without_them_either() -> N
 
 @pytest.mark.failure(23)
 def test_a_pod_preempts_its_equals_and_they_preempt_it() -> None:
-    """Symptom (of a queueing system): two pods take the room from each other for ever. Rule: only less important pods
-    give way; who may go first and who must go are told apart by the same order.
+    """Symptom (of a queueing system): two pods take the room from each other forever. Rule: only less important pods
+    are victims; one order decides which pods may be victims and which are victims first.
     """
 
     def equals_too(right: Right, made: Trials, record: PodRecord, *rest: Any) -> Any:

@@ -80,7 +80,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
 @pytest.mark.failure(5)
 def test_a_nomination_survives_when_another_pod_takes_its_room_without_preempting() -> None:
-    """Symptom: it stays for ever. Rule: whoever takes the room, the nominations that no longer fit end."""
+    """Symptom: it stays forever. Rule: nominations that no longer fit end, whichever pod takes the room."""
 
     def only_when_preempting(right: Right, attempts: SchedulingAttempts, queued: QueuedPod, now: int) -> list[Action]:
         with instead(CapacityEvents, "capacity_taken", none_of_it):
@@ -198,9 +198,9 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
 
 @pytest.mark.failure(22)
 def test_room_freed_by_one_victim_is_given_away_while_others_terminate() -> None:
-    """Symptom (of a queueing system): victims come back into the room in turn, for ever.
+    """Symptom (of a queueing system): victims return to the room in turn, forever.
 
-    Rule: the room is the preemptor's until the last victim has ended, whoever asks for it meanwhile.
+    Rule: the room belongs to the preemptor until the last victim has ended, whichever pod asks for it meanwhile.
     """
 
     def story() -> None:
@@ -219,7 +219,7 @@ def test_room_freed_by_one_victim_is_given_away_while_others_terminate() -> None
 
 @pytest.mark.failure(24)
 def test_two_preemptors_count_the_room_of_one_victim_twice() -> None:
-    """Symptom: the second deletes somebody in vain. Rule: what the first was promised is not there for the second."""
+    """Symptom: the second deletes a pod in vain. Rule: room promised to the first is not available to the second."""
 
     def story() -> None:
         half, other = pod("half", cpu=5, priority=1000), pod("other-half", cpu=5, priority=1000)

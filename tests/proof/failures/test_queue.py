@@ -109,7 +109,7 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
 @pytest.mark.failure(38)
 def test_a_pod_that_is_given_up_half_way_stays_in_flight() -> None:
-    """Symptom: tens of thousands of events are kept for it. Rule: whoever is given up is no longer in flight."""
+    """Symptom: the queue keeps tens of thousands of events for it. Rule: a pod that is given up is no longer in flight."""
 
     def unless_in_flight(right: Right, queue: SchedulingQueue, uid: str) -> None:
         if queue.where(uid) is not QueuePlace.IN_FLIGHT:

@@ -97,8 +97,8 @@ def scenario(rescheduler: Raw, hours: int | None = None, steps: list[Raw] | None
 
 
 def evictions_by_rule(rule: str, *objects: Raw, steps: list[Raw] | None = None) -> int:
-    """Return how many pods the descheduler's rule evicts in some hours, one at a time; nobody remembers who came
-    back.
+    """Return how many pods the descheduler's rule evicts in some hours, one at a time, without a memory of returning
+    pods.
     """
     settings = {**AS_THE_DESCHEDULER, "policies": [{"name": f"{RULES}:{rule}"}]}
     simulation = simulation_of(documents(*objects, scenario(settings, HOURS, steps)), RunOptions())
@@ -141,8 +141,9 @@ def test_duplicates_that_only_one_node_takes_stay_together() -> None:
 
 @pytest.mark.failure(76)
 def test_a_pod_that_its_like_keep_off_the_empty_node_stays_and_another_goes() -> None:
-    """descheduler#424 (its example is #335). Symptom: the pod that must be apart from its like is evicted again and
-    again, and comes back. Rule: whoever cannot go to the empty node is not moved; somebody who can is."""
+    """descheduler#424 (its example is #335). Symptom: a pod with anti-affinity to its like is evicted again and again,
+    and comes back. Rule: a pod that cannot go to the empty node is not moved; one that can is.
+    """
     apart = {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -216,8 +217,9 @@ def test_a_pod_that_comes_back_is_left_alone_for_growing_periods() -> None:
     ],
 )
 def test_pods_are_not_spread_to_where_they_may_not_be_or_have_no_room(other: Raw) -> None:
-    """Symptom: pods are evicted to even out the skew towards a domain that takes none of them. Rule: what no move can
-    even out moves nobody."""
+    """Symptom: pods are evicted to reduce the skew towards a domain that accepts none of them. Rule: no pod moves if no
+    move reduces the skew.
+    """
     spread = [spread_by(ZONE, "web", "ScheduleAnyway")]
     fill = [] if "taints" in other["spec"] else [owner("fill", 1, nodeSelector={HOSTNAME: "b"})]
     objects = [*fill, in_zone("a", "west"), other, owner("web", 6, topologySpreadConstraints=spread)]

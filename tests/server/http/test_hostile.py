@@ -26,7 +26,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 class Sent(NamedTuple):
-    """What is sent, and what is to come back; `part` of the message."""
+    """A request and the expected answer; `part` of the message."""
 
     method: str
     path: str

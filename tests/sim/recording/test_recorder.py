@@ -99,7 +99,7 @@ class Seen:
 
 
 def told(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:
-    """Steps and events, without their time, which is one minute, and without uids."""
+    """Return steps and events without uids and without their time, which is one minute."""
     steps = [dict(step) for step in entry.steps]
     events = [to_builtins(event) for event in entry.events]
     assert all(one.pop("at") == "1m" for one in (*steps, *events))

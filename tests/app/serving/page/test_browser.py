@@ -87,7 +87,7 @@ def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lif
 
 @contextmanager
 def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iterator[Visit]:
-    """Provide a visit in which nothing is complained of, and nobody else is asked for anything."""
+    """Provide a visit without errors on the console or requests to other hosts."""
     visit = Visit(browser, server, place, **options)
     try:
         yield visit
