@@ -6,7 +6,7 @@ there are. An object that can be reached in several ways counts where it is reac
 
 Four things are not looked into:
 
-- Kubernetes objects, typed or as plain dictionaries: they are values, and nobody keeps books in them.
+- Kubernetes objects, typed or as plain dictionaries: they are values without state of components.
 - What is held weakly.
 - `FREE`: lists of free places; they belong to arrays, which are counted, free places and others alike.
 - `RECORDS`: what is there to tell afterwards what happened, and grows with what happens; and logs of a stated length.

@@ -46,7 +46,7 @@ def test_the_bound_states_how_many_disruptions_must_be_allowed(
         ({"min_available": 2}, 3, False),
         ({"min_available": "90%"}, 3, True),
         ({}, 3, False),
-        # Of nobody knows how many: what is too strict for any number.
+        # Without a known number of pods: budgets that are too strict for any number.
         ({"max_unavailable": 0}, None, True),
         ({"max_unavailable": "0%"}, None, True),
         ({"min_available": "100%"}, None, True),

@@ -189,7 +189,7 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (SERVICE, {"spec.selector": {"a": "-"}}, ".spec.selector.a: Invalid value"),
     (CAPACITY, {"storageClassName": GONE}, ".storageClassName: Required value"),
     (CAPACITY, {"capacity": "-1"}, '.capacity: Invalid value: "-1"'),
-    # What is allowed to whom.
+    # RBAC
     (QUOTA, {"spec.hard.pods": "1500m"}, '.spec.hard.pods: Invalid value: "1500m": must be an integer'),
     (QUOTA, {"spec.scopes": ["Odd"]}, '.spec.scopes: Invalid value: "Odd": unsupported scope'),
     (QUOTA, {"spec.scopes": ["BestEffort", "NotBestEffort"]}, "conflicting scopes"),

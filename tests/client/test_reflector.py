@@ -166,7 +166,7 @@ def test_a_rejected_or_interrupted_first_list_is_retried(answer: Callable[[], we
         server.before = once(answer, "watch")
         async with Rig(server) as rig:
             await rig.until("changed n1", "changed n2")
-            # Whatever was told is over.
+            # All earlier observations are obsolete.
             assert rig.problems[-1:] in ([], [""])
 
     play(story)

@@ -22,7 +22,7 @@ WEB = {"app": "web"}
         ("app=web", "default", {}, False),
         ("!app", "default", {}, False),  # pods without labels are covered by none
         ("!app", "default", {"tier": "x"}, True),
-        ("", "default", WEB, False),  # an empty selector covers nobody here, though eviction reads it as everybody
+        ("", "default", WEB, False),  # an empty selector covers no pods here, but all pods for evictions
         (None, "default", WEB, False),
     ],
 )

@@ -77,7 +77,7 @@ def test_claims_seen_at_or_after_the_answered_version_count() -> None:
     assert taken(claim_cache) == ["a"]
     claim_cache.observe(at(10))
     assert taken(claim_cache) == []
-    # Nothing is awaited any more, and so nothing is late: whoever lists anew counts.
+    # No write is pending, so that no observation is late: a new list counts.
     claim_cache.observe(at(8, has="b"))
     assert taken(claim_cache) == ["b"]
 

@@ -46,7 +46,7 @@ SETS = ("cases", "cases-2", DEVICES, EXTRA)
 _ANSWERS = {"cases": "expected", "cases-2": "expected-2", DEVICES: "dra-expected"}
 _BEYOND = ("outcome", "node", "caveats")
 FAILED = "a filter failed"
-"""How an error is told by the cases, whatever it says."""
+"""The cases' mark for an error, whatever its message."""
 
 FIRST_WITH_SORTED_SLICES = 36
 """Earlier minor versions search the slices of a pool in the order of a Go map, which is random."""

@@ -41,11 +41,11 @@ Nominations = list[tuple[float, str | None]]
 
 @dataclass(slots=True)
 class Outcome:
-    """What is compared. Pods of workloads have names that differ from one play to the next: they go by workload.
+    """The compared outcome of a story. Names of workloads' pods differ between runs, so these are grouped by workload.
 
-    By pod: how it ended and where, when it was bound, its nominations and their ends before that, and when it was
-    attempted. `loads` and `load_binds` are the ends and the times of binding of a workload's pods. `preempted` counts
-    who was preempted by whom.
+    For each pod: its end and node, the time of its binding, its nominations and their ends before that, and the times
+    of its attempts. `loads` and `load_binds` are the ends and the binding times of a workload's pods. `preempted`
+    counts the preemptions by preemptor and victim.
     """
 
     ends: dict[str, tuple[str, str | None]] = field(default_factory=dict)

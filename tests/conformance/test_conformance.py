@@ -1,7 +1,7 @@
 """Podium against 1,560 decisions of kube-scheduler v1.36.2.
 
-800 are of small random clusters, 50 for each of 16 themes; 760 are harder, of 30 themes. All are to agree, field by
-field, what looks odd included: whoever foretells a scheduler shares its faults.
+800 are of small random clusters, 50 for each of 16 themes; 760 are harder, of 30 themes. All must agree, field by
+field, odd behavior included: a faithful prediction of a scheduler has its faults.
 """
 
 from __future__ import annotations

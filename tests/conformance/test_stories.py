@@ -2,16 +2,16 @@
 
 kube-apiserver, kube-scheduler and kube-controller-manager ran with stub kubelets: preemptors and their victims, pods
 that come and end meanwhile, budgets, affinity, spread, taints, nodes that come, change and go, and workloads. A story
-agrees if Podium's outcome is one of those that were recorded of it: how every pod ends and where, when it was bound,
-who was preempted by whom, which nominations there were and when they were cleared, all within 1.6 s; and at which
-moments pods were attempted. A real cluster may attempt a pod more often within a moment: what happens at one virtual
-instant happens there one after the other.
+agrees if Podium's outcome is one of its recorded outcomes: the end and node of every pod, the time of its binding, the
+victims of each preemptor, and the nominations with the times of their clearing, all within 1.6 s; and the moments of
+the attempts. A real cluster may attempt a pod more often within a moment: events of one virtual instant happen there
+one after the other.
 
 32 more (drains, evictions, claims, local volumes, rollouts, taints, node deletion) are played with latencies, since
 controllers and the scheduler act on the same events there. Attempts are not compared: the recording machine was slow.
 
-Of seven stories nothing follows: in five of them some milliseconds of the real control plane's own decide, and two
-begin as no cluster can.
+Seven stories are left out: in five, some milliseconds of the real control plane decide the outcome, and two begin in a
+state that no cluster can have.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A scheduler and its clock, for tests that send events and check the requested actions.
 
-Nothing happens by itself: what the API would show or answer is told by the test.
+Nothing happens by itself: the test delivers all observations and answers of the API.
 """
 
 from collections.abc import Mapping, Sequence

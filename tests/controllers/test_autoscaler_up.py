@@ -169,7 +169,7 @@ def test_two_groups_of_one_name_are_refused() -> None:
         Autoscaler([group(), group()])
 
 
-# For whom
+# Pods that trigger a scale-up
 
 
 @pytest.mark.parametrize(

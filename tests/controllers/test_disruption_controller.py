@@ -317,7 +317,7 @@ def test_an_invalid_budget_allows_nothing_and_states_the_reason(spec: Raw, annot
     assert "observedGeneration" not in found
 
 
-# Whom a budget covers
+# The pods of a budget
 
 
 @pytest.mark.upstream(57)

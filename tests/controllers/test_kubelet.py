@@ -102,7 +102,7 @@ def test_b5_the_end_of_a_pod_frees_its_room_once_observed() -> None:
     [ended] = kubelet.handle(Tick(), 5 * SECOND)
     assert isinstance(ended, ReportStatus)
     assert ended.fields["phase"] == "Succeeded"
-    # Whoever hears of the end at once may count on the room, but starts when all may know of it.
+    # A pod whose scheduler sees the end at once may count on the room, but starts when all may have seen it.
     assert kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND) == []
     assert kubelet.handle(Tick(), 5 * SECOND) == []
     kubelet.handle(Answered(ended), 5 * SECOND)

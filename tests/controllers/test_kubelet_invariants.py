@@ -194,7 +194,7 @@ def play(rig: Rig, story: list[Change], faults: list[Problem | None]) -> None:
     rig.after_each = watching.check
     rig.apply(*(there(name) for name in NODES))
     for change in story:
-        # Somebody names what is not there, or creates what is.
+        # The client names a missing object, or creates an existing one.
         with suppress(StoreError):
             change(rig)
         watching.check()

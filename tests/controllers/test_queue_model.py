@@ -86,7 +86,7 @@ class QueueMachine(RuleBasedStateMachine):
             {"default-scheduler": lambda pod, queued_ns: (-pod.priority, queued_ns)},
             self.pre_enqueue,
             {"default-scheduler": PLUGINS},
-            # Attempts at one instant are told of in test_queue.py.
+            # test_queue.py covers attempts at one instant.
             QueueSettings(pop_from_backoff=pop_from_backoff, most_pops_at_once=1_000),
             self.first,
         )

@@ -230,7 +230,7 @@ class DaemonSetStorm(Storm):
         else:
             self.rig.store.delete("Node", name, now=self.rig.now)
             for pod in self.rig.pods().values():
-                # Somebody else collects the pods of nodes that are gone.
+                # Another controller deletes the pods of deleted nodes.
                 if pod.spec.node_name == name:
                     self.rig.store.delete("Pod", pod.key, now=self.rig.now, grace_seconds=0)
         self.rig.settle()

@@ -285,7 +285,7 @@ def test_a_burst_of_deletions_leaves_no_pending_ledger_entry(tmp_path: Path) -> 
     first = cluster.store.objects("Pod")[0]
     cluster.ask("delete", "Pod", first.key, user="alice")
 
-    # Nobody is told of what is written beyond what the log holds.
+    # Watchers miss writes beyond the capacity of the log.
     for stored in cluster.store.objects("Pod"):
         cluster.store.delete("Pod", stored.key, now=cluster.clock.now(), grace_seconds=0)
     for number in range(40):

@@ -106,7 +106,7 @@ def test_an_event_that_is_written_again_stays_an_hour_from_then() -> None:
 
 
 def test_there_are_so_many_events_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of each pod it is told where it goes, and that its container was made and started.
+    # Each pod has Events for its binding, and for its container's creation and start.
     monkeypatch.setattr(event_expiry, "MOST", 5 * 3)
     with ControlPlane(nodes=1) as cluster:
         for number in range(10):

@@ -54,7 +54,7 @@ def theirs(number: int, *, on: str = "n", started: int | None = None, **more: ob
 P = pod("p", cpu=1, owner=MINE)
 
 
-# Who takes from whom
+# Which owner takes from which
 
 
 def test_equal_priority_preemption_is_off_by_default() -> None:

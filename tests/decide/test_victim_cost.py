@@ -284,7 +284,7 @@ def test_an_unreadable_annotation_records_no_disruption() -> None:
     assert plan(*two(told, pod("b", on="n2", cpu=4)), victimCost=["DisruptedLately"]).criterion == ""
 
 
-# Whom nobody preempts
+# Protected pods
 
 
 def test_pods_are_no_victims_before_they_have_run_for_long_enough() -> None:

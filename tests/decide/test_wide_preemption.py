@@ -309,7 +309,7 @@ def test_sets_are_not_tried_on_full_nodes_where_nothing_better_is_to_be_found(fa
     assert found.search is not None
     assert found.search.is_complete
     assert [len(each.victims) for each in found.candidates.values()] == [number] * len(nodes)
-    # All, and all but one; nobody has to go in any case.
+    # All, and all but one; no victim is forced.
     assert found.search.steps == 2 * len(nodes)
 
 
@@ -325,7 +325,7 @@ def test_indistinguishable_pods_are_counted_without_trying_their_subsets() -> No
     assert found.search is not None
     assert found.search.is_complete
     assert [len(each.victims) for each in found.candidates.values()] == [3] * len(nodes)
-    # Whoever has to go in any case, all, and with two and one of the four given back.
+    # The forced victims; all; and with two and one of the four reprieved.
     assert found.search.steps == (2 + 2) * len(nodes)
 
 
@@ -375,7 +375,7 @@ def test_the_number_of_steps_is_within_bounds(steps: int) -> None:
         read_arguments({"maxSearchSteps": steps}, DefaultPreemptionArgs, "DefaultPreemption")
 
 
-# Those for whom a preemptor waits
+# Victims that a preemptor waits for
 
 
 @pytest.mark.parametrize("victim", ["w1", "w2"])
@@ -416,7 +416,7 @@ def test_a_nominated_pod_keeps_its_victims_replacements_out_of_its_whole_domain(
         assert {cluster.nodes.name(row) for row in placement.feasible.tolist()} == rows
 
 
-# Beside whom it needs
+# Affinity partners
 
 DATABASE = {"app": "database"}
 KEEPS = {"keepAffinityPartners": True}

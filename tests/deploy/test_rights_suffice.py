@@ -42,7 +42,7 @@ VOLUMES: tuple[Raw, ...] = (
         "spec": {**CLAIM, "resources": {"requests": {"storage": "1Gi"}}},
     },
 )
-# One node has room if somebody goes, the other for something small.
+# One node has room after a preemption, the other for a small pod.
 CROWDED: tuple[Raw, ...] = (
     node("n1"),
     node("n2"),

@@ -81,7 +81,7 @@ class FaultyWire:
                 await asyncio.sleep(self.latency_s)
             drawn = self._random.random()
             if drawn < self.rate:
-                # A part arrives, and then nobody is there.
+                # A part arrives, and then the connection is dead.
                 writer.write(data[: self._random.randrange(len(data) + 1)])
                 self.cuts += 1
                 raise ConnectionResetError

@@ -25,7 +25,7 @@ def test_a_dry_run_does_with_the_rights_to_read() -> None:
             await until(lambda: {"Bind", "DeleteObject"} <= {line.get("action") for line in instance.log})
             assert await instance.stop() == 0
             written = [event.stored.raw for event in cluster.plane.store.events_since(version)]
-            # The kubelets and the controllers write, and nobody else does.
+            # Only the kubelets and the controllers write.
             told = {raw["source"]["component"] for raw in written if raw["kind"] == "Event"}
             assert "default-scheduler" not in told
             assert cluster.node_of("fits") == ""

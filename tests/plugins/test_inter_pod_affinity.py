@@ -136,7 +136,7 @@ def test_affinity_comes_before_anti_affinity_and_the_pods_own_before_that_of_oth
     assert refusals(there, both)["a1"] == NEAR
 
 
-# Whom a term means
+# The pods that a term selects
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_scores_spread_from_the_worst_node_to_the_best() -> None:
     assert normalized(7, 7, 7, 7) == [0, 0, 0, 0]
 
 
-# What kube-scheduler does and nobody would expect
+# Surprising behavior of kube-scheduler
 
 
 @pytest.mark.parametrize("in_namespaces", ["team!=red", "!team", "team notin (red,blue)"])

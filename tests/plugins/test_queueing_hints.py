@@ -187,7 +187,7 @@ def test_an_event_is_worth_an_attempt_where_it_may_have_helped(
     [
         (pod("q", on="n", apart=[term("app=web", ZONE)]), True),
         (pod("q", nominated="n", apart=[term("app=web", ZONE)]), True),
-        # Who waits keeps nobody off.
+        # A pending pod repels no other pod.
         (pod("q", apart=[term("app=web", ZONE)]), False),
         (pod("q", on="n", apart=[term("app=web", "other")]), False),
     ],

@@ -36,7 +36,7 @@ AUTOSCALER: Raw = {
 }
 
 NEEDED: Raw = {"ReplaceOldPods": {"maxAge": "40m"}}
-"""What policies have to be told."""
+"""The required arguments of policies."""
 
 RESCHEDULER: Raw = {
     "aggressiveness": "Bold",

@@ -108,7 +108,7 @@ TWO_NODES = [
 @pytest.mark.parametrize(
     ("accepted", "cpu", "candidates"),
     [
-        ([], 1, []),  # it fits nowhere, whoever goes
+        ([], 1, []),  # it fits nowhere, whichever pods are removed
         (["n1"], 2, ["n1"]),  # a filter refuses n2 also once everybody is gone
         (["n1", "n2"], 2, ["n1", "n2"]),
     ],

@@ -38,22 +38,22 @@ MOST_STEPS = 60_000
 MOST_SLOW_STEPS = 5_000
 """How long a fleet is watched that was meant to sleep, and in which something recurs."""
 MEDDLING = 0.08
-"""Of all steps, those after which somebody evicts or deletes a pod."""
+"""The share of steps after which a client evicts or deletes a pod."""
 SHARE_OF_GANGS = 0.5
 """Of all fleets, those with gangs."""
 MOST_FUTILE = 2
-"""How many preemptions in a row may be in vain, where that is told."""
+"""The values of `maxFutilePreemptions`, if it is set."""
 LEFT_ALONE_NS = 20 * SECOND
-"""How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
+"""The pause between such changes, before the pace, so that their consequences do not overlap."""
 
 
 @dataclass(slots=True)
 class FleetRun:
-    """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
+    """The run of a seed: a story with some features, delays, and (``is_faulty``) faults, without the omitted parts.
 
-    Features that are given are not drawn. At a ``pace`` of more than 1 the fleet sleeps between its steps, and has no
-    features that let it do something all the time. ``preemption`` are arguments of DefaultPreemption that go beyond
-    kube-scheduler's; pods then ask more of their neighbours.
+    Given features are not drawn. At a ``pace`` of more than 1 the fleet idles between its steps, and has no features
+    that keep it busy. ``preemption`` are arguments of DefaultPreemption beyond kube-scheduler's; pods then have more
+    affinity.
     """
 
     seed: int
@@ -210,7 +210,7 @@ class FleetRun:
         if self.preemption or Feature.SECOND_SCHEDULER in self.features:
             # Schedulers do not see one another's nominations, nor does a nomination keep others off in a whole zone: a
             # pod may go on preempting while another is made anew in its way, as with kube-scheduler, unless schedulers
-            # are told how often that may be in vain.
+            # limit futile preemptions.
             settings = replace(settings, max_futile_preemptions=MOST_FUTILE)
         judge = WideJudgedScheduler if self.preemption else JudgedScheduler
         return Component(name, lambda: judge(settings, seed=self.seed), waits=True)

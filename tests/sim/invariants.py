@@ -175,7 +175,7 @@ class InvariantChecker:
             assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
         node = pod.nominated_node_name
         if node and policy_of(pod) not in NEVER_PREEMPTS:
-            # E10: a pod that may not preempt keeps a nomination that somebody else gave it.
+            # E10: a pod that may not preempt keeps a nomination from another component.
             is_own = NOMINATED_NODE_ANNOTATION not in pod.metadata.annotations and not self.had_faults
             waits_for = [one for one in sight.on_node(node) if one.is_terminating and one.priority < pod.priority]
             assert waits_for or not (is_flushed or is_own), f"{pod.key} is nominated to {node} for nothing"

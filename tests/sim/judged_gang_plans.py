@@ -47,7 +47,7 @@ class GangPlans:
         with GangTransaction(handle, gang) as play:
             assert placements_hold(play, units, steps), "the members do not fit"
             if len(steps) == gang.needed:
-                # Whoever depends on a victim goes along, needed or not.
+                # Dependents of a victim are evicted with it, needed or not.
                 for unit in (unit for unit in units if way.depends_on.keys().isdisjoint(pod.uid for pod in unit)):
                     others = [other for other in units if other is not unit]
                     assert not placements_hold(play, others, steps), f"{unit[0].key} goes without need"

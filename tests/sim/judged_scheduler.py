@@ -135,7 +135,7 @@ class JudgedScheduler(Scheduler):
         one = observation.object
         known = self.seen.setdefault(one.kind, {})
         key = one.metadata.uid if isinstance(one, Pod) else one.key
-        # A namesake may take the place of a pod that nobody saw go.
+        # A pod of the same name may replace one whose deletion was not observed.
         known.pop(self._uids.pop(one.key, key) if isinstance(one, Pod) else key, None)
         if isinstance(observation, Changed):
             known[key] = one
@@ -184,8 +184,8 @@ class JudgedScheduler(Scheduler):
     def _judge_binding(self, before: Sight, pod: Pod, node: str) -> None:
         # D1, D2
         assert before.fits(pod, node), (pod.key, node, before.verdict(pod, node))
-        # E9: whoever waits for the node with at least the pod's priority still fits there once its victims are gone. As
-        # upstream, nobody looks at the spread of those who wait.
+        # E9: pods nominated to the node with at least the pod's priority still fit after their victims have ended. As
+        # upstream, the spread of nominated pods is not checked.
         after = replace(before, placed={**before.placed, pod.metadata.uid: on(pod, node)}, budgets=[], caps=[])
         leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
         for waiting, where in before.nominated:
@@ -243,7 +243,7 @@ class JudgedScheduler(Scheduler):
             assert getattr(action, "pod_uid", "") or getattr(action, "uid", "")
             if isinstance(action, DeleteObject):
                 victim = self.pod(action.uid)
-                # E7: nobody is deleted who is terminating already. E11
+                # E7: no terminating pod is deleted again. E11
                 assert not victim.is_terminating, action
                 assert action.uid in self.marked or is_marked(victim), action
         # A plugin that fails is a bug here, for none of the tests' own does.
@@ -286,9 +286,9 @@ class JudgedScheduler(Scheduler):
 
 
 def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
-    """Return whether a pod that waits for a node leaves room there for nominated ones for whom another one leaves none.
+    """Return whether a nominated pod leaves room on a node for nominated pods that the other pod ignores.
 
-    It holds its place by its group's priority, and goes by its own where it looks for room itself.
+    A member of a gang holds room by its group's priority, and looks for room by its own.
     """
     there = [other for other, where in before.nominated if where == node or before.reach]
     return any(waiting.priority <= before.holds_by(other) < pod.priority for other in there)
@@ -298,7 +298,7 @@ def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> 
     """Return whether time advances although a scheduler only has failures left to retry."""
     assert isinstance(component.machine, JudgedScheduler)
     component.machine.is_patient = is_patient
-    # Drivers ask again whom they have called, and nobody was.
+    # Drivers ask the components that they have called again, and they called none.
     simulation.driver._called[component] = None
 
 

@@ -32,13 +32,13 @@ class Way:
 
 @dataclass(slots=True)
 class Sight:
-    """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets.
+    """A cluster as a scheduler sees it: nodes, pods that hold room (each with its node), nominations, budgets.
 
-    ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does. ``reach``: nominated
-    pods count as if they were on their nodes, for other nodes too.
-    ``group_priority`` is what groups state, by key: their pods hold room by that where it is higher than their own.
-    ``caps`` are those of which something is used: the namespace whose pods with a budget count ("" for any), how many
-    of their disruptions are left, and how many there are at most.
+    ``nominated_pods_repel``: their anti-affinity counts even if no placed pod has any. ``reach``: nominated pods count
+    as if they were on their nodes, for other nodes too.
+    ``group_priority`` is the priority of groups by key: their pods hold room by it if it is higher than their own.
+    ``caps`` are the caps that are partly used: the namespace whose pods with a budget count ("" for any), how many of
+    their disruptions are left, and the maximum.
     """
 
     nodes: dict[str, Node]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from podium.sim.history import SimEvent
 
-# What takes a nominated node from a pod: it is told so, the node is another one, or another pod has the room.
+# What ends a nomination: it is cleared, it moves to another node, or another pod has the room.
 _LOST = ("NominationCleared", "NodeChanged", "NodeRemoved", "Scheduled")
 
 

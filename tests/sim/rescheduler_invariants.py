@@ -75,7 +75,7 @@ class ReschedulerChecker:
         for move in self.moved:
             made = [one for one in pods if _owner(one) == move.owner and one.metadata.uid not in move.known]
             for pod in made:
-                # Who comes an hour later came for somebody else.
+                # A pod that comes an hour later replaces another one.
                 is_late = self.simulation.now - move.evicted_ns >= HOUR
                 if pod.spec.node_name == move.node and not is_late and pod.metadata.uid not in self.seen_back:
                     self.seen_back.add(pod.metadata.uid)

@@ -131,7 +131,7 @@ def test_an_accepted_disruption_counts_for_two_minutes() -> None:
     simulation = simulation_of(node("n1"), *running(2), raw, start_ns=DEFAULT_START_NS)
 
     assert sums(simulation) == (1, 1, 2, 0)
-    # A pod that nobody knows may only not have been seen yet.
+    # An unknown pod may just not have been observed yet.
     assert list(status(simulation)["disruptedPods"]) == ["gone", "web-0"]
     while simulation.step():
         pass

@@ -33,7 +33,7 @@ NEEDED: dict[str, Raw] = {
         "spec": {"attacher": "example.com", "nodeName": "web", "source": {"persistentVolumeName": "web"}}
     },
 }
-# Kinds of a dump that nobody reads: Kubernetes' own, and operators'.
+# Kinds of a dump that Podium does not read: Kubernetes' own, and operators'.
 UNREAD: list[Raw] = [
     {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}},
     {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"},

@@ -53,7 +53,7 @@ class Writers(RuleBasedStateMachine):
         self.floor = 0
         self.history: list[WatchEvent] = []
         self.pages: list[tuple[ListPage, str]] = []
-        # Each with its selector, where it began, what it was to be told first, and what it was told.
+        # Each with its selector, its first version, the expected initial events, and the received events.
         self.watches: list[tuple[Watch, str, int, list[tuple[str, str]], list[tuple[str, str]]]] = []
 
     @initialize()
@@ -186,7 +186,7 @@ class Writers(RuleBasedStateMachine):
             return False
         found += [(notice.type, key_of(notice.raw)) for notice in watch.pull()]
         assert found == told + self.happened(begin, label)
-        # A6: a bookmark is of a version up to which everything was told.
+        # A6: all changes up to a bookmark's version precede it.
         assert watch.bookmark().version == self.checked
         return True
 

@@ -51,7 +51,7 @@ def test_an_object_that_enters_or_leaves_the_selector_is_added_or_deleted() -> N
 
     notices = watcher.pull()
     assert told(notices) == [("ADDED", "web", 2), ("MODIFIED", "web", 3), ("DELETED", "web", 4)]
-    # What is told of is the object as it was selected last, at the version at which it left.
+    # The event has the object as it was last selected, at the version at which it left.
     assert notices[2].raw["metadata"]["labels"] == {"app": "web", "zone": "a"}
     assert notices[2].raw["metadata"]["resourceVersion"] == "4"
 

@@ -46,7 +46,7 @@ def test_a_cordoned_node_is_not_underused() -> None:
 
 def test_low_node_utilization_stops_at_the_target_without_checking_fit() -> None:
     assert keys(low_node_utilization([node("a", (3, 3, 3)), node("b", (2,))], LOW, HIGH)) == ["a-0"]
-    # Nobody asks whether the second pod finds three cpus where one is left.
+    # The rule does not check whether the second pod fits where one cpu is left.
     assert keys(low_node_utilization([node("a", (2, 4, 4)), node("b", (2,))], LOW, HIGH)) == ["a-0", "a-1"]
 
 

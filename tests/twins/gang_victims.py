@@ -21,11 +21,11 @@ Step = tuple[Pod, str]
 
 
 class GangPreemption:
-    """Tries every set of pods of less than a ``priority`` for members of which so many are ``needed``.
+    """A search of all sets of pods below a ``priority`` for a gang that needs so many (``needed``) members.
 
-    ``together`` names the pods (by name) of each group that goes as a whole; with a ``key`` all members go to nodes of
-    one of its domains. Of ``rules`` all but ``across`` and ``together`` hold. Partners are kept where each member finds
-    one of those whom it requires to be near, unless there were none anywhere.
+    ``together`` has the pods (by name) of each group that is evicted as a whole; with a ``key`` all members go to nodes
+    of one of its domains. All ``rules`` apply except ``across`` and ``together``. Partners are kept if each member has
+    a required affinity partner near it, or there were none anywhere.
     """
 
     def __init__(

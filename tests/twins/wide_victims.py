@@ -23,12 +23,13 @@ Cost = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is set. Of ``dependents`` whoever depends on the pods of a set goes with them; with ``keeps_partners`` a set
-    that leaves nobody whom the pod requires to be near costs more than any other. Without ``across`` only pods of the
-    preemptor's node may go, and those who depend on them, and whoever is nominated counts for its own node alone.
-    Where a ``cost`` is stated, sets of which a part would be enough do not count. With ``requires_budgets`` nor do
-    those that violate any; nobody takes those of ``spared`` uids. ``together`` are the pods (names) of each group that
-    goes as a whole.
+    """The settings of preemption across nodes.
+
+    With ``dependents``, pods that depend on a set are evicted with it. With ``keeps_partners``, a set that leaves no
+    required affinity partner costs more than any other. Without ``across``, only pods of the preemptor's node and their
+    dependents may be evicted, and nominated pods count for their own nodes only. With a ``cost``, sets of which a part
+    suffices do not count. With ``requires_budgets``, sets that violate a budget do not count. Pods of ``spared`` uids
+    are never evicted. ``together`` has the pods (names) of each group that is evicted as a whole.
     """
 
     dependents: bool = False
@@ -42,7 +43,7 @@ class Rules:
 
 
 class WidePreemption:
-    """Tries every set of pods of lower priority; ``skipped`` are the plugins that had nothing to say of the pod."""
+    """A search of all sets of pods of lower priority; ``skipped`` are the plugins that PreFilter skipped."""
 
     def __init__(
         self, objects: Iterable[Kubernetes], target: Pod, skipped: Collection[str], rules: Rules | None = None
@@ -131,7 +132,7 @@ class WidePreemption:
         while True:
             names = {one.metadata.name for one in gone.values()}
             if any(not names.isdisjoint(group) and not elsewhere.isdisjoint(group) for group in self._rules.together):
-                # One of the group is bound to a node that nobody knows.
+                # A pod of the group is bound to an unknown node.
                 return None
             further = [one for one in self.placed if one.metadata.uid not in gone and self._goes_along(one, gone)]
             if not further:
@@ -166,11 +167,10 @@ class WidePreemption:
         )
 
     def _becomes_first(self, some: Collection[Pod], victims: Iterable[Pod], name: str) -> bool:
-        """Return whether nobody is left near a node whom the pod requires, and some in other domains were taken for
-        that.
+        """Return whether a set removes all required partners near a node, and partners in other domains only for that.
 
-        Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others. Who
-        is near is so by all keys. Those do not count who are in the pod's way by other rules.
+        A plan evicts no pods of other domains only to make the pod the first of its group; dependents of other victims
+        may be evicted. A partner is near if it is by all keys. Pods that are in the way by other rules do not count.
         """
         gone = {one.metadata.uid for one in victims}
         terms = required_terms(self._target, near=True)

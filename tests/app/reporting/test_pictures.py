@@ -165,7 +165,7 @@ def test_a_sweep_has_the_figures_of_all_runs_and_stories_of_the_first_seed(tmp_p
     preempted = told["runs"]["figures"].index("preempted")
     assert told["runs"]["values"][0][preempted] == 60
     assert "end" not in told["runs"]["figures"]
-    # Why pods are where they are is told of each of these.
+    # Each of these has reasons for placements.
     assert all(story["placements"]["pod"] for story in told["stories"])
 
 

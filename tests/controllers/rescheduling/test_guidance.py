@@ -138,7 +138,7 @@ def test_without_steering_no_node_is_written() -> None:
     simulation = moved(steering="ScoresAlone", replicas=3)
 
     assert not [event for event in simulation.history.events if event.reason == "NodeChanged"]
-    # Where both nodes are rated alike, the replacement might come back: then nobody is moved.
+    # With equal scores the replacement might come back: then no pod moves.
     assert places(simulation) == [BAD, BAD, "n2"]
 
 

@@ -1,7 +1,7 @@
 """The descheduler's rules from reproduced failures, as policies.
 
-They say whom it would have evicted, and nothing of where that pod would go: that was the failure. Source:
-kubernetes-sigs/descheduler, the issues that are named.
+They choose the pods that it would have evicted, without checking where these would go: that was the failure. Source:
+kubernetes-sigs/descheduler, in the named issues.
 """
 
 from __future__ import annotations

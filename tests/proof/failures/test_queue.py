@@ -37,7 +37,7 @@ def test_a_pod_behind_a_gate_is_left_out_when_those_that_waited_too_long_are_tri
         driver, _ = preempting()
         driver.see(node("n1", cpu=11))
         assert driver.where(HIGH) is QueuePlace.GATED
-        # The preemption ends, and nobody says so.
+        # The preemption ends without a notification.
         driver.scheduler.preemptions.forget(HIGH.metadata.uid)
 
         driver.wait(300)
@@ -109,7 +109,7 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
 @pytest.mark.failure(38)
 def test_a_pod_that_is_given_up_half_way_stays_in_flight() -> None:
-    """Symptom: the queue keeps tens of thousands of events for it. Rule: a pod that is given up is no longer in flight."""
+    """Symptom: it collects tens of thousands of events. Rule: a pod that is given up is no longer in flight."""
 
     def unless_in_flight(right: Right, queue: SchedulingQueue, uid: str) -> None:
         if queue.where(uid) is not QueuePlace.IN_FLIGHT:

@@ -1,8 +1,8 @@
 """Failures of deschedulers: the same pods evicted again and again.
 
-Each is told three times. By the descheduler's rule alone, which asks neither where a pod would go nor what became of
-the last one, it goes on for as long as anybody looks. By the same rule, where each eviction is judged, and by our own
-policy, evictions come to their end by themselves.
+Each story runs three times. With the descheduler's rule alone, which checks neither where a pod would go nor what
+happened to the last one, evictions never end. With the same rule and a check of each eviction, and with Podium's own
+policy, they end by themselves.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def test_a_pod_that_its_like_keep_off_the_empty_node_stays_and_another_goes() ->
 
     assert circles(evictions_by_rule("LowNodeUtilization", *objects))
     assert settles("LowNodeUtilization", "MoveToUnderusedNodes", *objects) == [[], []]
-    # Somebody who can go does.
+    # A pod that can move does.
     steps: list[Raw] = [
         {"at": "10s", "cordon": {"name": "empty"}},
         {"at": "20s", "apply": [owner("free", 1)]},
@@ -307,7 +307,7 @@ def test_policies_that_want_opposite_things_do_not_undo_one_another(others: list
         {"at": "10m", "apply": [node("c"), node("d")]},
         {"at": "20m", "scale": {"kind": "ReplicaSet", "name": "batch", "replicas": 1}},
     ]
-    # With its default a free node is worth more than any single move of others, and nobody would move.
+    # With its default a free node is worth more than any single other move, and no pod would move.
     args = {"Consolidate": {"nodeWorth": 1}}
     policies = [{"name": name, "args": args.get(name, {})} for name in others]
     found = judged("", *objects, steps=steps, policies=policies, guidance=guidance)

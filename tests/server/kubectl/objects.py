@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.store.objects import Raw
 
-# Pods end at once when they are deleted, so that nobody waits for them.
+# Pods end at once when they are deleted, so that no test waits for them.
 QUICK = {"podium.dev/termination": "0s"}
 
 

@@ -77,7 +77,7 @@ def test_a_pod_that_makes_room_shows_where(kubectl: Kubectl, node: str) -> None:
     kubectl("create", "priorityclass", name, "--value=1000")
     try:
         low, high = pod("low", node=node), pod("high", node=node)
-        # Whoever is preempted takes a while to end.
+        # A preempted pod takes a while to end.
         low["metadata"]["annotations"]["podium.dev/termination"] = "10s"
         for raw in (low, high):
             raw["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"

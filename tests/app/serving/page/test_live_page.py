@@ -177,7 +177,7 @@ def test_a_question_whose_asker_is_gone_is_worked_at_no_longer() -> None:
         ) as response:
             assert response.status == 200
             response.close()
-        # Once nobody is being answered, somebody else may ask.
+        # After all answers have been sent, another client may ask.
         code = 429
         while code == 429:
             code, _ = await client.ask("POST", "/ui/ask", {"question": "explain", "values": {}}, headers=OURS)

@@ -10,7 +10,7 @@ import pytest
 from tests.app.reporting.browser import open_browser
 from tests.app.serving.lives import SECONDS, up
 
-# How an event of a watch looks to the page, with the fields that are told.
+# The page's form of a watch event, with the given fields.
 POD = """(name, more = {}) => ({
   key: `uid-${name}`, version: "1", name: `default/${name}`, workload: "Deployment default/web", priority: 1,
   requests: {cpu: 500}, created: 0, phase: "Pending", node: "", isDeleted: false, nominated: "", waits: "",
