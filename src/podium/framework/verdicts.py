@@ -125,14 +125,12 @@ class Counted:
     ``numbers`` is None if rows are not counted; it is then computed for one outcome alone.
     """
 
-    __slots__ = ("numbers", "refusals", "statuses", "tally")
+    __slots__ = ("numbers", "refusals", "tally")
 
     def __init__(self, numbers: Mapping[int, int] | None = None) -> None:
         self.numbers = numbers
         self.tally: list[tuple[int, int]] | None = None
         self.refusals: list[tuple[Status, int]] | None = None
-        # Statuses that were looked up before, by the entry and its decoder.
-        self.statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
 
 
 class Outcome:
@@ -268,14 +266,7 @@ class Outcome:
 
     def status_of(self, refused: int) -> Status:
         """Return the status of an entry of ``refused``. Raises KeyError for a row without a node."""
-        if refused == 0:
-            return SUCCESS
-        _, status = self.decoders[refused >> self.SHIFT]
-        statuses = self._counted.statuses
-        known = statuses.get((refused, status))
-        if known is None:
-            known = statuses[refused, status] = decoded(refused, self.decoders)
-        return known
+        return SUCCESS if refused == 0 else decoded(refused, self.decoders)
 
 
 def decoded(refused: int, decoders: Decoders) -> Status:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.cluster.view import View
 from podium.decide.placement import Placement, full_outcome, place, tried_first
 from podium.decide.post_filter import ask_post_filters
-from podium.decide.preempting.preemption_plan import LazyMapping, PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.extenders import EXTENDER
 from podium.framework.plugin import PostFilterResult, is_own
 from podium.framework.runner import Runner
@@ -35,8 +35,40 @@ from podium.framework.verdicts import PluginError, Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 
+Value = TypeVar("Value")
+
 MAX_ASKED = 100
 """The maximum number of different pending pods that are tried against a placed one."""
+
+
+class LazyMapping(Mapping[str, Value]):
+    """A mapping that is built when it is first read.
+
+    ``build`` must capture what it reads when the decision is made, so that reading late gives the same answer.
+    """
+
+    def __init__(self, build: Callable[[], dict[str, Value]]) -> None:
+        self._build = build
+        self._built: dict[str, Value] | None = None
+
+    def __getitem__(self, key: str) -> Value:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def items(self) -> ItemsView[str, Value]:
+        """Return the items of the built dict; a mapping's own take several times as long."""
+        return self._all.items()
+
+    @property
+    def _all(self) -> dict[str, Value]:
+        if self._built is None:
+            self._built = self._build()
+        return self._built
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> PodDecision:

@@ -34,12 +34,11 @@ from podium.decide.preempting.criteria import (
 from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
 from podium.decide.preempting.preemption_plan import (
     CandidateChoice,
-    LazyMapping,
     PreemptionCandidate,
     PreemptionPlan,
     SearchEffort,
 )
-from podium.decide.preempting.reprieve import Preemptor, TrialTable
+from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
 from podium.decide.sampling import limited_candidates
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
@@ -255,12 +254,13 @@ def _details(
     cluster: Cluster, capped: CappedTable, table: TrialTable
 ) -> tuple[Mapping[str, PreemptionCandidate], Mapping[str, Status]]:
     """Return every candidate, and every node that was tried and is none, by name."""
-    names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
+    names, records = cluster.nodes.names_by_row(), cluster.pods.records
     found = (_candidate(table, position, names, records) for position in table.candidates.tolist())
-    candidates = LazyMapping(lambda: {candidate.node_name: candidate for candidate in found})
-    held = capped.held_back(names)
-    rejected = LazyMapping(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
-    return candidates, rejected
+    candidates = {candidate.node_name: candidate for candidate in found}
+    rows, refused = table.rows[table.failures].tolist(), table.refused[table.failures].tolist()
+    statuses = {value: explained(value, table.decoders) for value in set(refused)}
+    rejected = {names[row]: statuses[value] for row, value in zip(rows, refused, strict=True)}
+    return candidates, rejected | capped.held_back(names)
 
 
 def _errors(tally: Sequence[tuple[Status, int]]) -> str:

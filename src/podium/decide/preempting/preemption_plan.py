@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 import msgspec
 
@@ -12,8 +11,6 @@ from podium.decide.cap import CapDelay
 from podium.decide.preempting.criteria import CostColumn
 from podium.decide.preempting.eligibility import HeldBack
 from podium.framework.verdicts import Status
-
-Value = TypeVar("Value")
 
 
 class SearchEffort(msgspec.Struct, frozen=True):
@@ -104,33 +101,3 @@ class PreemptionPlan(msgspec.Struct, frozen=True):
     search: SearchEffort | None = None
     choice: CandidateChoice = CandidateChoice()
     held_back: HeldBack | None = None
-
-
-class LazyMapping(Mapping[str, Value]):
-    """A mapping that is built when it is first read.
-
-    ``build`` must capture what it reads when the decision is made, so that reading late gives the same answer.
-    """
-
-    def __init__(self, build: Callable[[], dict[str, Value]]) -> None:
-        self._build = build
-        self._built: dict[str, Value] | None = None
-
-    def __getitem__(self, key: str) -> Value:
-        return self._all[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def items(self) -> ItemsView[str, Value]:
-        """Return the items of the built dict; a mapping's own take several times as long."""
-        return self._all.items()
-
-    @property
-    def _all(self) -> dict[str, Value]:
-        if self._built is None:
-            self._built = self._build()
-        return self._built

@@ -123,10 +123,6 @@ class TrialTable:
         refused, key = int(self.refused[position]), tuple(self.criteria[:, position].tolist())
         return RowTrial(refused, key, () if refused else self.victims(position))
 
-    def status(self, position: int) -> Status:
-        """Return why a position is no candidate."""
-        return explained(int(self.refused[position]), self.decoders)
-
     def tally(self) -> list[tuple[Status, int]]:
         """Return each reason why rows are no candidates, with their number."""
         values, counts = np.unique(self.refused[self.failures], return_counts=True)
