@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from podium.store.listing import ListOptions
 from podium.store.store import Store
+from tests.controllers.workload_rig import workload
 from tests.store.objects import SECOND, node, pod
 from tests.store.refusals import answer, refusal
 
@@ -161,6 +162,17 @@ def test_the_last_wish_for_what_an_object_owns_counts() -> None:
     assert finalizers("") == ("example.com/a", "orphan")
     assert finalizers("Foreground") == ("example.com/a", "foregroundDeletion")
     assert finalizers("Background") == ("example.com/a",)
+
+
+@pytest.mark.parametrize("kind", ["Job", "ReplicationController", "ReplicaSet"])
+def test_jobs_and_replication_controllers_leave_their_pods_by_default(kind: str) -> None:
+    store = Store()
+    store.create(workload(kind, "web", {}), now=0)
+
+    kept = store.delete(kind, "default/web", now=0)
+
+    assert (kept is None) == (kind == "ReplicaSet")
+    assert kept is None or kept.object.metadata.finalizers == ("orphan",)
 
 
 def test_an_unknown_delete_option_is_rejected() -> None:

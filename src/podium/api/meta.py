@@ -38,6 +38,7 @@ class OwnerReference(Narrow, frozen=True, kw_only=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+    block_owner_deletion: bool = False
 
 
 class ObjectMeta(Narrow, frozen=True, kw_only=True):

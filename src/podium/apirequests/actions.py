@@ -243,7 +243,8 @@ def _request_of(action: Action) -> Request | None:
             body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": action.uid}}
             return Request(verb="patch", kind=kind, key=key, subresource=subresource, body=body)
         case DeleteObject(kind=kind, key=key):
-            body = delete_options_body(action.uid, action.grace_seconds)
+            propagation = "" if kind == Pod.__name__ else action.propagation
+            body = delete_options_body(action.uid, action.grace_seconds, propagation)
             return Request(verb="delete", kind=kind, key=key, body=body)
     return None
 

@@ -195,8 +195,8 @@ class PatchObject(msgspec.Struct, frozen=True):
 class DeleteObject(msgspec.Struct, frozen=True, gc=False):
     """Delete the object with that uid.
 
-    ``grace_seconds`` None is the object's own grace period; kubelets end the deletion of a pod with 0. ``message`` is
-    for users.
+    ``grace_seconds`` None is the object's own grace period; kubelets end the deletion of a pod with 0. ``propagation``
+    is that to its dependents. ``message`` is for users.
     """
 
     kind: str
@@ -205,6 +205,7 @@ class DeleteObject(msgspec.Struct, frozen=True, gc=False):
     cause: str
     grace_seconds: int | None = None
     message: str = ""
+    propagation: Literal["Background", "Foreground"] = "Background"
 
 
 def versioned_patch(

@@ -70,6 +70,9 @@ class SelectorIndex(Generic[Key]):
         self._selectors: dict[Key, Selector] = {}
         self._queries: QueryIndex[Key] = QueryIndex()
 
+    def __len__(self) -> int:
+        return len(self._selectors)
+
     def put(self, key: Key, selector: Selector) -> None:
         self._selectors[key] = selector
         self._queries.put(key, selector_keys(selector))

@@ -48,7 +48,8 @@ from podium.runtime.component import Component
 class ComponentSettings:
     """The settings of kubelets and controllers; ``given`` are the initial nodes by uid.
 
-    With ``reports_all``, controllers also write status and Events for people, not only what other components need.
+    With ``reports_all``, controllers also write status and Events for people, not only what other components need, and
+    workloads adopt and release objects by their labels.
     """
 
     kubelets: KubeletSettings = field(default_factory=KubeletSettings)
@@ -70,10 +71,12 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "deployment-controller": lambda settings: Deployments(
         reports_all=settings.reports_all, counts_terminating=_counts_terminating(settings)
     ),
-    "replicaset-controller": lambda settings: ReplicaSets(counts_terminating=_counts_terminating(settings)),
-    "statefulset-controller": lambda _: StatefulSets(),
-    "daemonset-controller": lambda _: DaemonSets(),
-    "job-controller": lambda settings: Jobs(settings.kubelets.release),
+    "replicaset-controller": lambda settings: ReplicaSets(
+        counts_terminating=_counts_terminating(settings), adopts=settings.reports_all
+    ),
+    "statefulset-controller": lambda settings: StatefulSets(adopts=settings.reports_all),
+    "daemonset-controller": lambda settings: DaemonSets(adopts=settings.reports_all),
+    "job-controller": lambda settings: Jobs(settings.kubelets.release, adopts=settings.reports_all),
     "cronjob-controller": lambda _: CronJobs(),
     "resource-claim-controller": lambda _: ResourceClaims(),
     "ephemeral-volume-controller": lambda _: EphemeralVolumes(),

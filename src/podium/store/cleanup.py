@@ -321,7 +321,7 @@ class DeleteStep:
     """The deletion of an object, if it still has that uid."""
 
     stored: Stored
-    propagation: Propagation = ""
+    propagation: Propagation = "Background"
 
 
 @dataclass(frozen=True, slots=True)

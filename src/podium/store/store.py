@@ -206,7 +206,7 @@ class Store(WritableStore):
         check_deletable(previous)
         if kind == DEFINITION:
             return self._delete_definition(previous, now)
-        raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
+        raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation, kind)}
         if previous.kind == "Namespace":
             kinds = (resource.name for resource in self.resources.all() if resource.namespaced)
             is_empty = not any(self.objects(kind, previous.key) for kind in kinds)

@@ -155,8 +155,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     watches = RevisionedController.watches | {"DaemonSet", "Node", "Pod"}
 
-    def __init__(self) -> None:
-        super().__init__(DaemonSet)
+    def __init__(self, *, adopts: bool = False) -> None:
+        super().__init__(DaemonSet, adopts=adopts)
         self._nodes: dict[str, Node] = {}
         self._states: dict[str, _DaemonSetState] = {}
         # By the owner's uid and the node, the pods on it or created for it.

@@ -39,17 +39,18 @@ class Deployments(WorkloadController[Deployment]):
     """Creates and scales ReplicaSets.
 
     Each step waits until the one before is observed, so that surge and unavailability stay within their limits even if
-    watches skip steps. ReplicaSets without a controller are not adopted.
+    watches skip steps.
     """
 
     watches = WorkloadController.watches | {"Deployment", "Pod", "ReplicaSet"}
 
     def __init__(self, *, reports_all: bool = False, counts_terminating: bool = False) -> None:
-        """Create it; with `reports_all`, it maintains the condition Progressing.
+        """Create it; with `reports_all`, it maintains the condition Progressing, and adopts and releases ReplicaSets.
 
         With `counts_terminating`, the status has the number of terminating pods.
         """
-        super().__init__(Deployment, pod_owners=("ReplicaSet",), owns=ReplicaSet)
+        adopts = (ReplicaSet,) if reports_all else ()
+        super().__init__(Deployment, pod_owners=("ReplicaSet",), owns=ReplicaSet, adopts=adopts)
         self._reports_all = reports_all
         self._counts_terminating = counts_terminating
 

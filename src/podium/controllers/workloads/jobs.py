@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
 from podium.api.times import format_time
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
 from podium.controllers.actions import Action, CreateObject, PatchObject
 from podium.controllers.observations import Answered
+from podium.controllers.workloads.adoption import is_claim
 from podium.controllers.workloads.job_pods import (
+    TRACKING,
     JobState,
     check_patch,
     finalizers_patch,
@@ -55,13 +58,14 @@ class Jobs(WorkloadController[Job]):
 
     Counts exist only in the Job's status; pods keep a finalizer until they are counted. Pods of a Job that is gone or
     unknown are released; adopted pods get the finalizer. The ``release`` decides whether a Job that is suspended loses
-    its start time.
+    its start time. With ``adopts``, Jobs adopt and release pods.
     """
 
     watches = WorkloadController.watches | {"Job", "Pod"}
+    claim_finalizer = TRACKING
 
-    def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
-        super().__init__(Job)
+    def __init__(self, release: Release = DEFAULT_RELEASE, *, adopts: bool = False) -> None:
+        super().__init__(Job, adopts=(Pod,) if adopts else ())
         self._forgets_start = release.enabled(Gate.MUTABLE_JOB_DIRECTIVES)
         self._states: dict[str, JobState] = {}
         # An earlier instance of this controller may have counted before this time.
@@ -98,7 +102,7 @@ class Jobs(WorkloadController[Job]):
 
     def _answered(self, answered: Answered, now: int) -> list[Action]:
         action = answered.action
-        if not isinstance(action, PatchObject):
+        if not isinstance(action, PatchObject) or is_claim(action):
             return super()._answered(answered, now)
         known = self._pods.named(action.key)
         owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
@@ -111,6 +115,10 @@ class Jobs(WorkloadController[Job]):
                 state.check(action.uid)
                 self._queue.add(owner.uid)
         return []
+
+    def _may_own(self, workload: _Workload, object_: Kubernetes) -> bool:
+        """Return whether the Job is not finished, and this controller manages it."""
+        return not is_finished(workload.object) and _is_managed(workload.object)
 
     def _sync_unknown(self, uid: str, now: int) -> list[Action]:
         state, pods = self._states.get(uid), self._pods.of(uid).all.values()
@@ -126,7 +134,7 @@ class Jobs(WorkloadController[Job]):
 
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
         job, uid, pods = workload.object, workload.uid, self._pods.of(workload.uid)
-        if job.spec.managed_by not in (None, f"kubernetes.io/{_CONTROLLER}"):
+        if not _is_managed(job):
             return []
         state = self._state(uid)
         if is_finished(job) or workload.is_deleted:
@@ -245,6 +253,11 @@ class Jobs(WorkloadController[Job]):
         if is_reached and target is not None and not target.is_failure:
             fields["completionTime"] = format_time(now)
         return status_with(workload.status, fields, always=_ALWAYS)
+
+
+def _is_managed(job: Job) -> bool:
+    """Return whether no other controller manages the Job."""
+    return job.spec.managed_by in (None, f"kubernetes.io/{_CONTROLLER}")
 
 
 def _release(state: JobState, pods: Iterable[OwnedPod], cause: str) -> list[Action]:

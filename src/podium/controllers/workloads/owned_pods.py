@@ -1,7 +1,6 @@
 """Workloads and the objects that they own, as their controllers hold them; pods also in their order of deletion.
 
-A pod belongs to the workload that its controller reference names by uid. Unlike upstream, controllers neither adopt nor
-release pods.
+A pod belongs to the workload that its controller reference names by uid.
 """
 
 from __future__ import annotations

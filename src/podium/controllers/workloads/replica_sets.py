@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
 from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.indexes import MultiMap
@@ -30,18 +31,23 @@ _FAILURE = "ReplicaFailure"
 class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
     """Creates missing pods, and deletes surplus ones.
 
-    With ``counts_terminating``, the status of ReplicaSets has the number of terminating pods.
+    With ``counts_terminating``, the status of ReplicaSets has the number of terminating pods. With ``adopts``, they
+    adopt and release pods.
     """
 
     watches = WorkloadController.watches | {"Pod", "ReplicaSet", "ReplicationController"}
 
-    def __init__(self, *, counts_terminating: bool = False) -> None:
-        super().__init__(ReplicaSet, ReplicationController)
+    def __init__(self, *, counts_terminating: bool = False, adopts: bool = False) -> None:
+        super().__init__(ReplicaSet, ReplicationController, adopts=(Pod,) if adopts else ())
         self._counts_terminating = counts_terminating
         # By the uid of a controller of ReplicaSets, its ReplicaSets.
         self._siblings: MultiMap[str, str] = MultiMap()
         # Why the last creation of a workload was refused.
         self._refusals: dict[str, str] = {}
+
+    def _may_own(self, workload: _Workload, object_: Kubernetes) -> bool:
+        """Return whether a pod is active."""
+        return isinstance(object_, Pod) and not object_.is_terminal and not object_.is_terminating
 
     def _put(self, workload: _Workload) -> None:
         super()._put(workload)

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action
-from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, status_with
+from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, status_with
 from podium.controllers.workloads.template_revisions import (
     REVISION_LABEL,
     RevisionedController,
@@ -65,12 +66,18 @@ class StatefulSets(RevisionedController[StatefulSet]):
 
     watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
 
-    def __init__(self) -> None:
-        super().__init__(StatefulSet)
+    def __init__(self, *, adopts: bool = False) -> None:
+        super().__init__(StatefulSet, adopts=adopts)
         # The known claims, and whether they were deleted.
         self._claims: dict[str, bool] = {}
         # By claim, the StatefulSet that waits for it.
         self._claim_users: dict[str, str] = {}
+
+    def _may_own(self, workload: _Workload, object_: Kubernetes) -> bool:
+        """Return whether a pod has the StatefulSet's name with an ordinal."""
+        return (
+            not isinstance(object_, Pod) or ordinal_of(workload.object.metadata.name, object_.metadata.name) is not None
+        )
 
     def _see(self, object_: Kubernetes) -> None:
         if isinstance(object_, PersistentVolumeClaim):
@@ -85,7 +92,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
     def _claim_changed(self, claim: PersistentVolumeClaim) -> None:
         uid = self._claim_users.pop(claim.key, None)
         if uid is not None:
-            self._expectations.see(uid, f"PersistentVolumeClaim {claim.metadata.name}")
+            self._expectations.see(uid, label_of(claim))
             self._queue.add(uid)
 
     def _sync_revision(

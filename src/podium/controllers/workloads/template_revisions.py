@@ -31,8 +31,8 @@ class RevisionedController(WorkloadController[Revised]):
 
     watches = WorkloadController.watches | {"ControllerRevision"}
 
-    def __init__(self, type_: type[Revised]) -> None:
-        super().__init__(type_, owns=ControllerRevision)
+    def __init__(self, type_: type[Revised], *, adopts: bool = False) -> None:
+        super().__init__(type_, owns=ControllerRevision, adopts=(Pod, ControllerRevision) if adopts else ())
 
     @abstractmethod
     def _sync_revision(

@@ -12,10 +12,11 @@ from podium.api.pod import Pod
 from podium.api.policy import PriorityClass, ResourceQuota
 from podium.api.quantity import parse_quantity
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, Record, ReplaceStatus
-from podium.controllers.controller import NO_CHANGE, OWNED
+from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.reconciler import Backoff, Reconciler
+from podium.controllers.workloads.adoption import Orphans, WorkloadSelectors, adoption_of, release_of
 from podium.controllers.workloads.owned_pods import (
     OwnedChange,
     OwnedObjects,
@@ -47,16 +48,29 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
     watches = frozenset(("PriorityClass", "ResourceQuota"))
     pod_aspects = OWNED
+    claim_finalizer = ""
+    """The finalizer that adopted pods get and released ones lose; "" for none."""
 
     def __init__(
-        self, *types: type[Kind], pod_owners: Sequence[str] = (), owns: type[Kubernetes] | None = None
+        self,
+        *types: type[Kind],
+        pod_owners: Sequence[str] = (),
+        owns: type[Kubernetes] | None = None,
+        adopts: Sequence[type[Kubernetes]] = (),
     ) -> None:
         """Create it for workloads of ``types``.
 
         ``pod_owners`` are the kinds whose pods it tracks, by default those of the workloads. ``owns`` is the type of
-        other objects that the workloads own.
+        other objects that the workloads own. Workloads adopt objects of the types ``adopts`` that their selector
+        matches, and release those that it no longer matches.
         """
         super().__init__()
+        self._orphans = {type_: Orphans() for type_ in adopts}
+        self._selectors = WorkloadSelectors()
+        # By uid of the workload and key, the pods that it is to release.
+        self._strays: dict[str, dict[str, Pod]] = {}
+        if Pod in self._orphans:
+            self.pod_aspects = EVERY
         self._types = types
         self._owns = () if owns is None else (owns,)
         self._workloads: dict[str, WorkloadObject[Kind]] = {}
@@ -93,14 +107,20 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
     def _lose(self, object_: Kubernetes) -> None:
         """Forget an object that is neither a workload nor owned by one."""
 
+    def _may_own(self, workload: WorkloadObject[Kind], object_: Kubernetes) -> bool:
+        """Return whether the workload can own an object that its selector matches."""
+        return True
+
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        is_orphan = self._see_orphan(object_, is_gone=False)
         if isinstance(object_, Pod):
             if not self._pods.concern(object_):
-                return NO_CHANGE
+                return [] if is_orphan else NO_CHANGE
             if self._began_ns is None:
                 self._initial.add(object_.metadata.uid)
             for change in self._pods.see(object_, raw):
                 self._see_pod(change, now)
+                self._check_selected(change)
         elif isinstance(object_, self._types):
             self._put(WorkloadObject(object_, raw))
         elif isinstance(object_, self._owns):
@@ -114,11 +134,13 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         return []
 
     def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        was_orphan = self._see_orphan(object_, is_gone=True)
         if isinstance(object_, Pod):
             if not self._pods.concern(object_):
-                return NO_CHANGE
+                return [] if was_orphan else NO_CHANGE
             for change in self._pods.lose(object_):
                 self._see_pod(change, now)
+                self._check_selected(change)
         elif isinstance(object_, self._types):
             self._remove(self._uids.get(label_of(object_), ""))
         elif isinstance(object_, self._owns):
@@ -137,22 +159,77 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._uids[workload.label] = workload.uid
         self._workloads[workload.uid] = workload
         self._queue.add(workload.uid)
+        if self._orphans and self._selectors.put(workload.object):
+            self._strays.pop(workload.uid, None)
+            for pod in self._pods.of(workload.uid).all.values():
+                self._check_selected(OwnedChange(workload.uid, None, pod))
 
     def _remove(self, uid: str) -> None:
         workload = self._workloads.pop(uid, None)
         if workload is not None:
             del self._uids[workload.label]
+            self._selectors.remove(workload.object)
+            self._strays.pop(uid, None)
             self._forget(uid)
             self._expectations.pop(uid, None)
             self._waits.forget(uid)
             self._status_written.pop(uid, None)
             self._reported_failures.pop(uid, None)
 
+    def _see_orphan(self, object_: Kubernetes, *, is_gone: bool) -> bool:
+        """Take in an object that workloads may adopt; return whether it has, or had, no controller."""
+        orphans = self._orphans.get(type(object_))
+        if orphans is None or not (orphans.remove(object_) if is_gone else orphans.put(object_)):
+            return False
+        for uid in self._selectors.matching(object_):
+            if is_gone:
+                # An adoption may have succeeded unobserved.
+                self._expectations.see(uid, label_of(object_))
+            self._queue.add(uid)
+        return True
+
+    def _check_selected(self, change: OwnedPodChange) -> None:
+        """Note whether a pod's owner still selects it."""
+        uid, pod, before = change.owner_uid, change.now.pod, change.before
+        if Pod not in self._orphans or uid not in self._workloads:
+            return
+        strays = self._strays.get(uid, {})
+        is_unchanged = before is not None and before.pod.metadata.labels == pod.metadata.labels
+        if is_unchanged and not change.is_gone and pod.key not in strays:
+            return
+        if change.is_gone or self._selectors.of(uid).matches(pod.metadata.labels):
+            strays.pop(pod.key, None)
+        else:
+            strays = self._strays.setdefault(uid, strays)
+            strays[pod.key] = pod
+        if not strays:
+            self._strays.pop(uid, None)
+
+    def _claim(self, workload: WorkloadObject[Kind], now: int) -> list[Action]:
+        """Return the adoptions and releases that are due; nothing else happens until they are observed."""
+        uid, label, finalizer = workload.uid, workload.label, self.claim_finalizer
+        if not self._orphans or workload.is_deleted or not self._expectations.are_met(uid):
+            return []
+        selector = self._selectors.of(uid)
+        actions: list[Action] = []
+        for orphans in self._orphans.values():
+            for object_ in orphans.matching(workload.object.metadata.namespace, selector):
+                if self._may_own(workload, object_):
+                    self._expectations.expect(uid, label_of(object_), now)
+                    actions.append(adoption_of(object_, workload.object, label, finalizer))
+        owned = (each.object for each in self._owned.of(uid) if type(each.object) in self._orphans)
+        strays = [object_ for object_ in owned if not selector.matches(object_.metadata.labels)]
+        for object_ in (*self._strays.get(uid, {}).values(), *strays):
+            if self._may_own(workload, object_):
+                self._expectations.expect(uid, object_.metadata.uid, now)
+                actions.append(release_of(object_, uid, label, finalizer))
+        return actions
+
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:
         uid, pod = change.owner_uid, change.now
         if change.before is None:
             self._expectations.see_creation(uid)
-            self._expectations.see(uid, f"Pod {pod.pod.metadata.name}")
+            self._expectations.see(uid, label_of(pod.pod))
         if change.is_gone or not pod.is_active:
             was_asked_for = self._expectations.see(uid, pod.uid)
             is_new = now < pod.created_ns + _SECOND and pod.uid not in self._initial
@@ -170,7 +247,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             if change.is_gone:
                 self._expectations.see(change.owner_uid, meta.uid)
             else:
-                self._expectations.see(change.owner_uid, f"{type(change.now.object).__name__} {meta.name}")
+                self._expectations.see(change.owner_uid, label_of(change.now.object))
                 self._expectations.see(change.owner_uid, meta.uid, meta.generation)
             self._queue.add(change.owner_uid)
 
@@ -185,7 +262,10 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         workload = self._workloads.get(key)
         self._times, self._retry_times, self._has_tried = [], [], False
         self._expectations.give_up(key, now)
-        actions = self._sync(workload, now) if workload is not None else self._sync_unknown(key, now)
+        if workload is None:
+            actions = self._sync_unknown(key, now)
+        else:
+            actions = self._claim(workload, now) or self._sync(workload, now)
         if key in self._expectations:
             self._times.append(self._expectations[key].expires_ns)
         # Retries do not keep a simulation running.
@@ -256,6 +336,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._status_written.pop(uid, None)
         elif isinstance(action, PatchObject | DeleteObject) and has_failed:
             self._expectations.see(uid, action.uid)
+            self._expectations.see(uid, f"{action.kind} {action.key}")
         self._queue.answer(uid, answered, now)
         return []
 
@@ -287,7 +368,8 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
 
 def _name_of(raw: Raw) -> str:
-    return f"{raw['kind']} {raw['metadata']['name']}"
+    meta = raw["metadata"]
+    return f"{raw['kind']} {meta['namespace']}/{meta['name']}"
 
 
 class CreationWaits:
@@ -390,7 +472,7 @@ class Expectations(dict[str, Expected]):
             self._renewed(uid, now).creations += count
 
     def expect(self, uid: str, change: str, now: int, generation: int | None = None) -> None:
-        """Expect a change: the creation of `KIND NAME`, or the end or a greater generation of an object (by uid)."""
+        """Expect a change: the creation of `KIND KEY`, or the end or a greater generation of an object (by uid)."""
         self._renewed(uid, now).changes[change] = generation
 
     def see_creation(self, uid: str) -> None:

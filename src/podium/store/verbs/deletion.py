@@ -22,7 +22,8 @@ from podium.store.stored import Stored
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 """The deletion propagation: dependents are deleted after the owner, before it, or not at all.
 
-"" is Background for all kinds, unless the object already has the finalizer of another propagation."""
+"" is Orphan for ReplicationControllers and Jobs, and Background for all others, unless the object already has the
+finalizer of another propagation."""
 
 FOREGROUND = "foregroundDeletion"
 """The finalizer of an object that is removed after its dependents."""
@@ -30,6 +31,8 @@ FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 """The finalizer of an object that orphans its dependents."""
 
+# Source: DefaultGarbageCollectionPolicy of the strategies in pkg/registry.
+_ORPHANING = frozenset(("Job", "ReplicationController"))
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
 _SECOND = 10**9
 _NAMESPACES = ("default", "kube-public", "kube-system")
@@ -76,11 +79,13 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
     return _deleted(metadata, since, _not_negative(grace_seconds))
 
 
-def with_propagation(metadata: Raw, propagation: str) -> Raw:
-    """Return the metadata with the finalizer of this propagation alone; "" leaves the finalizers unchanged.
+def with_propagation(metadata: Raw, propagation: str, kind: str) -> Raw:
+    """Return the metadata with the finalizer of this propagation alone; "" is the default of the kind.
 
     Raises StoreError 422 for an unknown propagation.
     """
+    if not propagation and kind in _ORPHANING and FOREGROUND not in metadata.get("finalizers", ()):
+        propagation = "Orphan"
     if not propagation:
         return metadata
     if propagation not in _FINALIZER_OF:

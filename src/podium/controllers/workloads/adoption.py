@@ -1,0 +1,135 @@
+"""Adoption and release: objects that a workload's selector matches, and objects that it no longer matches.
+
+Source: pkg/controller/controller_ref_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.meta import Kubernetes, Raw, plain
+from podium.api.selectors import Selector, compile_label_selector, selector_from_labels
+from podium.controllers.actions import PatchObject, owner_reference, versioned_patch
+from podium.controllers.indexes import LabelIndex, SelectorIndex
+
+
+def selector_of(workload: Kubernetes) -> Selector:
+    """Return a workload's compiled selector."""
+    selector = getattr(getattr(workload, "spec", None), "selector", None)
+    return selector_from_labels(selector) if isinstance(selector, dict) else compile_label_selector(selector)
+
+
+class WorkloadSelectors:
+    """The selectors of workloads, by uid."""
+
+    def __init__(self) -> None:
+        # By uid, the workload's selector as written and compiled; by namespace, an index of them.
+        self._known: dict[str, tuple[object, Selector]] = {}
+        self._indexes: dict[str, SelectorIndex[str]] = {}
+
+    def put(self, workload: Kubernetes) -> bool:
+        """Add or replace a workload; return whether its selector is new."""
+        meta, written = workload.metadata, getattr(getattr(workload, "spec", None), "selector", None)
+        known = self._known.get(meta.uid)
+        if known is not None and known[0] == written:
+            return False
+        selector = selector_of(workload)
+        self._known[meta.uid] = written, selector
+        self._indexes.setdefault(meta.namespace, SelectorIndex()).put(meta.uid, selector)
+        return True
+
+    def remove(self, workload: Kubernetes) -> None:
+        """Remove a workload if it is known."""
+        meta = workload.metadata
+        if self._known.pop(meta.uid, None) is not None:
+            index = self._indexes[meta.namespace]
+            index.remove(meta.uid)
+            if not index:
+                del self._indexes[meta.namespace]
+
+    def of(self, uid: str) -> Selector:
+        """Return the selector of a known workload."""
+        return self._known[uid][1]
+
+    def matching(self, object_: Kubernetes) -> list[str]:
+        """Return the workloads in an object's namespace that select it."""
+        index = self._indexes.get(object_.metadata.namespace)
+        return [] if index is None else index.matching(object_.metadata.labels)
+
+
+class Orphans:
+    """Objects of one type with labels and without a controller, which are not being deleted.
+
+    Labels are indexed for the namespaces in which workloads looked for objects.
+    """
+
+    def __init__(self) -> None:
+        # By namespace and key.
+        self._objects: dict[str, dict[str, Kubernetes]] = {}
+        self._indexes: dict[str, LabelIndex[str]] = {}
+
+    def put(self, object_: Kubernetes) -> bool:
+        """Take in an object; return whether it is an orphan, or was one."""
+        meta = object_.metadata
+        if not meta.labels or meta.controller is not None or meta.deletion_timestamp is not None:
+            return self.remove(object_)
+        self._objects.setdefault(meta.namespace, {})[object_.key] = object_
+        index = self._indexes.get(meta.namespace)
+        if index is not None:
+            index.put(object_.key, meta.labels)
+        return True
+
+    def remove(self, object_: Kubernetes) -> bool:
+        """Remove the object with that key; return whether there was one."""
+        namespace = object_.metadata.namespace
+        objects = self._objects.get(namespace)
+        if objects is None or objects.pop(object_.key, None) is None:
+            return False
+        index = self._indexes.get(namespace)
+        if index is not None:
+            index.remove(object_.key)
+        if not objects:
+            del self._objects[namespace]
+            self._indexes.pop(namespace, None)
+        return True
+
+    def matching(self, namespace: str, selector: Selector) -> list[Kubernetes]:
+        """Return the objects that a selector matches, by key."""
+        objects = self._objects.get(namespace)
+        if objects is None:
+            return []
+        index = self._indexes.get(namespace)
+        if index is None:
+            index = self._indexes[namespace] = LabelIndex()
+            for key, object_ in objects.items():
+                index.put(key, object_.metadata.labels)
+        return [objects[key] for key in sorted(index.matching(selector))]
+
+
+def adoption_of(object_: Kubernetes, workload: Kubernetes, cause: str, finalizer: str) -> PatchObject:
+    """Return the patch that makes the workload the object's controller, and adds a finalizer unless it is ""."""
+    references = [*map(plain, object_.metadata.owner_references), owner_reference(workload)]
+    added = (finalizer,) if finalizer else ()
+    return _claim(object_, references, [*_without(object_.metadata.finalizers, finalizer), *added], cause)
+
+
+def release_of(object_: Kubernetes, uid: str, cause: str, finalizer: str) -> PatchObject:
+    """Return the patch that removes the reference to the workload with that uid, and a finalizer."""
+    references = [plain(each) for each in object_.metadata.owner_references if each.uid != uid]
+    return _claim(object_, references, _without(object_.metadata.finalizers, finalizer), cause)
+
+
+def is_claim(action: PatchObject) -> bool:
+    """Return whether the action is an adoption or a release."""
+    return "ownerReferences" in action.patch.get("metadata", {})
+
+
+def _claim(object_: Kubernetes, references: list[Raw], finalizers: list[str], cause: str) -> PatchObject:
+    metadata: Raw = {"ownerReferences": references or None}
+    if finalizers != list(object_.metadata.finalizers):
+        metadata["finalizers"] = finalizers or None
+    return versioned_patch(object_, {"metadata": metadata}, cause)
+
+
+def _without(finalizers: Iterable[str], finalizer: str) -> list[str]:
+    return [each for each in finalizers if each != finalizer]
