@@ -33,7 +33,7 @@ Fault = Callable[[Action], Problem | None]
 
 
 class Rig:
-    """``told`` are the actions that were asked for, those on pods as `seconds verb pod`.
+    """Controllers of workloads; ``told`` are the requested actions, those on pods as `seconds verb pod`.
 
     With ``runs`` all pods are bound to the node n1 and ready as soon as they exist, and gone as soon as they are
     deleted. While ``lags``, controllers see only what `show` lets through; with ``repeats`` they see it twice, with

@@ -34,7 +34,7 @@ SHORT: Raw = {"terminationGracePeriodSeconds": 3}
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is there, what happens, and what must be true at the end.
+    """The initial objects, the events, and the checks at the end.
 
     ``features`` are those of a fleet's story, ``plugins`` what the scheduler needs besides those of all stories,
     ``struck`` the components that faults strike, where they are not to strike all, and ``rescheduler`` the scenario's.

@@ -106,7 +106,8 @@ def test_a_draining_node_is_left_to_the_drain_and_is_no_target() -> None:
 
 def test_a_cordoned_node_receives_no_pods_and_is_not_rebalanced() -> None:
     """Controlled Rescheduling: nodes that are "intentionally under-utilized ... are marked unschedulable, thus the
-    first objective will not cause the rescheduler to fight a system that is draining nodes"."""
+    first objective will not cause the rescheduler to fight a system that is draining nodes".
+    """
     steps = [apply("10m", node("new")), {"at": "10m", "cordon": {"name": "new"}}]
     found = played(node("a"), node("b"), owner("web", 12), steps=steps, policy="MoveToUnderusedNodes")
     assert found.evictions() == []
@@ -178,7 +179,8 @@ def test_each_pod_is_judged_by_its_own_scheduler_and_those_of_unknown_ones_by_wh
 
 def test_two_go_at_once_where_one_takes_the_room_that_the_other_leaves() -> None:
     """Controlled Rescheduling: the avoid list "prevents B from rescheduling back into the space it vacated before A's
-    scheduler has a chance to reschedule A there"."""
+    scheduler has a chance to reschedule A there".
+    """
     only = {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {

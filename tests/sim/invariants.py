@@ -53,7 +53,7 @@ class InvariantChecker:
         self._check_nodes()
 
     def at_rest(self, *, is_flushed: bool) -> None:
-        """What holds once nothing is left to happen, and no fault comes in between.
+        """Check the invariants of a simulation at rest, without faults.
 
         ``is_flushed``: unschedulable pods have been tried again since anything changed. Before that, only those without
         affinity and spread must have been woken by what concerns them: kube-scheduler's hints for the others miss some

@@ -99,7 +99,7 @@ def check_rate(times_s: list[Fraction], rate: str, what: str) -> None:
 
 @dataclass(slots=True)
 class Judges:
-    """What there is at each instant, as it was written, and what each judge remembers of it.
+    """The objects at each instant, as they were written, and the memory of each judge.
 
     With ``counts_bound`` pods count for their node from their binding on; otherwise once a kubelet has started them,
     since several schedulers, or one that has crashed, may bind more than there is room for. Without ``counts_devices``

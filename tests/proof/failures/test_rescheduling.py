@@ -132,7 +132,8 @@ def settles(rule: str, policy: str, *objects: Raw, steps: list[Raw] | None = Non
 @pytest.mark.failure(76)
 def test_duplicates_that_only_one_node_takes_stay_together() -> None:
     """descheduler#626. Symptom: six pods on the one worker, beside a control plane that takes none; one is evicted each
-    time. Rule: only nodes that take the pods have a part of them."""
+    time. Rule: only nodes that take the pods have a part of them.
+    """
     objects = node("control-plane", taint="NoSchedule"), node("worker"), owner("web", 6)
 
     assert circles(evictions_by_rule("Duplicates", *objects))
@@ -173,7 +174,8 @@ def test_a_pod_that_its_like_keep_off_the_empty_node_stays_and_another_goes() ->
 @pytest.mark.failure(76)
 def test_a_pod_whose_scheduler_sends_it_back_to_the_full_node_stays() -> None:
     """descheduler#994. Symptom: what LowNodeUtilization evicts is placed on the same node. Rule: the pod's own
-    scheduler is asked, by its filters and its scores."""
+    scheduler is asked, by its filters and its scores.
+    """
     liked = {
         "nodeAffinity": {
             "preferredDuringSchedulingIgnoredDuringExecution": [
@@ -195,7 +197,8 @@ def test_a_pod_whose_scheduler_sends_it_back_to_the_full_node_stays() -> None:
 @pytest.mark.failure(76)
 def test_a_pod_that_comes_back_is_left_alone_for_growing_periods() -> None:
     """descheduler#424. Symptom: it never gives up. Rule: even blind, an owner whose pod came back to a node has its
-    pods left alone there, each time for twice as long."""
+    pods left alone there, each time for twice as long.
+    """
     objects = node("control-plane", taint="NoSchedule"), node("worker"), owner("web", 2)
     settings = {**AS_THE_DESCHEDULER, "policies": [{"name": f"{RULES}:Duplicates"}], "coolDown": "1h"}
     simulation = simulation_of(documents(*objects, scenario(settings, 24)), RunOptions())
@@ -233,7 +236,8 @@ def test_pods_are_not_spread_to_where_they_may_not_be_or_have_no_room(other: Raw
 @pytest.mark.parametrize("when", ["ScheduleAnyway", "DoNotSchedule"])
 def test_pods_that_meet_their_constraints_together_as_well_as_can_be_are_let_be(when: str) -> None:
     """descheduler#1219. Symptom: each constraint is looked at by itself, and what one of them evicts the other brings
-    back. Rule: all that a pod asks for is one sum, or the verdict of all filters together."""
+    back. Rule: all that a pod asks for is one sum, or the verdict of all filters together.
+    """
     both = [spread_by(ZONE, "web", when), spread_by(HOSTNAME, "web", "ScheduleAnyway")]
     objects = (
         in_zone("a1", "west"),
@@ -251,7 +255,8 @@ def test_pods_that_meet_their_constraints_together_as_well_as_can_be_are_let_be(
 @pytest.mark.failure(79)
 def test_a_pod_that_is_too_large_for_any_node_stays_where_it_is() -> None:
     """descheduler#1695. Symptom: a pod that makes any node over-used is evicted every five minutes. Rule: a load that
-    would only be taken elsewhere is no improvement."""
+    would only be taken elsewhere is no improvement.
+    """
     objects = node("a"), node("b"), owner("big", 1, cpu=6)
 
     assert circles(evictions_by_rule("LowNodeUtilization", *objects))
@@ -261,7 +266,8 @@ def test_a_pod_that_is_too_large_for_any_node_stays_where_it_is() -> None:
 @pytest.mark.failure(79)
 def test_a_preference_that_the_scheduler_weighs_less_moves_no_pod() -> None:
     """descheduler#1707. Symptom: a node that the pod prefers has room, and its scheduler places it elsewhere all the
-    same. Rule: what else the pod would rather have counts in the same sum, and its scheduler is asked."""
+    same. Rule: what else the pod would rather have counts in the same sum, and its scheduler is asked.
+    """
     liked = {
         "nodeAffinity": {
             "preferredDuringSchedulingIgnoredDuringExecution": [
@@ -283,7 +289,8 @@ def test_a_preference_that_the_scheduler_weighs_less_moves_no_pod() -> None:
 @pytest.mark.failure(79)
 def test_pods_of_hardly_used_nodes_are_moved_once_and_only_where_that_frees_one() -> None:
     """descheduler#1461. Symptom: pods are evicted to be packed, and go to nodes that are as empty as the one they left.
-    Rule: where the scheduler spreads, what does not free a node is no improvement."""
+    Rule: where the scheduler spreads, what does not free a node is no improvement.
+    """
     objects = node("a"), node("b"), node("c"), owner("small", 2)
 
     assert circles(evictions_by_rule("HighNodeUtilization", *objects))
@@ -295,7 +302,8 @@ def test_pods_of_hardly_used_nodes_are_moved_once_and_only_where_that_frees_one(
 @pytest.mark.parametrize("others", [["MoveToUnderusedNodes", "Consolidate"], ALL_POLICIES], ids=["two", "all"])
 def test_policies_that_want_opposite_things_do_not_undo_one_another(others: list[str], guidance: str) -> None:
     """descheduler#1026. Symptom: what one strategy evicts another one evicts as soon as it is placed. Rule: a move of
-    one policy counts with what it costs all others, so that evictions end, and soon."""
+    one policy counts with what it costs all others, so that evictions end, and soon.
+    """
     soft = [spread_by(HOSTNAME, "web", "ScheduleAnyway")]
     objects = (
         *(node(name) for name in "ab"),
@@ -319,7 +327,8 @@ def test_policies_that_want_opposite_things_do_not_undo_one_another(others: list
 @pytest.mark.failure(80)
 def test_an_app_of_one_pod_is_left_alone_where_that_is_asked_for() -> None:
     """descheduler#271. Symptom: apps of a single pod are down each time it is evicted. Rule: with minimumReplicas they
-    are left alone, and those with enough pods are moved all the same."""
+    are left alone, and those with enough pods are moved all the same.
+    """
 
     def story() -> None:
         objects = node(BAD), owner("single", 1), owner("pair", 2)
@@ -333,7 +342,8 @@ def test_an_app_of_one_pod_is_left_alone_where_that_is_asked_for() -> None:
 @pytest.mark.failure(83)
 def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> None:
     """karpenter#1167. Symptom: a pod that said meanwhile that it must not be disrupted was. Rule: before each eviction
-    but the first of a plan it is found out whether it is right by now."""
+    but the first of a plan it is found out whether it is right by now.
+    """
 
     def story() -> None:
         simulation = simulation_of(
