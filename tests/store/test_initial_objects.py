@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podium.store.store import NAMESPACES, Store, create_initial_objects
+from podium.store.initial_objects import NAMESPACES, create_initial_objects
+from podium.store.store import Store
 from tests.store.objects import Raw
 
 
@@ -21,6 +22,36 @@ def test_a_cluster_has_its_namespaces_classes_and_service() -> None:
         "system-node-critical",
     ]
     assert store.get("Service", "default/kubernetes").raw["spec"]["clusterIP"] == "10.96.0.1"
+
+
+def test_a_cluster_has_the_endpoints_of_its_own_service() -> None:
+    store = cluster()
+
+    subset = store.get("Endpoints", "default/kubernetes").raw["subsets"][0]
+    endpoint_slice = store.get("EndpointSlice", "default/kubernetes").raw
+
+    assert endpoint_slice["endpoints"][0]["addresses"] == [subset["addresses"][0]["ip"]]
+    assert [port["port"] for port in subset["ports"]] == [port["port"] for port in endpoint_slice["ports"]]
+    assert endpoint_slice["metadata"]["labels"]["kubernetes.io/service-name"] == "kubernetes"
+    assert store.get("ServiceCIDR", "kubernetes").raw["spec"]["cidrs"] == ["10.96.0.0/16"]
+
+
+def test_every_binding_of_a_default_role_names_an_existing_role() -> None:
+    store = cluster()
+
+    roles = {stored.raw["roleRef"]["name"] for stored in store.objects("ClusterRoleBinding")}
+
+    assert roles <= {stored.key for stored in store.objects("ClusterRole")}
+
+
+def test_every_system_flow_schema_names_an_existing_priority_level() -> None:
+    store = cluster()
+
+    flows = [stored.raw for stored in store.objects("FlowSchema")]
+    levels = {stored.key for stored in store.objects("PriorityLevelConfiguration")}
+
+    assert {flow["spec"]["priorityLevelConfiguration"]["name"] for flow in flows} == levels
+    assert [flow["metadata"]["name"] for flow in flows if flow["spec"]["matchingPrecedence"] == 1] == ["exempt"]
 
 
 def test_every_namespace_is_active_and_has_an_account_and_its_name_as_a_label() -> None:

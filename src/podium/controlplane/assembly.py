@@ -25,7 +25,8 @@ from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
 from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
-from podium.store.store import Store, create_initial_objects
+from podium.store.initial_objects import create_initial_objects
+from podium.store.store import Store
 from podium.store.stored import reread
 
 _RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}

@@ -32,8 +32,12 @@ CONTROLLERS = (
 )
 """The controllers that a driver runs, in the order in which they act at the same instant."""
 
-COLLECTORS = (GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER)
-"""The controllers within the store (`podium.store.controllers`)."""
+SERVICE_ACCOUNTS = "serviceaccount-controller"
+ROOT_CA_PUBLISHER = "root-ca-certificate-publisher-controller"
+ROLE_AGGREGATION = "clusterrole-aggregation-controller"
+
+COLLECTORS = (GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, SERVICE_ACCOUNTS, ROOT_CA_PUBLISHER, ROLE_AGGREGATION)
+"""The controllers that work on the store itself (`podium.controlplane.required_objects`, `podium.store.cleanup`)."""
 
 SWITCHABLE = (SCHEDULER, KUBELET, *CONTROLLERS, *COLLECTORS)
 """The components that can be left out, so that another process replaces them: `--no-NAME`."""

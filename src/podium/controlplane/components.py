@@ -150,8 +150,9 @@ class ControlPlaneSettings:
 
     ``configuration`` is the scheduler's, None for that of a default kube-scheduler. ``autoscaling`` adds a cluster
     autoscaler for these node groups. ``rescheduling`` adds a rescheduler, which reads its settings from the ConfigMap
-    `RESCHEDULER_CONFIG_MAP` if that exists. ``without`` are the names of components that are left out
-    (`podium.controlplane.component_names.SWITCHABLE`). ``rules`` are the administrator's rules for requests.
+    `RESCHEDULER_CONFIG_MAP` if that exists. ``authority`` and ``client_authority`` are certificates in PEM: those by
+    which clients verify the server, and the server its clients. ``without`` are the names of components that are left
+    out (`podium.controlplane.component_names.SWITCHABLE`). ``rules`` are the administrator's rules for requests.
     ``absent_is_gone``: an owner that never existed counts as deleted, as in Kubernetes; false if the objects come from
     a partially known cluster.
     """
@@ -166,6 +167,8 @@ class ControlPlaneSettings:
     without: frozenset[str] = frozenset()
     absent_is_gone: bool = True
     rules: RequestRules = DEFAULT_RULES
+    authority: str = ""
+    client_authority: str = ""
 
 
 def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> list[Component]:

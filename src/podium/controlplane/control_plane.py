@@ -28,6 +28,7 @@ from podium.controlplane.action_events import ActionEvents
 from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
 from podium.controlplane.components import ControlPlaneSettings, components_of
 from podium.controlplane.node_simulation import News, NodeLeases, NodePower
+from podium.controlplane.required_objects import RequiredObjects
 from podium.runtime.clock import Clock
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.live import LiveRuntime
@@ -83,6 +84,9 @@ class ControlPlane:
             has_namespace_controller=NAMESPACE_CONTROLLER not in settings.without,
             absent_is_gone=settings.absent_is_gone,
         )
+        self._required = RequiredObjects(store, settings.authority, settings.client_authority, settings.without)
+        self._required.work(now)
+        self.keep()
         self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
         self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components have observed the writes.
@@ -253,6 +257,7 @@ class ControlPlane:
         except StoreError:
             # More was written at once than the log holds.
             self._expiry = EventExpiry(self.store, now)
+            self._required.observe_all()
             if self.account is not None:
                 self.account.catch_up(now)
             for component in self._components.values():
@@ -267,6 +272,10 @@ class ControlPlane:
                 self._expiry.observe(event, now)
             elif kind == _NODE:
                 self._observe_node(event, now)
+            else:
+                self._required.observe(event)
+        if self._required.work(now):
+            self._publish(now)
 
     def _is_node(self, name: str) -> bool:
         return self.store.find(_NODE, name) is not None

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from podium.api.avoid_list import Wishes
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import key_of
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
@@ -19,8 +18,6 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.admission_control import Admission
-from podium.store.admission.defaults import KUBERNETES_ADDRESS, with_addresses, with_defaults
-from podium.store.admission.priorities import SYSTEM_CLASSES
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
 from podium.store.creations import DEFAULT_LIST_OPTIONS, WritableStore, with_topology
@@ -382,48 +379,6 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
         status=replace(pod.status, nominated_node_name=status.get("nominatedNodeName", ""), conditions=read),
     )
     return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node
-
-
-NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CLASSES = {
-    "system-cluster-critical": "Used for system critical pods that must run in the cluster.",
-    "system-node-critical": "Used for system critical pods that must not be moved from their node.",
-}
-
-
-def create_initial_objects(store: Store, *, now: int) -> None:
-    """Create the missing ones: namespaces with their service accounts, the system PriorityClasses, one Service."""
-    for raw in initial_objects():
-        if store.find(raw["kind"], key_of(raw["metadata"])) is None:
-            store.create(raw, now=now, is_new=True)
-
-
-def initial_objects() -> list[Raw]:
-    """Return the objects in creation order; service accounts follow from their namespaces."""
-    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
-    classes = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": SYSTEM_CLASSES[name],
-            "globalDefault": False,
-            "description": description,
-        }
-        for name, description in _CLASSES.items()
-    ]
-    service: Raw = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": "kubernetes",
-            "namespace": "default",
-            "labels": {"component": "apiserver", "provider": "kubernetes"},
-        },
-        "spec": {"clusterIP": KUBERNETES_ADDRESS, "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
-    }
-    service = with_addresses(with_defaults("Service", service), None, ())
-    return [*namespaces, *(with_defaults("PriorityClass", raw) for raw in classes), service]
 
 
 def revisions_of(journal: Journal | None, resources: APIResources, seed: int, log_capacity: int) -> Revisions:

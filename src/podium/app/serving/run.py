@@ -146,7 +146,14 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
         rescheduling=None if wanted.rescheduler is None else _rescheduling(wanted.rescheduler),
         without=wanted.without,
         rules=RequestRules(deletes_by_eviction=wanted.evicts_on_delete),
+        authority=_certificates(wanted.tls_cert),
+        client_authority=_certificates(wanted.client_ca),
     )
+
+
+def _certificates(path: str | None) -> str:
+    """Return the certificates in a file; "" for no file. Raises InputError."""
+    return "" if path is None else read_bytes(path).decode("utf-8", "replace")
 
 
 def _rescheduling(path: str) -> ReschedulerSettings:

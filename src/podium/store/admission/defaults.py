@@ -233,7 +233,10 @@ _FOLLOWING: Mapping[str, Callable[[Raw], Raw]] = {
 }
 
 
-_NETWORK = ipaddress.IPv4Network("10.96.0.0/16")
+SERVICE_NETWORK = "10.96.0.0/16"
+"""The range of the addresses of Services."""
+
+_NETWORK = ipaddress.IPv4Network(SERVICE_NETWORK)
 _FIRST_ADDRESS = 2
 _NODE_PORTS = range(30_000, 32_768)
 _AFFINITY_SECONDS = 10_800

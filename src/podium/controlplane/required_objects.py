@@ -1,0 +1,129 @@
+"""The controllers of objects that every namespace has, and of the rules of aggregated ClusterRoles.
+
+Source: pkg/controller (serviceaccount, certificates/rootcacertpublisher, clusterroleaggregation), and
+pkg/controlplane/controller/clusterauthenticationtrust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import ValidationError, convert
+
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+from podium.api.nested import value_at
+from podium.api.selectors import LabelSelector, Selector, compile_label_selector
+from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.verbs.deletion import default_service_account
+from podium.store.watch_log import WatchEvent
+
+_NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
+_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+# Programs that wait for the bundle expect some text in it.
+_NO_AUTHORITY = "# This server takes connections without TLS, so there is no certificate authority.\n"
+
+
+class RequiredObjects:
+    """The controllers, as far as they are not in ``without``.
+
+    Each namespace has a ServiceAccount `default`, and a ConfigMap with the ``authority``, which verifies the server;
+    kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
+    selects.
+    """
+
+    def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
+        self._store = store
+        self._authority = {"ca.crt": authority or _NO_AUTHORITY}
+        self._client_authority = {"client-ca-file": client_authority} if client_authority else {}
+        self._without = without
+        # The namespaces to look at.
+        self._due: dict[str, None] = {}
+        self._has_new_roles = True
+        self.observe_all()
+
+    def observe_all(self) -> None:
+        """Look at everything again."""
+        self._due |= {stored.key: None for stored in self._store.objects(_NAMESPACE)}
+        self._has_new_roles = True
+
+    def observe(self, event: WatchEvent) -> None:
+        """Look again at what a write may concern."""
+        stored = event.stored
+        if stored.kind == _NAMESPACE:
+            self._due[stored.key] = None
+        elif stored.kind in (_ACCOUNT, _CONFIG_MAP):
+            self._due[stored.object.metadata.namespace] = None
+        elif stored.kind == _ROLE:
+            self._has_new_roles = True
+
+    def work(self, now: int) -> bool:
+        """Write what is missing; return whether there was anything to look at."""
+        due, self._due = self._due, {}
+        has_new_roles, self._has_new_roles = self._has_new_roles, False
+        version = self._store.version
+        for name in due:
+            namespace = self._store.find(_NAMESPACE, name)
+            if namespace is not None and namespace.object.metadata.deletion_timestamp is None:
+                self._complete(name, now)
+        if has_new_roles and ROLE_AGGREGATION not in self._without:
+            self._aggregate()
+        return self._store.version != version
+
+    def _complete(self, namespace: str, now: int) -> None:
+        if SERVICE_ACCOUNTS not in self._without:
+            self._write(default_service_account(namespace), now)
+        if ROOT_CA_PUBLISHER not in self._without:
+            annotations = {"kubernetes.io/description": _DESCRIPTION}
+            self._write(_config_map("kube-root-ca.crt", namespace, self._authority, annotations), now)
+        if namespace == "kube-system":
+            self._write(_config_map("extension-apiserver-authentication", namespace, self._client_authority), now)
+
+    def _write(self, raw: Raw, now: int) -> None:
+        """Create the object if it is missing, or restore its data."""
+        metadata = raw["metadata"]
+        stored = self._store.find(raw["kind"], f"{metadata['namespace']}/{metadata['name']}")
+        try:
+            if stored is None:
+                self._store.create(raw, now=now, is_new=True)
+            elif (stored.raw.get("data") or {}) != raw.get("data", {}):
+                self._store.update({**stored.raw, "data": raw["data"]})
+        except StoreError:
+            # A quota or an immutable object refuses the write; the next write in the namespace repeats it.
+            return
+
+    def _aggregate(self) -> None:
+        """Write the rules of all aggregated roles until nothing changes, since roles may aggregate aggregated ones."""
+        version = -1
+        while version != self._store.version:
+            version = self._store.version
+            roles = self._store.objects(_ROLE)
+            for stored in roles:
+                selectors = _selectors(stored.raw)
+                rules: list[Raw] = []
+                for role in roles:
+                    labels = role.object.metadata.labels
+                    if role.key != stored.key and any(selector.matches(labels) for selector in selectors):
+                        rules += [rule for rule in role.raw.get("rules") or () if rule not in rules]
+                if selectors and rules != (stored.raw.get("rules") or []):
+                    self._store.update({**stored.raw, "rules": rules})
+
+
+def _selectors(role: Raw) -> list[Selector]:
+    """Return the selectors of the roles that a role aggregates; none if they are malformed."""
+    try:
+        written = convert(value_at(role, "aggregationRule", "clusterRoleSelectors") or [], list[LabelSelector])
+        return [compile_label_selector(selector) for selector in written]
+    except (InputError, ValidationError):
+        return []
+
+
+def _config_map(name: str, namespace: str, data: Raw, annotations: Raw | None = None) -> Raw:
+    metadata: Raw = {"name": name, "namespace": namespace, **({"annotations": annotations} if annotations else {})}
+    return {"apiVersion": "v1", "kind": _CONFIG_MAP, "metadata": metadata, "data": data}

@@ -1,0 +1,339 @@
+"""The objects that every cluster has from its start.
+
+Source: pkg/controlplane (controller/systemnamespaces, kubernetesservice, defaultservicecidr), pkg/registry/scheduling,
+plugin/pkg/auth/authorizer/rbac/bootstrappolicy, apiserver's pkg/apis/flowcontrol/bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.nested import key_of
+from podium.store.admission.defaults import KUBERNETES_ADDRESS, SERVICE_NETWORK, with_addresses, with_defaults
+from podium.store.admission.priorities import SYSTEM_CLASSES
+from podium.store.store import Store
+
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_CLASSES = {
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster.",
+    "system-node-critical": "Used for system critical pods that must not be moved from their node.",
+}
+_RBAC = "rbac.authorization.k8s.io"
+_AGGREGATE = f"{_RBAC}/aggregate-to-"
+# The endpoint of the Service kubernetes. An endpoint may not be a loopback address, so it is one for documents.
+_SERVER_ADDRESS, _SERVER_PORT = "192.0.2.1", 6443
+_SERVER_LABELS = {"component": "apiserver", "provider": "kubernetes"}
+_NEVER = "1970-01-01T00:00:00Z"
+
+# ClusterRoles: name, "< X" for a role that aggregates those labelled for X, "> X" for a role with that label. Below it
+# its rules: verbs; then resources, by group after a colon, "=" before names, "/" before URLs.
+_ROLES = """
+cluster-admin
+  *: *:*
+  *: /*
+admin < admin
+edit < edit > admin
+view < view > edit
+system:aggregate-to-admin > admin
+  create: authorization.k8s.io:localsubjectaccessreviews
+  all: rbac.authorization.k8s.io:roles,rolebindings
+system:aggregate-to-edit > edit
+  read: pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy
+  impersonate: serviceaccounts
+  write: pods,pods/attach,pods/exec,pods/portforward,pods/proxy
+  create: pods/eviction
+  write: configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets
+  write: serviceaccounts,services,services/proxy
+  create: serviceaccounts/token
+  write: apps:daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale
+  write: apps:statefulsets,statefulsets/scale
+  write: autoscaling:horizontalpodautoscalers
+  write: batch:cronjobs,jobs
+  write: policy:poddisruptionbudgets
+  write: networking.k8s.io:ingresses,networkpolicies
+  all: coordination.k8s.io:leases
+  write: resource.k8s.io:resourceclaims,resourceclaimtemplates
+system:aggregate-to-view > view
+  read: configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers
+  read: replicationcontrollers/scale,serviceaccounts,services,services/status
+  read: bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status
+  read: namespaces,resourcequotas,resourcequotas/status
+  read: discovery.k8s.io:endpointslices
+  read: apps:controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status
+  read: apps:replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status
+  read: autoscaling:horizontalpodautoscalers,horizontalpodautoscalers/status
+  read: batch:cronjobs,cronjobs/status,jobs,jobs/status
+  read: policy:poddisruptionbudgets,poddisruptionbudgets/status
+  read: networking.k8s.io:ingresses,ingresses/status,networkpolicies
+  read: resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaimtemplates
+system:auth-delegator
+  create: authentication.k8s.io:tokenreviews
+  create: authorization.k8s.io:subjectaccessreviews
+system:basic-user
+  create: authorization.k8s.io:selfsubjectaccessreviews,selfsubjectrulesreviews
+  create: authentication.k8s.io:selfsubjectreviews
+system:discovery
+  get: /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/
+system:public-info-viewer
+  get: /healthz,/livez,/readyz,/version,/version/
+system:monitoring
+  get: /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*
+system:service-account-issuer-discovery
+  get: /.well-known/openid-configuration,/.well-known/openid-configuration/,/openid/v1/jwks,/openid/v1/jwks/
+system:kube-controller-manager
+  create,patch,update: events events.k8s.io:events
+  create: coordination.k8s.io:leases
+  get,update: coordination.k8s.io:leases=kube-controller-manager
+  create,delete,get,update: secrets,serviceaccounts
+  get: configmaps,namespaces
+  create: serviceaccounts/token authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews
+  list,watch: *:*
+system:kube-scheduler
+  create,patch,update: events events.k8s.io:events
+  create,list,watch: coordination.k8s.io:leases
+  get,update: coordination.k8s.io:leases=kube-scheduler
+  all: coordination.k8s.io:leasecandidates
+  read: namespaces,nodes,persistentvolumeclaims,persistentvolumes,pods,replicationcontrollers,services
+  delete: pods
+  create: bindings,pods/binding
+  patch,update: pods/status persistentvolumes persistentvolumeclaims
+  read: apps:replicasets,statefulsets policy:poddisruptionbudgets
+  create: authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews
+  read: storage.k8s.io:csinodes,csidrivers,csistoragecapacities,storageclasses,volumeattachments
+  read: resource.k8s.io:deviceclasses,resourceclaims,resourceslices scheduling.k8s.io:podgroups,workloads
+  patch,update: resource.k8s.io:resourceclaims,resourceclaims/status resource.k8s.io:resourceclaims/binding
+system:kube-dns
+  list,watch: endpoints,services discovery.k8s.io:endpointslices
+system:volume-scheduler
+  get,list,patch,update,watch: persistentvolumes,persistentvolumeclaims
+  read: storage.k8s.io:storageclasses
+system:persistent-volume-provisioner
+  create,delete,get,list,watch: persistentvolumes
+  get,list,update,watch: persistentvolumeclaims
+  read: storage.k8s.io:storageclasses nodes
+  create,patch,update,list,watch: events
+system:node-bootstrapper
+  create,get,list,watch: certificates.k8s.io:certificatesigningrequests
+system:node-problem-detector
+  get: nodes
+  patch: nodes/status
+  create,patch,update: events events.k8s.io:events
+system:node-proxier
+  list,watch: services,endpoints discovery.k8s.io:endpointslices networking.k8s.io:servicecidrs
+  read: nodes
+  create,patch,update: events events.k8s.io:events
+system:node
+  create: authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews,localsubjectaccessreviews
+  read: services,nodes,pods,configmaps,secrets node.k8s.io:runtimeclasses storage.k8s.io:csidrivers
+  create,patch,update: nodes,nodes/status events events.k8s.io:events
+  create,delete: pods
+  patch,update: pods/status persistentvolumeclaims/status
+  create: pods/eviction serviceaccounts/token
+  get: persistentvolumeclaims,persistentvolumes endpoints storage.k8s.io:volumeattachments
+  create,get,list,watch: certificates.k8s.io:certificatesigningrequests
+  create,delete,get,patch,update: coordination.k8s.io:leases storage.k8s.io:csinodes
+  get: resource.k8s.io:resourceclaims
+  all: resource.k8s.io:resourceslices
+"""
+_WRITE = ("create", "delete", "deletecollection", "patch", "update")
+_READ = ("get", "list", "watch")
+_VERBS = {"all": (*_WRITE, *_READ), "read": _READ, "write": _WRITE}
+# ClusterRoleBindings of the same name as the role, with its subjects: groups in system:, users before "@".
+_BINDINGS = """
+cluster-admin system:masters
+system:basic-user system:authenticated
+system:discovery system:authenticated
+system:kube-controller-manager @system:kube-controller-manager
+system:kube-dns kube-system/kube-dns
+system:kube-scheduler @system:kube-scheduler
+system:monitoring system:monitoring
+system:node-proxier @system:kube-proxy
+system:public-info-viewer system:authenticated system:unauthenticated
+system:service-account-issuer-discovery system:serviceaccounts
+system:volume-scheduler @system:kube-scheduler
+"""
+_FLOW = "flowcontrol.apiserver.k8s.io"
+# PriorityLevelConfigurations: name, shares, percentage to lend, and queues, hand size and queue length if it queues.
+_LEVELS = """
+catch-all        5   0
+exempt           0   0
+global-default   20  50 128 6 50
+leader-election  10  0  16 4 50
+node-high        40  25 64 6 50
+system           30  33 64 6 50
+workload-high    40  50 128 6 50
+workload-low     100 90 128 6 50
+"""
+# FlowSchemas: name, level, precedence, distinguisher, subjects as above, and "|" before rules as above. Without rules
+# they match all requests.
+_FLOWS = """
+exempt exempt 1 - system:masters
+probes exempt 2 - system:authenticated system:unauthenticated | get: /healthz,/livez,/readyz
+system-leader-election leader-election 100 ByUser @system:kube-controller-manager @system:kube-scheduler kube-system/* \
+| create,get,update: coordination.k8s.io:leases
+endpoint-controller workload-high 150 ByUser @system:kube-controller-manager kube-system/endpoint-controller \
+kube-system/endpointslicemirroring-controller | create,get,update: endpoints
+workload-leader-election leader-election 200 ByUser kube-system/* | create,get,update: coordination.k8s.io:leases
+system-node-high node-high 400 ByUser system:nodes | *: nodes,nodes/status coordination.k8s.io:leases
+system-nodes system 500 ByUser system:nodes
+kube-controller-manager workload-high 800 ByNamespace @system:kube-controller-manager
+kube-scheduler workload-high 800 ByNamespace @system:kube-scheduler
+kube-system-service-accounts workload-high 900 ByNamespace kube-system/*
+service-accounts workload-low 9000 ByUser system:serviceaccounts
+global-default global-default 9900 ByUser system:authenticated system:unauthenticated
+catch-all catch-all 10000 ByUser system:authenticated system:unauthenticated
+"""
+
+
+def create_initial_objects(store: Store, *, now: int) -> None:
+    """Create the initial objects that are missing; those that were deleted come back at the next start."""
+    for raw in initial_objects():
+        if store.find(raw["kind"], key_of(raw["metadata"])) is None:
+            store.create(raw, now=now, is_new="status" not in raw)
+
+
+@cache
+def initial_objects() -> tuple[Raw, ...]:
+    """Return the objects in creation order; service accounts follow from their namespaces."""
+    return tuple(with_defaults(raw["kind"], raw) for raw in _objects())
+
+
+def _objects() -> Iterator[Raw]:
+    for name in NAMESPACES:
+        yield _object("v1", "Namespace", {"name": name})
+    for name, description in _CLASSES.items():
+        content = {"value": SYSTEM_CLASSES[name], "globalDefault": False, "description": description}
+        yield _object("scheduling.k8s.io/v1", "PriorityClass", {"name": name}, **content)
+    yield from _kubernetes_service()
+    for role in _ROLES.strip().replace("\n  ", "\t").splitlines():
+        yield _role(*role.split("\t"))
+    for line in _BINDINGS.strip().splitlines():
+        name, *subjects = line.split()
+        yield _object(
+            f"{_RBAC}/v1",
+            "ClusterRoleBinding",
+            _rbac_metadata(name),
+            roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+            subjects=[_subject(text, apiGroup=_RBAC) for text in subjects],
+        )
+    for line in _LEVELS.strip().splitlines():
+        yield _level(*line.split())
+    for line in _FLOWS.strip().splitlines():
+        yield _flow_schema(line)
+
+
+def _object(api_version: str, kind: str, metadata: Raw, **content: Any) -> Raw:
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def _kubernetes_service() -> Iterator[Raw]:
+    """Yield the Service kubernetes with its endpoints, and the range of its address."""
+    metadata = {"name": "kubernetes", "namespace": "default"}
+    spec = {"clusterIP": KUBERNETES_ADDRESS, "ports": [{"name": "https", "port": 443, "targetPort": _SERVER_PORT}]}
+    service = with_defaults("Service", _object("v1", "Service", {**metadata, "labels": _SERVER_LABELS}, spec=spec))
+    yield with_addresses(service, None, ())
+    ports = [{"name": "https", "port": _SERVER_PORT, "protocol": "TCP"}]
+    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    subsets = [{"addresses": [{"ip": _SERVER_ADDRESS}], "ports": ports}]
+    yield _object("v1", "Endpoints", {**metadata, "labels": labels}, subsets=subsets)
+    yield _object(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        {**metadata, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        addressType="IPv4",
+        endpoints=[{"addresses": [_SERVER_ADDRESS], "conditions": {"ready": True}}],
+        ports=ports,
+    )
+    ready = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
+    yield _object(
+        "networking.k8s.io/v1",
+        "ServiceCIDR",
+        {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
+        spec={"cidrs": [SERVICE_NETWORK]},
+        status={"conditions": [{**ready, "lastTransitionTime": _NEVER}]},
+    )
+
+
+def _rbac_metadata(name: str, labels: Raw | None = None) -> Raw:
+    return {
+        "name": name,
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults", **(labels or {})},
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    }
+
+
+def _subject(text: str, **group: str) -> Raw:
+    """Return a user or a group of this API group, or a service account."""
+    namespace, _, account = text.partition("/")
+    if account:
+        return {"kind": "ServiceAccount", "namespace": namespace, "name": account}
+    return {"kind": "User" if text[0] == "@" else "Group", "name": text.removeprefix("@"), **group}
+
+
+def _role(head: str, *rules: str) -> Raw:
+    """Return a ClusterRole; the controller of aggregation fills in the rules of those that aggregate others."""
+    name, *relations = head.split()
+    related = dict(zip(relations[::2], relations[1::2], strict=True))
+    metadata = _rbac_metadata(name, {_AGGREGATE + related[">"]: "true"} if ">" in related else None)
+    content: Raw = {"rules": [rule for text in rules for rule in _rules(text)]}
+    if "<" in related:
+        content["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {_AGGREGATE + related["<"]: "true"}}]}
+    return _object(f"{_RBAC}/v1", "ClusterRole", metadata, **content)
+
+
+def _rules(text: str) -> Iterator[Raw]:
+    """Yield the policy rules of a line, one for each group."""
+    verbs, places = text.split(": ", 1)
+    allowed = [verb for word in verbs.split(",") for verb in _VERBS.get(word, (word,))]
+    for place in places.split():
+        if place.startswith("/"):
+            yield {"verbs": allowed, "nonResourceURLs": ["*"] if place == "/*" else place.split(",")}
+            continue
+        group, _, resources = place.rpartition(":")
+        resources, _, names = resources.partition("=")
+        rule: Raw = {"verbs": allowed, "apiGroups": [group], "resources": resources.split(",")}
+        yield {**rule, "resourceNames": names.split(",")} if names else rule
+
+
+def _level(name: str, shares: str, lendable: str, *queueing: str) -> Raw:
+    own: Raw = {"nominalConcurrencyShares": int(shares), "lendablePercent": int(lendable)}
+    if name == "exempt":
+        spec: Raw = {"type": "Exempt", "exempt": own}
+    else:
+        names = ("queues", "handSize", "queueLengthLimit")
+        queues = dict(zip(names, map(int, queueing), strict=False))
+        response: Raw = {"type": "Queue", "queuing": queues} if queueing else {"type": "Reject"}
+        spec = {"type": "Limited", "limited": {**own, "limitResponse": response}}
+    return _object(f"{_FLOW}/v1", "PriorityLevelConfiguration", _flow_metadata(name), spec=spec, status={})
+
+
+def _flow_schema(line: str) -> Raw:
+    head, _, rules = line.partition(" | ")
+    name, level, precedence, distinguisher, *subjects = head.split()
+    found = list(_rules(rules or "*: *:* /*"))
+    matched: Raw = {"subjects": [_flow_subject(**_subject(text)) for text in subjects]}
+    everywhere = {"clusterScope": True, "namespaces": ["*"]}
+    for field, key in (("resourceRules", "resources"), ("nonResourceRules", "nonResourceURLs")):
+        if chosen := [rule if key != "resources" else {**rule, **everywhere} for rule in found if key in rule]:
+            matched[field] = chosen
+    spec: Raw = {
+        "matchingPrecedence": int(precedence),
+        "priorityLevelConfiguration": {"name": level},
+        "rules": [matched],
+        **({} if distinguisher == "-" else {"distinguisherMethod": {"type": distinguisher}}),
+    }
+    message = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and it exists'
+    dangling = {"type": "Dangling", "status": "False", "reason": "Found", "message": message}
+    status = {"conditions": [{**dangling, "lastTransitionTime": _NEVER}]}
+    return _object(f"{_FLOW}/v1", "FlowSchema", _flow_metadata(name), spec=spec, status=status)
+
+
+def _flow_metadata(name: str) -> Raw:
+    return {"name": name, "annotations": {"apf.kubernetes.io/autoupdate-spec": "true"}}
+
+
+def _flow_subject(kind: str, **names: str) -> Raw:
+    return {"kind": kind, kind[0].lower() + kind[1:]: names}

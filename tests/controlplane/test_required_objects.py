@@ -1,0 +1,73 @@
+"""Objects that every namespace has, and the rules of aggregated roles."""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.testing import ControlPlane
+
+ROLES = "rbac.authorization.k8s.io"
+
+
+def namespace(name: str) -> Raw:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def role(name: str, labels: dict[str, str], resource: str = "") -> Raw:
+    metadata = {"name": name, "labels": labels}
+    rules = [{"apiGroups": ["shop"], "resources": [resource], "verbs": ["get"]}] if resource else []
+    return {"apiVersion": f"{ROLES}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+
+
+def found(cluster: ControlPlane, kind: str, name: str, namespace: str = "default") -> Raw:
+    raw = cluster.get(kind, name, namespace=namespace)
+    assert raw is not None
+    return raw
+
+
+def test_every_namespace_has_the_bundle_that_verifies_the_server() -> None:
+    with ControlPlane() as cluster:
+        cluster.apply(namespace("shop"))
+
+        for name in ("default", "kube-node-lease", "kube-public", "kube-system", "shop"):
+            assert found(cluster, "ConfigMap", "kube-root-ca.crt", namespace=name)["data"]["ca.crt"]
+
+
+def test_a_deleted_or_changed_bundle_is_restored() -> None:
+    with ControlPlane() as cluster:
+        before = found(cluster, "ConfigMap", "kube-root-ca.crt")
+        cluster.delete("ConfigMap", "kube-root-ca.crt")
+        restored = found(cluster, "ConfigMap", "kube-root-ca.crt")
+        cluster.patch("ConfigMap", "kube-root-ca.crt", {"data": {"ca.crt": "", "more": "text"}})
+
+        assert restored["metadata"]["uid"] != before["metadata"]["uid"]
+        assert found(cluster, "ConfigMap", "kube-root-ca.crt")["data"] == before["data"]
+
+
+def test_a_deleted_default_account_is_created_again() -> None:
+    with ControlPlane() as cluster:
+        before = found(cluster, "ServiceAccount", "default")
+
+        cluster.delete("ServiceAccount", "default")
+
+        assert found(cluster, "ServiceAccount", "default")["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+def test_kube_system_has_the_settings_of_authentication() -> None:
+    with ControlPlane() as cluster:
+        assert found(cluster, "ConfigMap", "extension-apiserver-authentication", namespace="kube-system")["metadata"]
+
+
+def test_an_aggregated_role_has_the_rules_of_the_roles_that_it_selects() -> None:
+    with ControlPlane() as cluster:
+        aggregated = role("shopkeeper", {f"{ROLES}/aggregate-to-view": "true"})
+        selector = {"matchLabels": {"for": "shop"}}
+        cluster.apply({**aggregated, "aggregationRule": {"clusterRoleSelectors": [selector]}})
+        cluster.apply(role("read-goods", {"for": "shop"}, "goods"))
+
+        rule = {"apiGroups": ["shop"], "resources": ["goods"], "verbs": ["get"]}
+        assert found(cluster, "ClusterRole", "shopkeeper")["rules"] == [rule]
+        for name in ("view", "edit", "admin"):
+            assert rule in found(cluster, "ClusterRole", name)["rules"]
+
+        cluster.delete("ClusterRole", "read-goods")
+        assert rule not in found(cluster, "ClusterRole", "admin")["rules"]
