@@ -17,6 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from podium.api.kinds import KINDS, Kind
+from podium.api.versions.apis import ServedVersion, served_versions
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.fields import gates_of_fields
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
@@ -73,9 +74,33 @@ def versions_page() -> str:
     lines += [
         f"| {gate} | " + " | ".join(stages.get(letter, "-") for letter in letters()[gate]) + " |" for gate in asked
     ]
+    lines += [
+        *("", "## API versions", ""),
+        *textwrap.wrap(
+            "The kinds that not every version serves in the same API versions. With a gate, a version serves them only "
+            "if that is on. Objects in inputs may be in any of them. `podium up` answers 404 for what its version does "
+            "not serve, such as `pods/resize` before 1.33.",
+            _LONGEST_LINE,
+        ),
+        *("", "| API version | kinds | served by | gate |", "|---|---|---|---|", *_served_rows()),
+    ]
     lines += ["", "## Not modelled", ""]
     lines += [f"- {text}" for text in _NOT_MODELLED]
     return "\n".join(lines) + "\n"
+
+
+def _served_rows() -> list[str]:
+    kinds = dict[ServedVersion, list[str]]()
+    for (_, kind), versions in served_versions().items():
+        for version in versions:
+            kinds.setdefault(version, []).append(kind)
+    rows = []
+    for version, names in kinds.items():
+        known = [f"1.{minor}" for minor in MINORS if minor in version.minors]
+        served = known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+        gate = f"`{version.gate}`" if version.gate else ""
+        rows.append(f"| `{version.api_version}` | {', '.join(names)} | {served} | {gate} |")
+    return rows
 
 
 _NOT_MODELLED = (
@@ -94,14 +119,14 @@ _NOT_MODELLED = (
     "(`GenericWorkload`, which took over `GangScheduling` and `WorkloadAwarePreemption`), composite groups, messages "
     "of groups with counts, and preemption for deferred resizes (`InPlacePodVerticalScalingSchedulerPreemption`). "
     "Gangs follow Podium's own rules.",
-    "PodGroup and Workload are read and served as `scheduling.k8s.io/v1alpha2` in all versions. 1.37 drops that "
-    "version for v1alpha3 and v1beta1, where `disruptionMode` is an object; Podium does not read these.",
+    "PodGroup and Workload are served in all versions, for gangs. Of the newer API versions, Podium drops "
+    "`preemptionPolicy` and `parentCompositePodGroupName`, and `compositePodGroupTemplates` is unknown: the gates "
+    "`PodGroupPreemptionPolicy` and `CompositePodGroup` have no effect.",
     "Bindings that fail for a moment: 1.37 retries the request at once (#138855). Podium retries after a second.",
     "Allocators before 1.34, with `DynamicResourceAllocation` turned on, are those of 1.34.",
     "Gates of 1.37 outside the scheduler follow its changelog up to the first alpha release.",
-    "The API server's kinds and defaults are those of 1.36 in all versions: `podium up` serves the kinds of devices "
-    "before 1.34, too, but its scheduler ignores them. Fields of gates that are off are dropped on creation; an "
-    "update may add them to a workload's template, and its new pods lose them.",
+    "Defaults and validation are those of 1.36, apart from fields of gates, and the defaults that a row above names. "
+    "An update keeps the fields of a gate that is off if the object has some of them already, as upstream does.",
 )
 
 
@@ -318,8 +343,7 @@ def kinds_page() -> str:
 
 
 def _kind(kind: Kind) -> tuple[str, ...]:
-    versions = [kind.version, *kind.other_versions]
-    named = ", ".join(f"`{f'{kind.group}/' if kind.group else ''}{version}`" for version in versions)
+    named = ", ".join(f"`{version}`" for version in (kind.api_version, *kind.other_versions))
     served = f"`{kind.plural}`" if kind.is_served else f"`{kind.plural}`, off by default"
     parts = [part for part, has in (("status", kind.has_status), ("scale", kind.has_scale)) if has]
     short = ", ".join(f"`{name}`" for name in kind.short_names)

@@ -222,3 +222,53 @@ def test_a_suspended_job_allows_template_changes_by_version(
     container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "2"}}}
     assert may({"nodeSelector": {"disk": "ssd"}}) is directives
     assert may({"containers": [container]}) is resources
+
+
+TEMPLATE: Raw = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "c", "image": "i"}], "resources": {"requests": {"cpu": "1"}}},
+}
+REPLICAS: Raw = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "a", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE},
+}
+
+
+def without_resources() -> Raw:
+    spec = {name: value for name, value in TEMPLATE["spec"].items() if name != "resources"}
+    return {**REPLICAS, "spec": {**REPLICAS["spec"], "template": {**TEMPLATE, "spec": spec}}}
+
+
+@pytest.mark.parametrize(("version", "is_kept"), [("1.33", False), ("1.34", True)])
+def test_an_update_of_a_template_cannot_add_a_field_that_the_version_drops(version: str, is_kept: bool) -> None:
+    store = served(version, without_resources())
+
+    for stored in (
+        store.update(REPLICAS),
+        store.patch("ReplicaSet", "default/a", {"spec": {"template": TEMPLATE}}, "merge"),
+    ):
+        assert ("resources" in stored.raw["spec"]["template"]["spec"]) is is_kept
+    assert store.get("ReplicaSet", "default/a").object.metadata.generation == (2 if is_kept else 1)
+
+
+def test_an_update_keeps_a_dropped_field_that_the_object_has_already() -> None:
+    store = served("1.34", REPLICAS)
+    store.serve_as(read_version("1.33"))
+    other = {**TEMPLATE["spec"], "resources": {"requests": {"cpu": "2"}}}
+
+    changed = store.patch("ReplicaSet", "default/a", {"spec": {"template": {"spec": other}}}, "merge")
+
+    assert changed.raw["spec"]["template"]["spec"]["resources"] == {"requests": {"cpu": "2"}}
+
+
+@pytest.mark.parametrize(("version", "kept"), [("1.32", {}), ("1.33", {"allocatedResources": {"cpu": "1"}})])
+def test_an_update_of_a_status_drops_fields_as_well(version: str, kept: Raw) -> None:
+    store = served(version, pod("a"))
+    status = {"name": "c", "ready": True, "restartCount": 0, "image": "i", "imageID": "", **kept}
+    given = {**status, "allocatedResources": {"cpu": "1"}}
+
+    written = store.update_status({**store.get("Pod", "default/a").raw, "status": {"containerStatuses": [given]}})
+
+    assert written.raw["status"]["containerStatuses"] == [status]

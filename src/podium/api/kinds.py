@@ -25,6 +25,8 @@ from podium.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from podium.api.versions.apis import served_versions, versions_in
+from podium.api.versions.release import DEFAULT_RELEASE
 from podium.api.workloads import (
     ControllerRevision,
     CronJob,
@@ -69,9 +71,9 @@ class Kind:
     """A kind: its API group ("" is the core), its name, whether it is namespaced, and its typed reading.
 
     `version` is what Podium writes, and the storage version; `other_versions` are further `apiVersion`s in which the
-    same objects are served. `has_status` and `has_scale` say whether the kind has these subresources, `has_generation`
-    whether `metadata.generation` counts the changes of the desired state. A kind that is not `is_served` is off by
-    default in v1.36. `verbs` are its verbs, `categories` those that include it, such as `all`.
+    same objects may be served; `podium.api.versions.apis` says in which Kubernetes versions. `has_status` and
+    `has_scale` say whether the kind has these subresources, `has_generation` whether `metadata.generation` counts the
+    changes of the desired state. `verbs` are its verbs, `categories` those that include it, such as `all`.
     """
 
     group: str
@@ -81,7 +83,6 @@ class Kind:
     version: str = "v1"
     has_status: bool = True
     has_scale: bool = False
-    is_served: bool = True
     other_versions: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     has_generation: bool = False
@@ -92,6 +93,11 @@ class Kind:
     def api_version(self) -> str:
         """The group and version as objects state them: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the default version serves the kind by default."""
+        return versions_in(self.group, self.name, DEFAULT_RELEASE) != ()
 
     @property
     def plural(self) -> str:
@@ -128,7 +134,6 @@ _TYPES: dict[str, type[Kubernetes]] = {
 #   status, scale        it has this subresource
 #   generation           it has a generation (the strategies in pkg/registry, PrepareForCreate)
 #   all, api-extensions  the category
-#   off                  the API is off by default in v1.36
 #   unserved             no store has it
 _TABLE = """
 scheduling.k8s.io/v1            PriorityClass                    pc       cluster generation
@@ -155,7 +160,7 @@ batch/v1                        CronJob                          cj       status
 batch/v1                        Job                              -        status generation all
 policy/v1                       PodDisruptionBudget              pdb      status generation
 resource.k8s.io/v1              DeviceClass                      -        cluster generation
-resource.k8s.io/v1beta2         DeviceTaintRule                  -        cluster status generation off
+resource.k8s.io/v1beta2         DeviceTaintRule                  -        cluster status generation
 resource.k8s.io/v1              ResourceSlice                    -        cluster generation
 resource.k8s.io/v1              ResourceClaimTemplate            -
 resource.k8s.io/v1              ResourceClaim                    -        status
@@ -221,6 +226,12 @@ _OTHER_VERSIONS = {
 _OTHER_VERBS = {"Binding": ("create",), "Namespace": tuple(verb for verb in ALL_VERBS if verb != "deletecollection")}
 
 
+def _other_versions(api_version: str, group: str, name: str) -> tuple[str, ...]:
+    """Return the further versions in which a kind may be served."""
+    changing = dict.fromkeys(each.api_version for each in served_versions().get((group, name), ()))
+    return (*(other for other in changing if other != api_version), *_OTHER_VERSIONS.get((group, name), ()))
+
+
 def _kind(line: str) -> tuple[Kind, bool]:
     """Return the kind of a line, and whether a store has it."""
     api_version, name, short, *has = line.split()
@@ -233,8 +244,7 @@ def _kind(line: str) -> tuple[Kind, bool]:
         version,
         has_status="status" in has,
         has_scale="scale" in has,
-        is_served="off" not in has,
-        other_versions=_OTHER_VERSIONS.get((group, name), ()),
+        other_versions=_other_versions(api_version, group, name),
         verbs=_OTHER_VERBS.get(name, ALL_VERBS),
         has_generation="generation" in has,
         short_names=() if short == "-" else tuple(short.split(",")),
@@ -260,7 +270,7 @@ KEPT_KINDS = tuple(kind for kind, is_stored in _LINES if is_stored and kind.type
 _ALIASES = {(group_of(version), kind.name): kind for kind in KINDS.values() for version in kind.other_versions}
 
 SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *KINDS.values())}
-"""All kinds that a store holds, including those that are off by default."""
+"""All kinds that a store holds, including those that not every version serves."""
 
 # Kinds that create or scale pods, besides those that are read.
 _WITH_PODS = frozenset((("autoscaling", "HorizontalPodAutoscaler"),))

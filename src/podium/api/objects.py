@@ -10,12 +10,12 @@ from functools import lru_cache
 import msgspec
 
 from podium.api.errors import InputError, MalformedError, shown
+from podium.api.forms import form_of
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.names import subdomain_problem
 from podium.api.nested import object_at
 from podium.api.pod import Pod
-from podium.api.pod_group import OLDER_VERSION, from_older_form, in_older_words
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
@@ -57,16 +57,16 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
     raw = written = _with_namespace(raw, kind)
-    is_older = written["apiVersion"] == OLDER_VERSION
-    if is_older:
-        raw = from_older_form(written, kind.api_version)
+    form = form_of(written["apiVersion"], kind.name)
+    if written["apiVersion"] in kind.other_versions:
+        raw = {**(written if form is None else form.to_stored(written)), "apiVersion": kind.api_version}
     try:
         typed = read(raw, kind.type)
         warnings = tuple(_judged(_warnings(written, raw, typed, validation), raw, validation))
         validate(typed, raw)
     except InputError as error:
-        if is_older:
-            error.path = in_older_words(error.path)
+        if form is not None:
+            error.path = form.in_its_words(error.path)
         raise error.located(object=label_of(raw)) from None
     return ReadObject(raw, typed, warnings)
 
@@ -147,9 +147,9 @@ def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation 
         reason: Reason = "unknown-field" if finding.is_unknown else "invalid"
         yield InputWarning(finding.message, reason, object=label_of(raw), path=finding.path)
     reported = {finding.path for finding in found}
-    is_older = written["apiVersion"] == OLDER_VERSION
+    form = form_of(written["apiVersion"], written["kind"])
     for problem in find_problems(raw):
-        path = in_older_words(problem.path) if is_older else problem.path
+        path = problem.path if form is None else form.in_its_words(problem.path)
         if path not in reported:
             yield InputWarning(problem.message, "invalid", object=label_of(raw), path=path)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))

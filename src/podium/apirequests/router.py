@@ -105,7 +105,7 @@ class Router:
                 response = self._answer(handle, request, now)
             return _in_version(resource, request, response)
         except StoreError as error:
-            return Response(code=error.code, error=refused_as(error, request.api_version))
+            return Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
         finally:
             if request.kind == DEFINITION:
                 # Undo the effects of definitions from a dry run or a refused request.

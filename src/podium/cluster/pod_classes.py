@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import msgspec
@@ -329,6 +329,32 @@ def terms_of(pod_class: PodClass) -> TermsOfClass:
     return pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred
 
 
+class CountingRules(NamedTuple):
+    """The parts of a pod that count for schedulers and kubelets of a version.
+
+    ``pod_level``: the resources of the whole pod; ``resizes``: those in its status, and ``pod_resizes`` in that of the
+    whole pod; ``sidecar_ports``: the host ports of init containers that always restart.
+    """
+
+    pod_level: bool = True
+    resizes: bool = True
+    pod_resizes: bool = True
+    sidecar_ports: bool = True
+
+    @classmethod
+    def of(cls, release: Release) -> CountingRules:
+        """Return the rules of a version."""
+        return cls(
+            release.enabled(Gate.POD_LEVEL_RESOURCES),
+            release.enabled(Gate.IN_PLACE_RESIZE),
+            release.enabled(Gate.IN_PLACE_RESIZE_OF_PODS),
+            release.has(Behavior.SIDECAR_PORTS),
+        )
+
+
+ALL_COUNTS = CountingRules()
+
+
 class PodClasses:
     """The classes of all known pods. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
 
@@ -339,10 +365,7 @@ class PodClasses:
 
     def __init__(self, columns: NodeColumns, release: Release = DEFAULT_RELEASE) -> None:
         self._columns = columns
-        self._counts_pod_level = release.enabled(Gate.POD_LEVEL_RESOURCES)
-        self._counts_status = release.enabled(Gate.IN_PLACE_RESIZE)
-        self._resizes_pods = release.enabled(Gate.IN_PLACE_RESIZE_OF_PODS)
-        self._with_sidecar_ports = release.has(Behavior.SIDECAR_PORTS)
+        self._rules = CountingRules.of(release)
         has_sums = release.has(Behavior.SIDECAR_DEFAULTS_SUMMED)
         self._nonzero_requests = nonzero_requests if has_sums else largest_nonzero_requests
         self._by_key: dict[bytes, ClassRef] = {}
@@ -436,7 +459,7 @@ class PodClasses:
     def _read(self, pod: Pod) -> tuple[PodClass, bool]:
         """Return the same from all of the pod's fields."""
         spec, meta = pod.spec, pod.metadata
-        if spec.resources is not None and not self._counts_pod_level:
+        if spec.resources is not None and not self._rules.pod_level:
             spec = msgspec.structs.replace(spec, resources=None)
             pod = msgspec.structs.replace(pod, spec=spec)
         owner = meta.controller if meta.owner_references else None
@@ -454,8 +477,8 @@ class PodClasses:
         claims = claim_names(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
         # A pending pod counts with the requests of its spec, whatever its status says.
-        is_resized = spec.node_name and self._counts_status
-        counted = effective_spec(pod, resizes_pods=self._resizes_pods) if is_resized else spec
+        is_resized = spec.node_name and self._rules.resizes
+        counted = effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
         # A digest, since an encoded spec takes kilobytes and DaemonSets make as many classes as there are nodes.
         encoded = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
@@ -500,7 +523,7 @@ class PodClasses:
             nonzero=nonzero,
             nonzero_of_containers=nonzero_requests(without),
             qos=qos_class(spec),
-            host_ports=host_ports(spec, with_sidecars=self._with_sidecar_ports),
+            host_ports=host_ports(spec, with_sidecars=self._rules.sidecar_ports),
             claims=claims,
             required_affinity=compile_terms(near.required, namespace),
             required_anti_affinity=compile_terms(far.required, namespace),

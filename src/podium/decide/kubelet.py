@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
@@ -23,7 +23,7 @@ from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended
 from podium.api.resource_requests import effective_spec, pod_requests, qos_class, requests_alike
 from podium.api.selectors import compile_node_selector, node_selector_matches
-from podium.cluster.pod_classes import HostPort, host_ports
+from podium.cluster.pod_classes import ALL_COUNTS, CountingRules, HostPort, host_ports
 from podium.cluster.view import tolerated
 
 MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
@@ -36,17 +36,6 @@ _KEPT = 1_024
 _KNOWN: dict[tuple[int, bool], tuple[PodSpec, Holding]] = {}
 
 
-class HoldingRules(NamedTuple):
-    """The features of a kubelet's version: host ports of sidecars, and resources of pods and containers in status."""
-
-    sidecar_ports: bool = True
-    resizes: bool = True
-    pod_resizes: bool = True
-
-
-ALL_RESOURCES = HoldingRules()
-
-
 class Holding(msgspec.Struct, frozen=True):
     """The resources that a pod holds on its node (cpu in milli, one of `pods`), without zeros, and its host ports."""
 
@@ -54,7 +43,7 @@ class Holding(msgspec.Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
     @classmethod
-    def of(cls, pod: Pod, rules: HoldingRules = ALL_RESOURCES) -> Holding:
+    def of(cls, pod: Pod, rules: CountingRules = ALL_COUNTS) -> Holding:
         """Return what a pod holds.
 
         For one resized in place, the maximum of its requested, allocated and used resources.

@@ -26,7 +26,7 @@ from podium.api.schemas.schema import (
     api_version_of,
     fields_of,
     is_type,
-    older_form_of,
+    other_form_of,
     schema_of,
     type_in,
 )
@@ -88,7 +88,7 @@ def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | 
     """Return the name of a kind's schema, and that schema with all schemas that it references."""
     is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
     known = (
-        (schema_of(kind.group, kind.kind) if is_stored else older_form_of(kind.api_version, kind.kind))
+        (schema_of(kind.group, kind.kind) if is_stored else other_form_of(kind.api_version, kind.kind))
         or type_in(kind.api_version, kind.kind)
         or type_in(META_VERSION, kind.kind)
     )

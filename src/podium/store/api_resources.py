@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
 from podium.api.structural.structural import Structural
+from podium.api.versions.apis import has_subresource, versions_in
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 
@@ -40,7 +42,11 @@ _FURTHER = {
 }
 
 
-def _built_in(kind: Kind) -> APIResource:
+def _built_in(kind: Kind, release: Release = DEFAULT_RELEASE) -> APIResource:
+    """Return a kind as a version serves it."""
+    changing = versions_in(kind.group, kind.name, release)
+    versions = (kind.api_version,) if changing is None else changing
+    always = (other for other in kind.other_versions if changing is None or group_of(other) != kind.group)
     return APIResource(
         group=kind.group,
         kind=kind.name,
@@ -53,9 +59,9 @@ def _built_in(kind: Kind) -> APIResource:
         has_generation=kind.has_generation,
         short_names=kind.short_names,
         categories=kind.categories,
-        served=(kind.api_version, *kind.other_versions) if kind.is_served else (),
+        served=(*versions, *always),
         verbs=kind.verbs,
-        further=_FURTHER.get(kind.name, ()),
+        further=tuple(of for of in _FURTHER.get(kind.name, ()) if has_subresource(kind.name, of.name, release)),
         selectable=_SELECTABLE.get(kind.name, ()),
     )
 
@@ -79,6 +85,11 @@ class APIResources:
         self._index()
         for resource in custom:
             self.add(resource)
+
+    def serve_as(self, release: Release) -> None:
+        """Serve the built-in kinds as a version does."""
+        self._by_name |= {kind.name: _built_in(kind, release) for kind in SERVED_KINDS.values()}
+        self._index()
 
     def add(self, resource: APIResource) -> None:
         """Serve another kind, whose objects have no schema. Raises ValueError for a kind that is served already."""

@@ -78,6 +78,7 @@ class Store(WritableStore):
 
     def serve_as(self, release: Release) -> None:
         """Follow the rules of the API server of a version from now on."""
+        self.resources.serve_as(release)
         by_condition = release.has(Behavior.EVICTION_CAUSE_BY_CONDITION)
         self._disruptions = DisruptionAccounting(self._revisions, by_condition=by_condition)
         self._admission = Admission(self._revisions, release)
@@ -110,7 +111,8 @@ class Store(WritableStore):
         resource = previous.resource
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
-        updated = replaced(previous, self._definitions.shaped(resource, raw) if resource.is_custom else raw)
+        given = self._definitions.shaped(resource, raw) if resource.is_custom else self._admission.kept(previous, raw)
+        updated = replaced(previous, given)
         object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
         if resource.is_custom:
             self._definitions.check(resource, updated, previous.raw)
@@ -141,6 +143,8 @@ class Store(WritableStore):
         if resource.is_custom:
             updated = self._definitions.shaped(resource, updated)
             self._definitions.check(resource, updated, previous.raw)
+        else:
+            updated = self._admission.kept(previous, updated)
         return self.commit(resource, previous, updated, with_status(previous, updated))
 
     def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:

@@ -6,11 +6,10 @@ Custom kinds are converted by their `apiVersion` alone (the strategy None of the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from podium.api.forms import Form, form_of
 from podium.api.meta import Raw
-from podium.api.pod_group import OLDER_VERSION, from_older_form, in_older_words, to_older_form
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 
@@ -119,28 +118,32 @@ def core_selector(field_selector: str) -> str:
     return ",".join(parts)
 
 
-_CONVERSIONS: Mapping[str, tuple[Callable[[Raw], Raw], Callable[[Raw], Raw]]] = {
-    "events.k8s.io/v1": (to_events_group, to_core),
-    "autoscaling/v1": (to_v1, to_v2),
-    OLDER_VERSION: (to_older_form, lambda raw: from_older_form(raw, "scheduling.k8s.io/v1alpha2")),
+_FORMS = {
+    ("events.k8s.io/v1", "Event"): Form(to_core, to_events_group),
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): Form(to_v2, to_v1),
 }
-"""By served `apiVersion`: the conversions from and to the storage version."""
+"""The forms besides those that inputs may have (`podium.api.forms`), by `apiVersion` and kind."""
+
+
+def _form_of(resource: APIResource, api_version: str) -> Form | None:
+    of = api_version, resource.kind
+    return None if resource.is_custom else _FORMS.get(of) or form_of(*of)
 
 
 def converted(resource: APIResource, raw: Raw, api_version: str) -> Raw:
     """Return an object of the storage version in the requested version; "" is the storage version."""
     if api_version in ("", raw["apiVersion"]):
         return raw
-    conversion = None if resource.is_custom else _CONVERSIONS.get(api_version)
-    return {**(raw if conversion is None else conversion[0](raw)), "apiVersion": api_version}
+    form = _form_of(resource, api_version)
+    return {**(raw if form is None else form.from_stored(raw)), "apiVersion": api_version}
 
 
 def as_stored(resource: APIResource, raw: Raw, api_version: str) -> Raw:
     """Return an object of the requested version in the storage version."""
     if api_version in ("", resource.api_version):
         return raw
-    conversion = None if resource.is_custom else _CONVERSIONS.get(api_version)
-    return {**(raw if conversion is None else conversion[1](raw)), "apiVersion": resource.api_version}
+    form = _form_of(resource, api_version)
+    return {**(raw if form is None else form.to_stored(raw)), "apiVersion": resource.api_version}
 
 
 def stored_selector(field_selector: str, api_version: str) -> str:
@@ -148,6 +151,7 @@ def stored_selector(field_selector: str, api_version: str) -> str:
     return core_selector(field_selector) if api_version == "events.k8s.io/v1" else field_selector
 
 
-def refused_as(error: StoreError, api_version: str) -> StoreError:
+def refused_as(error: StoreError, kind: str, api_version: str) -> StoreError:
     """Return a refusal that names stored fields with the field names of the requested version."""
-    return error.reworded(in_older_words) if api_version == OLDER_VERSION else error
+    form = form_of(api_version, kind)
+    return error if form is None else error.reworded(form.in_its_words)

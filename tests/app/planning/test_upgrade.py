@@ -81,6 +81,16 @@ def test_api_versions_that_stop_being_served_are_named(
     assert "1 API in use served in one version only" in answer["headline"]
 
 
+@pytest.mark.parametrize("version", ["v1alpha3", "v1beta1", "v1beta2"])
+def test_older_versions_of_claims_are_named_as_they_were_written(tmp_path: Path, version: str) -> None:
+    old: Raw = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass", "metadata": {"name": "a"}}
+
+    answer = told("-f", written(tmp_path, node("a"), old), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+
+    gone = {"what": f"resource.k8s.io/{version}", "effect": "is not served: 1 object", "objects": ["a"]}
+    assert gone in answer["fields"]
+
+
 def test_fields_and_kinds_of_devices_begin_to_count(tmp_path: Path) -> None:
     claim: Raw = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
     user = pod("user", "1", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])

@@ -232,7 +232,8 @@ class Reader:
                     warning.located(source=source, document=index, object=label_of(read.raw))
                     for warning in read.warnings
                 )
-                yield Document(source, index, read.raw, read.object, warnings, self.validation)
+                other = "" if raw.get("apiVersion") == read.raw["apiVersion"] else str(raw["apiVersion"])
+                yield Document(source, index, read.raw, read.object, warnings, self.validation, other)
         except InputError as error:
             raise error.located(document=index) from None
 

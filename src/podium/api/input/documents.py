@@ -55,7 +55,7 @@ class Document:
     `source` is the file's name and `index` the 1-based number of the document in it, which the items of a list share.
     `written` is the object in its wire form, or the text from which that is read on demand. `object` is its typed
     reading, None for kinds that Podium does not read. Nested objects, as in the steps of a scenario, have the same
-    `validation`.
+    `validation`. `other_version` is the `apiVersion` in the file if it is not that of the wire form, else "".
     """
 
     source: str
@@ -64,6 +64,7 @@ class Document:
     object: Kubernetes | None
     warnings: tuple[InputWarning, ...] = ()
     validation: Validation | None = None
+    other_version: str = ""
 
     @property
     def raw(self) -> Raw:

@@ -355,6 +355,21 @@ TypedLocalObjectReference~: apiGroup@1 kind@2! name@3!
 kind Workload: spec@2:WorkloadSpec
 WorkloadPodGroupTemplateReference: workloadName@1! podGroupTemplateName@2!
 WorkloadSpec: controllerRef@1!:TypedLocalObjectReference^ podGroupTemplates@2:[PodGroupTemplate]^#name
+[scheduling.k8s.io/v1beta1]
+AllDisruptionMode:
+DisruptionMode: single@1!:SingleDisruptionMode all@2!:AllDisruptionMode
+kind PodGroup: spec@2:PodGroupSpec status@3:PodGroupStatus
+PodGroupSpec: parentCompositePodGroupName@1!^ workloadRef@2!:WorkloadReference^
+  schedulingPolicy@3:PodGroupSchedulingPolicy schedulingConstraints@4!:PodGroupSchedulingConstraints^
+  resourceClaims@5:[PodGroupResourceClaim]^#name disruptionMode@6!:DisruptionMode^ priorityClassName@7^ priority@8!:int^
+  preemptionPolicy@9!^
+PodGroupTemplate: name@1! schedulingPolicy@2:PodGroupSchedulingPolicy
+  schedulingConstraints@3!:PodGroupSchedulingConstraints resourceClaims@4:[PodGroupResourceClaim]#name
+  disruptionMode@5!:DisruptionMode priorityClassName@6 priority@7!:int preemptionPolicy@8!
+SingleDisruptionMode:
+kind Workload: spec@2:WorkloadSpec
+WorkloadReference: workloadName@1! templateName@2!
+WorkloadSpec: controllerRef@1!:TypedLocalObjectReference^ podGroupTemplates@2:[PodGroupTemplate]#name
 [scheduling.x-k8s.io/v1alpha1]
 kind SchedulerPluginsPodGroup: spec:SchedulerPluginsPodGroupSpec status:any
 SchedulerPluginsPodGroupSpec: minMember:int minResources:{quantity} scheduleTimeoutSeconds:int

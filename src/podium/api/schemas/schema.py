@@ -33,14 +33,24 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from podium.api.kinds import SERVED_KINDS
+from podium.api.forms import form_of
+from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.pod_group import OLDER_VERSION
 from podium.api.schemas import core_types, group_types
+from podium.api.versions.apis import served_versions
 
 META_VERSION = "meta/v1"
 """The section of the types that all API groups share."""
 
-_OLDER_FORMS = {(OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup"}
+# The types of kinds in other versions than the one that is stored.
+_OTHER_FORMS = {
+    (OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup",
+    **{
+        (f"scheduling.k8s.io/{version}", kind): f"scheduling.k8s.io/v1beta1.{kind}"
+        for version in ("v1beta1", "v1alpha3")
+        for kind in ("PodGroup", "Workload")
+    },
+}
 _LEAVES = frozenset(
     ("any", "bool", "bytes", "float", "int", "intOrString", "long", "microtime", "quantity", "str", "time")
 )
@@ -119,9 +129,18 @@ def schema_of(group: str, kind: str) -> Object | None:
     return Object(kind) if (group, kind) in SERVED_KINDS and kind in _types() else None
 
 
-def older_form_of(api_version: str, kind: str) -> Object | None:
+def other_form_of(api_version: str, kind: str) -> Object | None:
     """Return the type of a kind's objects in another version, if it is defined here; otherwise None."""
-    name = _OLDER_FORMS.get((api_version, kind))
+    name = _OTHER_FORMS.get((api_version, kind))
+    if name is None and form_of(api_version, kind) is None:
+        known = SERVED_KINDS.get((group_of(api_version), kind))
+        changing = served_versions().get((group_of(api_version), kind), ())
+        if (
+            known is not None
+            and api_version != known.api_version
+            and api_version in {of.api_version for of in changing}
+        ):
+            name = kind
     return None if name is None else Object(name)
 
 

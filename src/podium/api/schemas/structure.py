@@ -20,7 +20,7 @@ from podium.api.errors import field_path, shown
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
 from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
-from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, older_form_of, schema_of
+from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, other_form_of, schema_of
 from podium.api.schemas.suggestion import likely
 from podium.api.times import PLAIN_TIME, parse_time
 
@@ -80,9 +80,9 @@ def findings(raw: Raw, *, advises: bool = True) -> list[Finding]:
     """
     version, kind = raw["apiVersion"], raw["kind"]
     group = group_of(version)
-    older = older_form_of(version, kind)
-    schema = older or schema_of(group, kind)
-    is_other = older is None and schema is not None and version != SERVED_KINDS[group, kind].api_version
+    other = other_form_of(version, kind)
+    schema = other or schema_of(group, kind)
+    is_other = other is None and schema is not None and version != SERVED_KINDS[group, kind].api_version
     if schema is None or (is_other and group in _RESHAPED) or fits(raw, schema):
         return []
     return [finding for finding in _wrong(raw, schema, "", advises) if not (is_other and finding.is_unknown)]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.versions.apis import served_versions
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
 
@@ -21,10 +22,18 @@ Known = TypeVar("Known", bound=Kubernetes)
 # By kind and gate, the fields that are dropped while the gate is off; `*` matches each item of a list or map. A
 # number is the first minor version that drops them; before, they stay by mistake.
 _TABLE = """
+CSIDriver CSIServiceAccountTokenSecrets spec.serviceAccountTokenInSecrets
+CSIDriver MutableCSINodeAllocatableCount spec.nodeAllocatableUpdatePeriodSeconds
 CSIDriver VolumeLimitScaling spec.preventPodSchedulingIfMissing
+Deployment DeploymentReplicaSetTerminatingReplicas status.terminatingReplicas
+HorizontalPodAutoscaler HPAConfigurableTolerance spec.behavior.scaleDown.tolerance spec.behavior.scaleUp.tolerance
+Job JobBackoffLimitPerIndex spec.backoffLimitPerIndex spec.maxFailedIndexes
 Job JobManagedBy spec.managedBy
+Job JobSuccessPolicy spec.successPolicy
 Node NodeDeclaredFeatures status.declaredFeatures
+Node SupplementalGroupsPolicy status.features
 PersistentVolume VolumeAttributesClass spec.volumeAttributesClassName
+PersistentVolumeClaim RecoverVolumeExpansionFailure status.allocatedResources status.allocatedResourceStatuses
 PersistentVolumeClaim VolumeAttributesClass spec.volumeAttributesClassName status.currentVolumeAttributesClassName
 PersistentVolumeClaim VolumeAttributesClass status.modifyVolumeStatus
 Pod ContainerRestartRules spec.containers.*.restartPolicy spec.containers.*.restartPolicyRules
@@ -32,12 +41,16 @@ Pod ContainerRestartRules spec.initContainers.*.restartPolicyRules
 Pod DynamicResourceAllocation spec.resourceClaims status.resourceClaimStatuses
 Pod DynamicResourceAllocation spec.containers.*.resources.claims spec.initContainers.*.resources.claims
 Pod DRAExtendedResource status.extendedResourceClaimStatus
+Pod EnvFiles spec.containers.*.env.*.valueFrom.fileKeyRef spec.initContainers.*.env.*.valueFrom.fileKeyRef
+Pod HostnameOverride spec.hostnameOverride
 Pod ImageVolume spec.volumes.*.image
 Pod InPlacePodLevelResourcesVerticalScaling status.resources status.allocatedResources
 Pod InPlacePodVerticalScaling spec.containers.*.resizePolicy spec.initContainers.*.resizePolicy status.resize
 Pod InPlacePodVerticalScaling status.containerStatuses.*.resources status.containerStatuses.*.allocatedResources
 Pod InPlacePodVerticalScaling status.initContainerStatuses.*.resources status.initContainerStatuses.*.allocatedResources
 Pod PodLevelResources spec.resources
+Pod PodObservedGenerationTracking status.observedGeneration status.conditions.*.observedGeneration
+Pod SELinuxChangePolicy spec.securityContext.seLinuxChangePolicy
 Pod SupplementalGroupsPolicy spec.securityContext.supplementalGroupsPolicy
 Pod UserNamespacesSupport spec.hostUsers
 DeviceClass DRAExtendedResource spec.extendedResourceName
@@ -61,6 +74,8 @@ ResourceClaim DRADeviceTaints 35 spec.devices.requests.*.exactly.tolerations
 ResourceClaim DRADeviceTaints 35 spec.devices.requests.*.firstAvailable.*.tolerations
 ResourceClaim DRAPrioritizedList spec.devices.requests.*.firstAvailable
 ResourceClaim DRAResourceClaimDeviceStatus status.devices
+ReplicaSet DeploymentReplicaSetTerminatingReplicas status.terminatingReplicas
+StatefulSet MaxUnavailableStatefulSet spec.updateStrategy.rollingUpdate.maxUnavailable
 """
 
 # The kinds that are not served while a gate is off.
@@ -94,24 +109,31 @@ def is_served(kind: str, release: Release) -> bool:
 @cache
 def gates_of_fields() -> frozenset[str]:
     """Return the gates on which kinds and fields depend."""
-    return frozenset(gate for _, gate, *_ in _rows()) | frozenset(map(str, _KINDS.values()))
+    of_versions = {version.gate for versions in served_versions().values() for version in versions if version.gate}
+    return frozenset(gate for _, gate, *_ in _rows()) | frozenset(map(str, _KINDS.values())) | of_versions
 
 
 @cache
-def dropped_paths(kind: str, release: Release) -> tuple[Path, ...]:
-    """Return the paths of the fields of a kind that the version drops."""
+def dropped_paths(kind: str, release: Release) -> tuple[tuple[Path, ...], ...]:
+    """Return the paths of the fields of a kind that the version drops, those of a gate together."""
     of, prefix = _TEMPLATES.get(kind, ("", ""))
-    found = []
+    found = dict[str, tuple[Path, ...]]()
     for row_kind, gate, since, *paths in _rows():
         if row_kind in (kind, of) and release.minor >= int(since) and not release.enabled(gate):
-            found += paths if row_kind == kind else [prefix + path for path in paths if path.startswith("spec.")]
-    return tuple(tuple(path.split(".")) for path in found)
+            own = paths if row_kind == kind else [prefix + path for path in paths if path.startswith("spec.")]
+            found[gate] = (*found.get(gate, ()), *(tuple(path.split(".")) for path in own))
+    return tuple(found.values())
 
 
-def as_kept(raw: Raw, kind: str, release: Release) -> Raw:
-    """Return an object as the version's API server keeps it: itself, or a copy without some fields."""
-    for path in dropped_paths(kind, release):
-        raw = _without(raw, path)
+def as_kept(raw: Raw, kind: str, release: Release, previous: Raw | None = None) -> Raw:
+    """Return an object as the version's API server keeps it: itself, or a copy without some fields.
+
+    The update of a ``previous`` object keeps all fields of a gate if that object has one of them.
+    """
+    for paths in dropped_paths(kind, release):
+        if previous is None or all(_without(previous, path) is previous for path in paths):
+            for path in paths:
+                raw = _without(raw, path)
     return raw
 
 
@@ -126,9 +148,10 @@ def read_as_kept(item: Known, release: Release) -> Known:
 
 def dropped_from(raw: Raw, kind: str, release: Release) -> Iterator[str]:
     """Yield the paths of an object's fields that the version drops, as in `spec.volumes.*.image`."""
-    for path in dropped_paths(kind, release):
-        if _without(raw, path) is not raw:
-            yield ".".join(path)
+    for paths in dropped_paths(kind, release):
+        for path in paths:
+            if _without(raw, path) is not raw:
+                yield ".".join(path)
 
 
 def _rows() -> Iterator[list[str]]:

@@ -12,6 +12,7 @@ from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
+from podium.cluster.pod_classes import CountingRules
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
@@ -19,7 +20,7 @@ from podium.controllers.kubelets.annotations import crash_after_ns, reject_after
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
-from podium.decide.kubelet import UNEXPECTED, EvictionOrder, HoldingRules, Refusal, eviction_message, memory_ranking
+from podium.decide.kubelet import UNEXPECTED, EvictionOrder, Refusal, eviction_message, memory_ranking
 
 
 class Arrival(msgspec.Struct, eq=False):
@@ -52,11 +53,7 @@ class NodeKubelet:
             honors_policy=release.enabled(Gate.NON_PREEMPTING_PRIORITY),
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
-        self._rules = HoldingRules(
-            release.has(Behavior.SIDECAR_PORTS),
-            release.enabled(Gate.IN_PLACE_RESIZE),
-            release.enabled(Gate.IN_PLACE_RESIZE_OF_PODS),
-        )
+        self._rules = CountingRules.of(release)
         self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(settings, self._there, self._workers)
         # The pods that were not processed yet, by uid.

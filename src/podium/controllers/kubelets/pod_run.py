@@ -12,6 +12,7 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.cluster.pod_classes import ALL_COUNTS, CountingRules
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.deadlines import earliest
 from podium.controllers.kubelets.annotations import (
@@ -25,7 +26,7 @@ from podium.controllers.kubelets.annotations import (
     stated,
 )
 from podium.controllers.kubelets.host import PodAddresses
-from podium.decide.kubelet import ALL_RESOURCES, Holding, HoldingRules
+from podium.decide.kubelet import Holding
 
 
 class PodBehaviour(msgspec.Struct, frozen=True, gc=False):
@@ -134,7 +135,7 @@ class PodRun(msgspec.Struct, eq=False):
     addresses: PodAddresses | None = None
 
     @classmethod
-    def of(cls, pod: Pod, raw: Raw, rules: HoldingRules = ALL_RESOURCES) -> PodRun:
+    def of(cls, pod: Pod, raw: Raw, rules: CountingRules = ALL_COUNTS) -> PodRun:
         behaviour = behaviour_of(pod.metadata.annotations)
         return cls(pod, raw, pod.metadata.uid, Holding.of(pod, rules), behaviour, _exceeds(pod, behaviour))
 

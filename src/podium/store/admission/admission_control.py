@@ -47,7 +47,7 @@ _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
 class Admission:
     """The admission chain, which applies the cluster's classes, limit ranges and policy to objects that are written.
 
-    Fields of new objects that the ``release`` does not know are dropped.
+    Fields that the ``release`` does not know are dropped.
     """
 
     def __init__(self, revisions: Revisions, release: Release = DEFAULT_RELEASE) -> None:
@@ -86,6 +86,10 @@ class Admission:
         if isinstance(object_, PodDisruptionBudget) and is_new and not was_there:
             check_bounds(resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
         return raw, object_
+
+    def kept(self, previous: Stored, raw: Raw) -> Raw:
+        """Return an update without the fields that the version drops."""
+        return as_kept(raw, previous.resource.name, self._release, previous.raw)
 
     def _admit_claim(self, resource: APIResource, raw: Raw, claim: PersistentVolumeClaim) -> tuple[Raw, Kubernetes]:
         ranges = self._revisions.typed(LimitRange, claim.metadata.namespace)

@@ -11,6 +11,7 @@ from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of, object_at, value_at
 from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec
+from podium.api.pod_group import PodGroup
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
@@ -19,7 +20,6 @@ from podium.api.validation.objects import check_usable, find_problems, refuse_me
 from podium.store.admission.pod_admission import readmit_pod
 from podium.store.admission.priorities import readmit_group
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import POD_GROUP
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
 from podium.store.stored import SET_BY_SERVER, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
@@ -193,7 +193,7 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
         updated = readmit_pod(updated, previous.raw)
     elif previous.resource.name == "Job":
         updated = with_kept_selector(updated, previous.raw)
-    elif previous.resource is POD_GROUP:
+    elif previous.resource.type is PodGroup:
         updated = readmit_group(updated, previous.raw)
     if previous.resource.has_generation and _content(previous, updated) != _content(previous, previous.raw):
         metadata["generation"] = metadata.get("generation", 0) + 1

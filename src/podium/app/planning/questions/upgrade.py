@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
+from podium.api.versions.apis import is_removed
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.choice import ReleaseChoice
 from podium.api.versions.fields import dropped_from, is_served
@@ -24,13 +25,6 @@ from podium.sim.run_options import RunOptions
 
 _MAX_ROWS = 20
 _WAITING = ("pending", "nominated")
-_REMOVED = {
-    "coordination.k8s.io/v1alpha1": 32,
-    "flowcontrol.apiserver.k8s.io/v1beta3": 32,
-    "scheduling.k8s.io/v1alpha1": 36,
-    "scheduling.k8s.io/v1alpha2": 37,
-}
-"""The first minor version that no longer serves an API version (the deprecation guide, and the changelogs)."""
 
 
 def upgrade(run: PlanRun, to: str) -> PlanAnswer:
@@ -136,9 +130,9 @@ def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, 
         raw, item = document.read_raw(), document.object
         if item is None:
             continue
-        removed = _removed(str(raw.get("apiVersion")), before, after)
-        if removed:
-            found.setdefault((removed, "is not served"), []).append(item.key)
+        written = document.other_version or str(raw.get("apiVersion"))
+        if is_removed(written, item.kind, before, after):
+            found.setdefault((written, "is not served"), []).append(item.key)
         if is_served(item.kind, before) != is_served(item.kind, after):
             effect = "is served" if is_served(item.kind, after) else "is not served"
             found.setdefault((item.kind, effect), []).append(item.key)
@@ -147,15 +141,8 @@ def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, 
             effect = "begins to count" if path in ignored else "no longer counts"
             found.setdefault((f"{item.kind} {path}", effect), []).append(item.key)
     for kind in read.passed_over:
-        removed = _removed(kind.api_version, before, after)
-        if removed:
-            found.setdefault((removed, "is not served"), []).extend([kind.kind] * kind.count)
+        if is_removed(kind.api_version, kind.kind, before, after):
+            found.setdefault((kind.api_version, "is not served"), []).extend([kind.kind] * kind.count)
     for (what, effect), names in found.items():
         objects = list(dict.fromkeys(names))[:_MAX_ROWS]
         yield {"what": what, "effect": f"{effect}: {counted(len(names), 'object')}", "objects": objects}
-
-
-def _removed(api_version: str, before: Release, after: Release) -> str:
-    """Return an API version that the new version no longer serves; "" if it does."""
-    since = _REMOVED.get(api_version, 0)
-    return api_version if before.minor < since <= after.minor else ""

@@ -1,0 +1,206 @@
+"""The other forms of objects: API versions whose fields differ from those of the version that Podium stores.
+
+PodGroups and Workloads are stored as scheduling.k8s.io/v1alpha2, and claims and slices as resource.k8s.io/v1. Fields
+that the stored version does not have are dropped. Source: pkg/apis/resource/v1beta1/conversion.go and v1alpha3, and for
+1.37 k8s.io/api/scheduling/v1beta1/types.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from podium.api.meta import Raw
+from podium.api.nested import object_at
+from podium.api.pod_group import OLDER_VERSION, SCHEDULED, from_older_form, in_older_words, to_older_form
+
+
+class Form(NamedTuple):
+    """A form of a kind: its conversion to the stored form, the conversion back, and its names in a path or message."""
+
+    to_stored: Callable[[Raw], Raw]
+    from_stored: Callable[[Raw], Raw]
+    in_its_words: Callable[[str], str] = str
+
+
+def form_of(api_version: str, kind: str) -> Form | None:
+    """Return the form of a kind in an API version; None if that version has the stored one."""
+    return _FORMS.get((api_version, kind))
+
+
+def _changed(value: Any, changes: Mapping[str, Callable[[Any], Any]]) -> Any:
+    """Return an object with some of its fields replaced; items of lists one by one, other values as they are."""
+    if isinstance(value, list):
+        return [_changed(item, changes) for item in value]
+    if not isinstance(value, dict) or not value.keys() & changes.keys():
+        return value
+    return {name: changes[name](field) if name in changes else field for name, field in value.items()}
+
+
+def _at(*path: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that changes the value at a path."""
+    if not path:
+        return change
+    inner = _at(*path[1:], change=change)
+    return lambda value: _changed(value, {path[0]: inner})
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    return {names.get(name, name): field for name, field in value.items()} if isinstance(value, dict) else value
+
+
+_MODES = {"Pod": "single", "PodGroup": "all"}
+_NEWER_MODES = {newer: mode for mode, newer in _MODES.items()}
+_FIRST_SCHEDULED = "PodGroupInitiallyScheduled"
+_DROPPED = ("parentCompositePodGroupName", "preemptionPolicy")
+
+
+def _to_mode(mode: Any) -> Any:
+    return {_MODES[mode]: {}} if isinstance(mode, str) and mode in _MODES else mode
+
+
+def _from_mode(mode: Any) -> Any:
+    chosen = [_NEWER_MODES[name] for name in object_at(mode) if name in _NEWER_MODES]
+    return chosen[0] if len(chosen) == 1 else mode
+
+
+def _condition(old: str, new: str) -> Callable[[Any], Any]:
+    return lambda conditions: _changed(conditions, {"type": lambda type_: new if type_ == old else type_})
+
+
+def _group_to_newer(raw: Raw) -> Raw:
+    def spec(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        value = _changed({"disruptionMode": "Pod", **value}, _TO_NEWER)
+        return _renamed(value, {"podGroupTemplateRef": "workloadRef"})
+
+    conditions = _at("conditions", change=_condition(SCHEDULED, _FIRST_SCHEDULED))
+    return dict(_changed(raw, {"spec": spec, "status": conditions}))
+
+
+def _group_from_newer(raw: Raw) -> Raw:
+    def spec(value: Any) -> Any:
+        value = _changed(value, {"disruptionMode": _from_mode, "workloadRef": _from_reference})
+        return _renamed(_without(value), {"workloadRef": "podGroupTemplateRef"})
+
+    conditions = _at("conditions", change=_condition(_FIRST_SCHEDULED, SCHEDULED))
+    return dict(_changed(raw, {"spec": spec, "status": conditions}))
+
+
+def _to_reference(reference: Any) -> Any:
+    return _renamed(object_at(reference, "workload"), {"podGroupTemplateName": "templateName"})
+
+
+def _from_reference(reference: Any) -> Any:
+    return {"workload": _renamed(reference, {"templateName": "podGroupTemplateName"})}
+
+
+def _without(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: field for name, field in value.items() if name not in _DROPPED}
+
+
+_TO_NEWER = {"disruptionMode": _to_mode, "podGroupTemplateRef": _to_reference}
+
+
+def _template_from_newer(templates: Any) -> Any:
+    templates = [_without(each) for each in templates] if isinstance(templates, list) else templates
+    return _changed(templates, {"disruptionMode": _from_mode})
+
+
+_TEMPLATES = ("spec", "podGroupTemplates")
+_NEWER_GROUP = Form(
+    _group_from_newer,
+    _group_to_newer,
+    lambda text: (
+        text.replace("podGroupTemplateRef.workload", "workloadRef")
+        .replace("podGroupTemplateRef", "workloadRef")
+        .replace("podGroupTemplateName", "templateName")
+    ),
+)
+_NEWER_WORKLOAD = Form(
+    _at(*_TEMPLATES, change=_template_from_newer),
+    _at(*_TEMPLATES, change=lambda templates: _changed(templates, {"disruptionMode": _to_mode})),
+)
+
+# The fields of a request for devices that stay beside those in `exactly`.
+_OF_REQUEST = ("name", "exactly", "firstAvailable")
+
+
+def _request_from_older(request: Any) -> Any:
+    """Return a request with the fields in `exactly` that v1beta1 has in the request itself."""
+    if not isinstance(request, dict) or not request.get("deviceClassName"):
+        return request
+    exactly = {name: value for name, value in request.items() if name not in _OF_REQUEST}
+    return {**{name: value for name, value in request.items() if name in _OF_REQUEST}, "exactly": exactly}
+
+
+def _request_to_older(request: Any) -> Any:
+    exactly = object_at(request, "exactly")
+    return {name: value for name, value in request.items() if name != "exactly"} | exactly if exactly else request
+
+
+def _device_from_older(device: Any) -> Any:
+    """Return a device with the fields that v1beta1 has in `basic`; a capacity of v1alpha3 is an amount alone."""
+    if not isinstance(device, dict) or not isinstance(basic := device.get("basic"), dict):
+        return device
+    capacity = basic.get("capacity")
+    if isinstance(capacity, dict):
+        amounts = {name: each if isinstance(each, dict) else {"value": each} for name, each in capacity.items()}
+        basic = {**basic, "capacity": amounts}
+    return {name: value for name, value in device.items() if name != "basic"} | basic
+
+
+def _device_to_older(device: Any, *, plain: bool) -> Any:
+    if not isinstance(device, dict):
+        return device
+    basic = {name: value for name, value in device.items() if name != "name"}
+    if plain and isinstance(capacity := basic.get("capacity"), dict):
+        basic["capacity"] = {name: object_at(each).get("value", each) for name, each in capacity.items()}
+    return {**({"name": device["name"]} if "name" in device else {}), "basic": basic}
+
+
+def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda items: [change(item) for item in items] if isinstance(items, list) else items
+
+
+_REQUESTS, _DEVICES = ("spec", "devices", "requests"), ("spec", "devices")
+
+
+def _in_claim(*path: str) -> Form:
+    return Form(
+        _at(*path, *_REQUESTS, change=_each(_request_from_older)),
+        _at(*path, *_REQUESTS, change=_each(_request_to_older)),
+        lambda text: text.replace(".exactly", ""),
+    )
+
+
+def _in_slice(*, plain: bool) -> Form:
+    return Form(
+        _at(*_DEVICES, change=_each(_device_from_older)),
+        _at(*_DEVICES, change=_each(lambda device: _device_to_older(device, plain=plain))),
+        lambda text: re.sub(r"\bspec\.devices\[(\d+)\](?=\.(?!name\b))", r"spec.devices[\1].basic", text),
+    )
+
+
+_STORED_GROUP = "scheduling.k8s.io/v1alpha2"
+_FORMS: Mapping[tuple[str, str], Form] = {
+    (OLDER_VERSION, "PodGroup"): Form(lambda raw: from_older_form(raw, _STORED_GROUP), to_older_form, in_older_words),
+    **{
+        (f"scheduling.k8s.io/{version}", kind): form
+        for version in ("v1beta1", "v1alpha3")
+        for kind, form in (("PodGroup", _NEWER_GROUP), ("Workload", _NEWER_WORKLOAD))
+    },
+    **{
+        (f"resource.k8s.io/{version}", kind): form
+        for version in ("v1beta1", "v1alpha3")
+        for kind, form in (
+            ("ResourceClaim", _in_claim()),
+            ("ResourceClaimTemplate", _in_claim("spec")),
+            ("ResourceSlice", _in_slice(plain=version == "v1alpha3")),
+        )
+    },
+}
