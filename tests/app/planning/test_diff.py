@@ -237,4 +237,4 @@ def test_unknown_settings_are_named(tmp_path: Path) -> None:
     says = ask("diff", "-f", cluster, "--after", old, code=1).output
     assert "a Scenario is no setting that a run has unless its apiVersion is podium.dev/v1alpha1" in says
     assert "twice on one side" in ask("diff", "-f", cluster, "--after", str(both), code=1).output
-    assert "give its files with --after" in ask("diff", "-f", cluster, code=1).output
+    assert "Missing option '--after'" in ask("diff", "-f", cluster, code=1).output

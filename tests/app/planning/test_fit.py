@@ -239,7 +239,7 @@ def test_a_file_has_one_object_that_makes_pods(tmp_path: Path) -> None:
     told_of = ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"), pod("api")), code=1).output
     assert "the files hold 2 objects that make pods" in told_of
     assert "hold 0 objects" in ask("-f", cluster, "fit", "-f", asked(tmp_path, budget("x")), code=1).output
-    assert "give its file with -f" in ask("-f", cluster, "fit", code=1).output
+    assert "give those that fit is about behind it" in ask("-f", cluster, "fit", code=1).output
 
 
 @pytest.mark.parametrize("seed", range(12))

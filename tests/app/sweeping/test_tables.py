@@ -5,7 +5,7 @@ import pyarrow
 from pyarrow import feather, parquet
 
 from podium.app.sweeping.sweep import Outcome, Played
-from podium.app.sweeping.sweep_result import in_arrow, in_csv, rows_of
+from podium.app.sweeping.sweep_result import SweepResult, in_arrow, rows_of
 
 SUMMARY = {
     "preempted": 2,
@@ -50,13 +50,21 @@ def test_all_rows_have_the_same_columns() -> None:
 def test_csv_is_read_back() -> None:
     rows = rows_of(PLAYED)
 
-    read = list(csv.DictReader(io.StringIO(in_csv(rows))))
+    read = list(csv.DictReader(io.StringIO(SweepResult(PLAYED).csv())))
 
     assert read == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
-def test_parquet_and_arrow_are_read_back() -> None:
-    rows = rows_of(PLAYED)
+def test_csv_quotes_settings_that_a_spreadsheet_would_take_for_formulas() -> None:
+    played = [Played({"filename": "=cmd()"}, 0, Outcome(None, error="-1 is negative"))]
 
-    assert parquet.read_table(pyarrow.BufferReader(in_arrow(rows, "parquet"))).to_pylist() == rows
-    assert feather.read_table(pyarrow.BufferReader(in_arrow(rows, "arrow"))).to_pylist() == rows
+    (row,) = csv.DictReader(io.StringIO(SweepResult(played).csv()))
+
+    assert (row["filename"], row["error"]) == ("'=cmd()", "'-1 is negative")
+
+
+def test_parquet_and_arrow_are_read_back() -> None:
+    rows, frame = rows_of(PLAYED), SweepResult(PLAYED).frame()
+
+    assert parquet.read_table(pyarrow.BufferReader(in_arrow(frame, "parquet"))).to_pylist() == rows
+    assert feather.read_table(pyarrow.BufferReader(in_arrow(frame, "arrow"))).to_pylist() == rows

@@ -18,6 +18,7 @@ from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.traces.event_records import EventRecord, event_records
 from podium.app.accounting.traces.reconstruction import Reconstructed, Reconstruction, Seen
+from podium.app.console.cells import counted
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
 from podium.controllers.ledger.consumption import Consumption, UsageEntry
@@ -138,7 +139,7 @@ def _of_events(events: Sequence[EventRecord], hidden: Sequence[HiddenKind]) -> l
 
 def _of_records(reconstructed: Reconstructed, unread: int) -> list[Caveat]:
     """Return the caveats about incomplete records; ``unread`` is the number of pods that cannot be read."""
-    message = f"{unread:,} pod{' is' if unread == 1 else 's are'} unreadable"
+    message = f"{counted(unread, 'pod', 'is')} unreadable"
     found = [Caveat("unread", message, unread)] if unread else []
     for about, names, message in (
         (
@@ -154,6 +155,6 @@ def _of_records(reconstructed: Reconstructed, unread: int) -> list[Caveat]:
         ("without-node", reconstructed.without_node, "the node is unknown; they are omitted"),
     ):
         if names:
-            shown = f"for {len(names):,} pod{'' if len(names) == 1 else 's'} {message}"
+            shown = f"for {counted(len(names), 'pod')} {message}"
             found.append(Caveat(about, shown, len(names), tuple(names[:_MAX_NAMES])))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -15,23 +15,12 @@ from podium.app.console.options import (
     optional_cluster_options,
     output_option_of,
 )
+from podium.controllers.ledger.disruption import Cause
 
 if TYPE_CHECKING:
     from podium.app.accounting.account import Account, LedgerQuery
     from podium.app.accounting.text import UsageAnswer
 
-_CAUSES = (
-    "preemption",
-    "eviction",
-    "drain",
-    "autoscaler",
-    "rescheduler",
-    "gang-release",
-    "pressure",
-    "taint",
-    "node-gone",
-    "deletion",
-)
 _GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
 _EPILOG = """
 \b
@@ -58,7 +47,9 @@ without a ledger shows; usage as CSV
     "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
 )
 @click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only this namespace. Repeatable.")
-@click.option("--cause", "causes", type=click.Choice(_CAUSES), multiple=True, help="Only for this cause. Repeatable.")
+@click.option(
+    "--cause", "causes", type=click.Choice(get_args(Cause)), multiple=True, help="Only for this cause. Repeatable."
+)
 @click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
 @click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
 @click.option(

@@ -13,6 +13,7 @@ QUOTAS = "quotas"
 
 
 _FEWEST_ALIKE = 3
+_PLURALS = {"is": "are", "has": "have", "does": "do"}
 
 Same = TypeVar("Same", bound=Hashable)
 
@@ -112,6 +113,12 @@ def _more(number: int) -> str:
     return f" and {number:,} more" if number > 0 else ""
 
 
-def counted(number: int, noun: str) -> str:
-    """Return the number with its noun, in the plural except for 1."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """Return the number with its noun, in the plural except for 1, and with the ``verb`` in the same number."""
+    noun = noun if number == 1 else f"{noun}s"
+    return f"{number:,} {noun} {agreeing(number, verb)}" if verb else f"{number:,} {noun}"
+
+
+def agreeing(number: int, verb: str) -> str:
+    """Return a verb in the third person, such as `waits`, in the plural except for 1."""
+    return verb if number == 1 else _PLURALS.get(verb, verb.removesuffix("s"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from podium.api.basis import Caveat
 from podium.app.answers import filled
+from podium.app.console.cells import counted
 from podium.cluster.pods import PodRecord
 from podium.decide.gang_placement import (
     Alike,
@@ -74,8 +75,7 @@ class GangDecision:
         if self.way_out is not None and self.way_out.states:
             return "is bound before its victims are gone"
         if self.way_out is not None and self.way_out.placements:
-            number = len(self.way_out.victims)
-            return f"preempts by one plan: {number:,} victim{'' if number == 1 else 's'}"
+            return f"preempts by one plan: {counted(len(self.way_out.victims), 'victim')}"
         if self.placement.problem:
             return f"waits: {self.placement.problem}"
         return f"waits: {self.placement.fitting:,} of the {max(self.placement.needed, 1):,} that it needs would fit"

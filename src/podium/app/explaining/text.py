@@ -281,7 +281,7 @@ def _reasons(decision: PodDecision, placed: PlacedPodFacts) -> Iterator[str]:
         yield "it is the only node that can take it"
     elif placed.rank == 1:
         others = len(decision.best) - 1
-        equal = f", as {counted(others, 'other')} {'does' if others == 1 else 'do'}" if others else ""
+        equal = f", as {counted(others, 'other', 'does')}" if others else ""
         yield f"it has the highest total of {counted(len(totals), 'node')} that can take it, {totals[node]}{equal}"
     else:
         best = decision.best[0]

@@ -14,6 +14,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_duration
 from podium.app.answers import Frame, Kind, Shown, flat, kinds
 from podium.app.console import cells
+from podium.app.console.cells import agreeing
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Names, Page, Part, Section, counted, listed, names_of
 from podium.app.planning.constants import FINDING_CODES
@@ -222,11 +223,12 @@ def impact_sections(answer: PlanAnswer) -> list[Section]:
     short = counted(sum(workload.missing for workload in impact), "pod")
     stuck = [workload for workload in impact if workload.stuck]
     waiting = sum(workload.stuck for workload in stuck)
-    wait = "waits" if waiting == 1 else "wait"
     return [
         Section("impact", "Impact", shown, headings, on, None, _MAX_WORKLOADS, "workload", (1, 2, 3, 4)),
         _reasons("Not back", f"{short} short at the end", missing),
-        _reasons("Stuck", f"{counted(waiting, 'pod')} of a rollout {wait} for a node at the end", stuck),
+        _reasons(
+            "Stuck", f"{counted(waiting, 'pod')} of a rollout {agreeing(waiting, 'waits')} for a node at the end", stuck
+        ),
     ]
 
 
@@ -287,8 +289,7 @@ def _write_held(page: Page, answer: PlanAnswer) -> None:
         page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
     page.more(len(held) - _MAX_NODES)
     if low:
-        verb = "has" if len(low) == 1 else "have"
-        text = f"{counted(len(low), 'budget')} {verb} for some time fewer healthy pods than wanted: "
+        text = f"{counted(len(low), 'budget', 'has')} for some time fewer healthy pods than wanted: "
         page.paragraph(text + listed(low, _MAX_NAMES), indent=2, hanging=2)
 
 

@@ -34,7 +34,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     from podium.app.planning.questions.pending import pending_answer
 
     loaded = inputs.load()
-    inputs.answer(lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
+    inputs.decide(lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
 @click.command(cls=Command)
@@ -48,7 +48,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
 @click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
 @click.option("--after-pending", is_flag=True, help="Place the pending pods first.")
 @deciding_options("nodes")
-def fit(*, inputs: DecisionInputs, change: tuple[str, ...], **options: Any) -> None:
+def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -> None:
     """Count how many pods like this one fit, where, and what limits their number, by the shape of nodes.
 
     The file has one pod or one workload. Name the cluster before the word fit, or with --cluster or --context.
@@ -57,9 +57,9 @@ def fit(*, inputs: DecisionInputs, change: tuple[str, ...], **options: Any) -> N
 
     if inputs.samples and options["replicas"] is None:
         raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
-    target, others = fit_target(inputs.read_files(change, "No pod is named: give its file with -f."))
+    target, others = fit_target(inputs.documents(manifests))
     loaded = inputs.load(separately=True).with_(*others)
-    inputs.answer(lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
+    inputs.decide(lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
 @click.command(cls=Command)
@@ -78,7 +78,7 @@ def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
     from podium.app.planning.questions.survive import survive_answer
 
     loaded = inputs.load()
-    inputs.answer(lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
+    inputs.decide(lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
 
 
 _EPILOG = """
@@ -90,7 +90,6 @@ Examples: what would happen if a node were drained, a zone went down, something 
 
 Exit codes: 0 answered, 1 an error in the input or the options, 2 a finding that --fail-on names.
 """
-_NO_CHANGE = "No change is named: give its files with -f."
 
 
 @click.group(cls=Group, epilog=_EPILOG)
@@ -153,14 +152,14 @@ def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int 
 @plan.command(cls=Command)
 @change_options("The manifests to deploy: Pods, Deployments, Jobs, and what they need.")
 @playing_options
-def deploy(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
+def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     """Deploy something: where each pod goes, which pods it preempts, where those go, and which they preempt in turn.
 
     Name the cluster before the word deploy, or with --cluster or --context.
     """
     from podium.app.planning.questions.deploy import deploy
 
-    inputs.answer(deploy, inputs.read_files(change, _NO_CHANGE), separately=True)
+    inputs.answer(deploy, inputs.documents(manifests), separately=True)
 
 
 @plan.command("set", cls=Command)
@@ -183,17 +182,15 @@ def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], na
 @plan.command(cls=Command)
 @change_options("Strategic merge patches, each with the kind and name of its object.")
 @playing_options
-def patch(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
+def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     """Patch objects of any kind, classes and budgets included: any field of them.
 
     A file holds the changed fields, with apiVersion, kind and name. Name the cluster before the word patch, or with
     --cluster or --context.
     """
-    from podium.app.planning.questions.change import patch, read_patches
+    from podium.app.planning.questions.change import patch
 
-    if not change:
-        raise click.UsageError(_NO_CHANGE)
-    inputs.answer(patch, read_patches(change), separately=True)
+    inputs.answer(patch, inputs.patches(manifests), separately=True)
 
 
 @plan.command(cls=Command)
@@ -201,22 +198,22 @@ def patch(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
     "--add",
     type=click.IntRange(min=1, max=MAX_ADDED_NODES),
     metavar="N",
-    help="The number of nodes to add of each kind.",
+    help="The number of nodes to add of each kind; the default is 1.",
 )
 @click.option("--like", metavar="NODE", default="", help="The node of the cluster to copy.")
 @click.option("--remove", multiple=True, metavar="NODE", help="A node to drain and remove. May be repeated.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
-@change_options("The nodes to add.")
+@change_options("The nodes to add.", is_required=False)
 @playing_options
-def nodes(*, inputs: RunInputs, change: tuple[str, ...], **wanted: Any) -> None:
+def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> None:
     """Add nodes, remove nodes, or both: which pods find a node then, and which lose one.
 
     Removed nodes are drained first, one after another, within budgets; pods without a controller are evicted, too.
     """
     from podium.app.planning.questions.nodes import change_nodes
 
-    wanted["add"] = wanted["add"] or 0
-    inputs.answer(change_nodes, inputs.read_files(change), separately=True, **wanted)
+    wanted["add"] = wanted["add"] or int(bool(wanted["like"]))
+    inputs.answer(change_nodes, inputs.documents(manifests), separately=True, **wanted)
 
 
 @plan.command(cls=Command)
@@ -232,10 +229,8 @@ def nodes(*, inputs: RunInputs, change: tuple[str, ...], **wanted: Any) -> None:
 def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     """Reschedule pods: which ones a rescheduler would move where and why, and what that does to workloads."""
     from podium.app.planning.questions.reschedule import reschedule
-    from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
-    rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
-    inputs.answer(reschedule, rescheduler, doing="planning")
+    inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")
 
 
 @plan.command(cls=Command)
@@ -243,7 +238,9 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
 @click.option(
     "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
 )
-@click.option("--after", "after_files", metavar="FILE", multiple=True, help="The second setting. May be repeated.")
+@click.option(
+    "--after", "after_files", metavar="FILE", multiple=True, required=True, help="The second setting. May be repeated."
+)
 @click.option(
     "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class then has."
 )
@@ -255,17 +252,9 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
     KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its spec.
     Both are played for the same time, with the same seed.
     """
-    from podium.app.planning.questions.diff import diff, read_setting
+    from podium.app.planning.questions.diff import diff
 
-    if not after_files:
-        raise click.UsageError("No setting is named: give its files with --after.")
-    settings = (
-        read_setting(
-            " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is",
-            inputs.read_files(files),
-        )
-        for files in (before_files, after_files)
-    )
+    settings = inputs.setting("before", before_files), inputs.setting("after", after_files)
     inputs.answer(diff, *settings, doing="preparing", **options)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from podium.app.console.cells import counted, listed
+from podium.app.console.cells import agreeing, counted, listed
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.controllers.actions import GANG_RELEASE
@@ -369,16 +369,15 @@ def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
                     (cause == PREEMPTION) is (code == "preempt") for cause in workload.disruptions.keys() - {_DELETION}
                 )
             ]
-            verb = "is" if number == 1 else "are"
-            message = f"{counted(number, 'pod')} {verb} {done}: {listed(workloads, _MAX_NAMES)}"
+            message = f"{counted(number, 'pod', 'is')} {done}: {listed(workloads, _MAX_NAMES)}"
             yield PlanFinding(code, message, tuple(workloads[:_MAX_SUBJECTS]))
 
 
 def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     waiting = [workload for workload in impact if workload.pending and (workload.missing or workload.stuck)]
     for workload in waiting[:_MAX_SUBJECTS]:
-        verb = "waits" if workload.pending == 1 else "wait"
-        message = f"{counted(workload.pending, 'pod')} of {workload.workload} {verb}: {workload.why}"
+        waits = f"{counted(workload.pending, 'pod')} of {workload.workload} {agreeing(workload.pending, 'waits')}"
+        message = f"{waits}: {workload.why}"
         yield PlanFinding("unschedulable", message, (workload.workload,))
     for workload in impact:
         if workload.short_seconds > 0 and not workload.is_new:

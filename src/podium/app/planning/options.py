@@ -30,10 +30,13 @@ from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
+    from podium.api.meta import Raw
     from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
+    from podium.app.planning.questions.diff import Setting
+    from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
@@ -65,6 +68,14 @@ class FindingCodes(click.ParamType[tuple[str, ...]]):
         return tuple(FINDING_CODES) if _ANY in codes else codes
 
 
+class _Manifests(click.types.StringParamType):
+    """The name of a file of manifests; if it is missing, the error says what the question is about."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        name = "the command" if ctx is None else ctx.info_name
+        return f"Files before {name} are the cluster; give those that {name} is about behind it."
+
+
 def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the arguments that select nodes: names, and a label selector."""
     help_text = "The nodes with these labels, in kubectl's syntax."
@@ -72,8 +83,8 @@ def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("nodes", nargs=-1, metavar="[NODE]...")(command)
 
 
-def change_options(help_text: str) -> Decorator[Any]:
-    """Add `-f` for the files of a change, passed to the command as `change`; the cluster has other options."""
+def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any]:
+    """Add `-f` for the files of a change, passed to the command as `manifests`; the cluster has other options."""
 
     def source_of(given: dict[str, Any]) -> Source:
         cluster: ClusterSource = given.pop("cluster")
@@ -83,7 +94,14 @@ def change_options(help_text: str) -> Decorator[Any]:
     return adding(
         "source",
         source_of,
-        click.option("-f", "--filename", "change", metavar="FILE", multiple=True, help=f"{help_text} May be repeated."),
+        click.option(
+            *("-f", "--filename", "manifests"),
+            type=_Manifests(),
+            metavar="FILE",
+            multiple=True,
+            required=is_required,
+            help=f"{help_text} May be repeated.",
+        ),
         click.option(
             "--cluster",
             "cluster_files",
@@ -125,13 +143,30 @@ class PlanInputs:
             )
         return read_shown(self.source.needed(), self.validation)
 
-    def read_files(self, files: Sequence[str], missing: str = "") -> list[Document]:
-        """Return the objects that the question is about. Raises UsageError with `missing` if no file is named."""
+    def documents(self, files: Sequence[str]) -> list[Document]:
+        """Return the objects that the question is about."""
         from podium.api.input.codec import load_files
 
-        if not files and missing:
-            raise click.UsageError(missing)
         return load_files(list(files), self.validation) if files else []
+
+    def patches(self, files: Sequence[str]) -> list[Raw]:
+        """Return the patches in files."""
+        from podium.app.planning.questions.change import read_patches
+
+        return read_patches(files)
+
+    def rescheduler(self, file: str) -> ReschedulerConfiguration:
+        """Return the rescheduler's configuration; a cautious one without a file."""
+        from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
+
+        return load_rescheduler(file) if file else default_rescheduler()
+
+    def setting(self, _: str, files: Sequence[str]) -> Setting:
+        """Return the setting in files; that of the cluster without files."""
+        from podium.app.planning.questions.diff import UNCHANGED, read_setting
+
+        names = (file.rstrip("/").rpartition("/")[2] for file in files)
+        return read_setting(" and ".join(names) or UNCHANGED, self.documents(files))
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Progress]:
@@ -202,7 +237,7 @@ class DecisionInputs(PlanInputs):
 
         return Cluster(self.read(separately=separately), self.settings)
 
-    def answer(self, ask: Callable[[Progress], PlanAnswer]) -> None:
+    def decide(self, ask: Callable[[Progress], PlanAnswer]) -> None:
         """Ask a question, showing progress, and show the answer."""
         with self.progress("deciding") as progress:
             answer = ask(progress)

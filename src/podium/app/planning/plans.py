@@ -12,7 +12,7 @@ from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.change import patch, read_patches, set_fields
 from podium.app.planning.questions.deploy import deploy
-from podium.app.planning.questions.diff import Setting, diff, read_setting
+from podium.app.planning.questions.diff import UNCHANGED, Setting, diff, read_setting
 from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
 from podium.app.planning.questions.nodes import DrainOptions, change_nodes, drain, fail
 from podium.app.planning.questions.pending import pending_answer
@@ -181,4 +181,4 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
 
 def _setting(name: str, given: Objects) -> Setting:
     documents = read_objects(given).documents
-    return read_setting(name if documents else "the cluster as it is", documents)
+    return read_setting(name if documents else UNCHANGED, documents)

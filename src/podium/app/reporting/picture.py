@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import escape
+from podium.app.answers import Value
 from podium.app.console.cells import WORKLOADS, Name, Part, text_of
 from podium.app.console.page import Section
 from podium.app.reporting.story import Story
@@ -24,7 +25,7 @@ class Table(msgspec.Struct, frozen=True, rename="camel"):
 
     title: str
     headings: list[str]
-    rows: list[list[str | int | float | None]]
+    rows: list[list[Value]]
     note: str = ""
     subjects: list[str] = []
 
@@ -140,18 +141,23 @@ def drawn(sections: Iterable[Section]) -> list[Table]:
     found = []
     for section in sections:
         width = max((len(row) for row in section.rows), default=0)
-        rows: list[list[str | int | float | None]] = [
-            [part if isinstance(part, int) else escape(text_of(part), _LONGEST) for part in row] for row in section.rows
-        ]
-        table = Table(
+        rows = [[part if isinstance(part, int) else text_of(part) for part in row] for row in section.rows]
+        found += table_of(
             section.title,
-            list(section.headings) or [""] * width,
+            section.headings or [""] * width,
             [[*row, *[""] * (width - len(row))] for row in rows],
-            note=section.rest,
-            subjects=[subject for row in section.rows if (subject := _subject(row[0]))],
+            section.rest,
+            [subject for row in section.rows if (subject := _subject(row[0]))],
         )
-        found += [table] if rows else []
     return found
+
+
+def table_of(
+    title: str, headings: Sequence[str], rows: Sequence[Sequence[Value]], note: str = "", subjects: Sequence[str] = ()
+) -> list[Table]:
+    """Return the table of the rows, with harmless text; empty without rows."""
+    cells = [[escape(value, _LONGEST) if isinstance(value, str) else value for value in row] for row in rows]
+    return [Table(title, list(headings), cells, note, list(subjects))] if rows else []
 
 
 def _subject(part: Part) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from podium.api.errors import escape
 from podium.api.times import format_duration
 from podium.app.accounting.account import LedgerAnswer, chain_pods, owner_name
 from podium.app.accounting.text import headline_of, outcome_of, title_of, why_of, write_ledger
-from podium.app.console.cells import text_of
-from podium.app.console.page import Page, counted
+from podium.app.answers import Value
+from podium.app.console.cells import NODES, Name, text_of
+from podium.app.console.page import Page, Section, counted
 from podium.app.explaining.on_node import NodeAnswer
 from podium.app.explaining.workload import Explanation, WorkloadExplanation
 from podium.app.live.decisions import Decision
@@ -19,7 +21,7 @@ from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections,
 from podium.app.planning.impact import NodeImpact, PlanFinding
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
 from podium.app.reporting.file import html_file
-from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn
+from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, table_of
 from podium.app.reporting.story import story_of
 from podium.app.simulating.text import comparison_section, summary_sections
 from podium.app.sweeping.sweep import Combination, Played, caveats_of
@@ -45,13 +47,12 @@ def picture_of_result(result: Result) -> Picture:
     waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
     done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
     compared = [] if result.recorded is None else [comparison_section(result.recorded)]
-    found = drawn([*summary_sections(result.summary), *compared])
     return Picture(
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
         facts=unrecorded_placements(result),
         stories=[story_of(result, "")],
-        more=[*found, *(table for table in (_drains(result), _short(result)) if table.rows)],
+        more=drawn([*summary_sections(result.summary), *compared, _drains(result.summary), _short(result.summary)]),
         caveats=caveat_texts(result.caveats),
     )
 
@@ -73,7 +74,7 @@ def picture_of_sweep(answer: SweepAnswer) -> Picture:
     return Picture(
         command="sweep",
         headline=f"{counted(len(played), 'run')} of {counted(len(settings), 'combination')} of settings",
-        tables=[_table(played, rows)],
+        tables=_table(played, rows),
         runs=_runs(played, rows, settings),
         stories=[story_of(result, name) for name, result in answer.results],
         caveats=caveat_texts(caveats_of(played)),
@@ -86,20 +87,12 @@ def settings_text(combination: Combination) -> str:
     return escape(text, _LONGEST) or "as given"
 
 
-def _table(played: Sequence[Played], rows: Sequence[Row]) -> Table:
+def _table(played: Sequence[Played], rows: Sequence[Row]) -> list[Table]:
     """Return a table with a row for each run: its settings, its seed, and the figures that differ."""
     names = list(played[0].combination)
     kept = [name for name in rows[0] if name in (*names, "seed") or len({row[name] for row in rows}) > 1]
-    return Table(
-        "Runs",
-        kept,
-        [[_harmless(row[name]) for name in kept] for row in rows],
-        note="what differs between them" if len(rows) > 1 else "",
-    )
-
-
-def _harmless(value: str | float | None) -> str | float | None:
-    return escape(value, _LONGEST) if isinstance(value, str) else value
+    note = "what differs between them" if len(rows) > 1 else ""
+    return table_of("Runs", kept, [[row[name] for name in kept] for row in rows], note)
 
 
 def _runs(played: Sequence[Played], rows: Sequence[Row], settings: list[str]) -> Runs:
@@ -119,28 +112,22 @@ def _runs(played: Sequence[Played], rows: Sequence[Row], settings: list[str]) ->
     )
 
 
-def _drains(result: Result) -> Table:
-    rows: list[list[str | int | float | None]] = [
-        [drain["node"], drain["state"], sum(pod["state"] == "gone" for pod in drain["pods"]), _text(drain["message"])]
-        for drain in result.summary["drains"]
-    ]
-    subjects = [f"node {drain['node']}" for drain in result.summary["drains"]]
-    return Table("Drains", ["node", "state", "gone", ""], rows, subjects=subjects)
+def _drains(summary: dict[str, Any]) -> Section:
+    rows = (
+        (
+            Name(drain["node"], NODES),
+            str(drain["state"]),
+            sum(pod["state"] == "gone" for pod in drain["pods"]),
+            drain["message"] or "",
+        )
+        for drain in summary["drains"]
+    )
+    return Section("drains", "Drains", tuple(rows), ("node", "state", "gone", ""))
 
 
-def _short(result: Result) -> Table:
-    rows: list[list[str | int | float | None]] = [
-        [_text(short["workload"]), short["wants"], short["has"], _text(short["reason"])]
-        for short in result.summary["short"]
-    ]
-    return Table("Short of pods", ["workload", "wants", "has", "why"], rows)
-
-
-def _text(text: str | None) -> str:
-    return escape(text or "", _LONGEST)
-
-
-_NODES = ("node", "change", "pods before", "pods after")
+def _short(summary: dict[str, Any]) -> Section:
+    rows = ((short["workload"], short["wants"], short["has"], short["reason"]) for short in summary["short"])
+    return Section("short", "Short of pods", tuple(rows), ("workload", "wants", "has", "why"))
 
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
@@ -152,39 +139,26 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
         headline=escape(answer.headline, _LONGEST),
         facts=facts if answer.result is None else [*facts, *unrecorded_placements(answer.result)],
         tables=drawn([*answer.sections, *impact_sections(answer)]),
-        more=[*_nodes(answer.nodes), *_findings(answer.findings)],
+        more=drawn([_nodes(answer.nodes), _findings(answer.findings)]),
         stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
         caveats=caveat_texts(answer.caveats),
     )
 
 
-def _findings(findings: Sequence[PlanFinding]) -> list[Table]:
-    rows: list[list[str | int | float | None]] = [
-        [finding.code, escape(finding.message, _LONGEST)] for finding in findings
-    ]
-    return [Table("Found", ["", "what"], rows, note="as --fail-on names it")] if rows else []
+def _findings(findings: Sequence[PlanFinding]) -> Section:
+    rows = tuple((finding.code, finding.message) for finding in findings)
+    return Section("findings", "Found", rows, ("", "what"), "as --fail-on names it")
 
 
-def _nodes(nodes: Sequence[NodeImpact]) -> list[Table]:
-    if not nodes:
-        return []
-    return [
-        Table(
-            "Nodes",
-            list(_NODES),
-            [[node.node, node.change, node.pods_before, node.pods_after] for node in nodes],
-            subjects=[f"node {node.node}" for node in nodes],
-        )
-    ]
+def _nodes(nodes: Sequence[NodeImpact]) -> Section:
+    rows = tuple((Name(node.node, NODES), node.change, node.pods_before, node.pods_after) for node in nodes)
+    return Section("nodes", "Nodes", rows, ("node", "change", "pods before", "pods after"))
 
 
 _WIDTH = 120
-_LONGEST_CELL = 2_000
 _MOST_ROWS = 2_000
 _GROUPS = ("", "disruptions", "in vain", "lost, s", "cpu lost, core-s", "ready again", "longest, s", "by")
 _RECORDS = ("at", "pod", "of", "priority", "node", "why", "by", "rule", "lost, s", "outcome", "in vain")
-
-_Cells = list[str | int | float | None]
 
 
 def picture_of_ledger(answer: LedgerAnswer) -> Picture:
@@ -192,10 +166,10 @@ def picture_of_ledger(answer: LedgerAnswer) -> Picture:
     page = Page(_WIDTH)
     write_ledger(page, answer, every=False)
     dropped = answer.account.dropped
-    rows: list[_Cells] = [[_cell(" → ".join(chain_pods(chain)))] for chain in answer.chains]
+    rows = [[" → ".join(chain_pods(chain))] for chain in answer.chains]
     return Picture(
         command="ledger",
-        headline=escape(headline_of(answer), _LONGEST_CELL),
+        headline=escape(headline_of(answer), _LONGEST),
         facts=[f"{dropped:,} earlier ones are no longer kept"] if dropped else [],
         tables=[*_groups(answer), *_ledger_table("Chains: each pod displaced the next", ("",), rows)],
         more=_records(answer),
@@ -206,9 +180,9 @@ def picture_of_ledger(answer: LedgerAnswer) -> Picture:
 
 
 def _groups(answer: LedgerAnswer) -> list[Table]:
-    rows: list[_Cells] = [
+    rows: list[list[Value]] = [
         [
-            _cell(group.name),
+            group.name,
             group.disruptions,
             group.in_vain,
             group.lost_seconds,
@@ -223,32 +197,28 @@ def _groups(answer: LedgerAnswer) -> list[Table]:
 
 
 def _records(answer: LedgerAnswer) -> list[Table]:
-    rows: list[_Cells] = [
+    rows: list[list[Value]] = [
         [
             answer.account.shown(record.time),
-            _cell(record.pod),
-            _cell(record.owner),
+            record.pod,
+            record.owner,
             record.priority,
-            _cell(record.node),
-            _cell(text_of(why_of(record))),
-            _cell(record.by),
-            _cell(record.rule),
+            record.node,
+            text_of(why_of(record)),
+            record.by,
+            record.rule,
             record.loss.lost,
-            _cell(text_of(outcome_of(record))),
-            _cell(record.in_vain),
+            text_of(outcome_of(record)),
+            record.in_vain,
         ]
         for record in answer.records
     ]
     return _ledger_table("Disruptions", _RECORDS, rows)
 
 
-def _ledger_table(title: str, headings: Sequence[str], rows: list[_Cells]) -> list[Table]:
+def _ledger_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Value]]) -> list[Table]:
     note = f"the last {_MOST_ROWS:,} of {len(rows):,}" if len(rows) > _MOST_ROWS else ""
-    return [Table(title, list(headings), rows[-_MOST_ROWS:], note)] if rows else []
-
-
-def _cell(text: str) -> str:
-    return escape(text, _LONGEST_CELL)
+    return table_of(title, headings, rows[-_MOST_ROWS:], note)
 
 
 MOST_DRAWN = 2_000

@@ -26,6 +26,7 @@ from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.warnings import Validation
 from podium.apirequests.context import RequestRules
+from podium.app.console.cells import agreeing, counted
 from podium.app.console.options import Source
 from podium.app.console.reading import read_shown
 from podium.app.serving.page.live_page import PREFIX, LivePage
@@ -111,7 +112,7 @@ def run(wanted: Wanted) -> int:
         logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
         settle_collector()
         for kind, count in found.population.left_out.items():
-            _warn(f"{count} of {kind} {'is' if count == 1 else 'are'} left out: the kind is not served")
+            _warn(f"{count} of {kind} {agreeing(count, 'is')} left out: the kind is not served")
         serving = Serving(
             found.plane,
             clock,
@@ -296,7 +297,7 @@ def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
 
 def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
     nodes = len(assembled.plane.store.objects("Node"))
-    what = f"{nodes} node{'' if nodes == 1 else 's'}"
+    what = counted(nodes, "node")
     click.echo(f"Kubernetes {assembled.plane.release}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
     if has_page:

@@ -125,13 +125,13 @@ def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> 
 def _answer(sweep: Sweep, played: list[Played], form: str, target: str | None) -> str | bytes:
     from podium.app.console.output import in_json, in_yaml, new_page
     from podium.app.console.page import Page
-    from podium.app.sweeping.sweep_result import SweepResult, in_arrow, in_csv, write_sweep
+    from podium.app.sweeping.sweep_result import SweepResult, in_arrow, write_sweep
 
     result = SweepResult(played, sweep)
     if form in _BINARY:
-        return in_arrow(result.rows(), form)
+        return in_arrow(result.frame(), form)
     if form == "csv":
-        return in_csv(result.rows())
+        return result.csv()
     if form == HTML:
         return result.html()
     if form == "text":

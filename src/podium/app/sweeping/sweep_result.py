@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.times import format_duration
-from podium.app.answers import Frame, Shown
+from podium.app.answers import Frame, Shown, Value
 from podium.app.console.cells import text_of
+from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
 
@@ -176,7 +175,6 @@ def _duration(seconds: float) -> str:
     return format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)
 
 
-Value = str | int | float | None
 Row = dict[str, Value]
 
 
@@ -190,17 +188,8 @@ def rows_of(played: Sequence[Played]) -> list[Row]:
     return [{name: row.get(name) for name in columns} for row in found]
 
 
-def in_csv(rows: Sequence[Row]) -> str:
-    """Return the rows as CSV (RFC 4180) with a header line; None is an empty field."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows[0])
-    writer.writerows(row.values() for row in rows)
-    return text.getvalue()
-
-
-def in_arrow(rows: Sequence[Row], form: str) -> bytes:
-    """Return the rows as a `parquet` or an `arrow` (Feather) file.
+def in_arrow(frame: Frame, form: str) -> bytes:
+    """Return a table as a `parquet` or an `arrow` (Feather) file.
 
     Raises PodiumError if the extra `parquet` is not installed.
     """
@@ -209,12 +198,9 @@ def in_arrow(rows: Sequence[Row], form: str) -> bytes:
         from pyarrow import feather, parquet
     except ImportError:
         raise PodiumError(f'-o {form} needs Arrow: install it with pip install "podium[parquet]"') from None
-    table = pyarrow.table({name: _column([row[name] for row in rows]) for name in rows[0]})
+    write = parquet.write_table if form == "parquet" else feather.write_feather
     sink = pyarrow.BufferOutputStream()
-    if form == "parquet":
-        parquet.write_table(table, sink)
-    else:
-        feather.write_feather(table, sink)
+    write(pyarrow.table(frame), sink)
     return bytes(sink.getvalue().to_pybytes())
 
 
@@ -239,13 +225,6 @@ def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
             yield from ((f"{name}.{path}", figure) for path, figure in _figures(value))
         else:
             yield name, len(value) if isinstance(value, list) else value
-
-
-def _column(values: list[Value]) -> list[Value]:
-    """Return the values with one type: integers become floats if there are any floats."""
-    if any(isinstance(value, float) for value in values):
-        return [float(value) if isinstance(value, int) else value for value in values]
-    return values
 
 
 # The maximum number of combinations shown side by side.
@@ -300,6 +279,11 @@ class SweepResult(Shown):
         Times are in seconds, shares between 0 and 1. A figure that a run does not have is None.
         """
         return rows_of(self.runs)
+
+    def csv(self) -> str:
+        """Return the rows as CSV with a header line; None is an empty field."""
+        rows = self.rows()
+        return in_csv(tuple(rows[0]), (tuple(row.values()) for row in rows))
 
     def to_dict(self) -> dict[str, Any]:
         return {

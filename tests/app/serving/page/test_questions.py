@@ -39,7 +39,7 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
 @pytest.mark.parametrize(
     ("question", "values", "headline"),
     [
-        ("deploy", {"objects": DEPLOYED}, "Deployment default/fresh"),
+        ("deploy", {"manifests": DEPLOYED}, "Deployment default/fresh"),
         ("drain", {"nodes": "ip-10-0-0-0.eu-west-1.compute.internal"}, "drain of ip-10-0-0-0"),
         ("fail", {"selector": "topology.kubernetes.io/zone=eu-west-1b", "for": "10m"}, "failure of ip-10-0-0-1"),
         ("nodes", {"add": "2", "like": "ip-10-0-0-0.eu-west-1.compute.internal"}, "adding plan-node-1, plan-node-2"),
@@ -50,11 +50,11 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
         ),
         (
             "patch",
-            {"patches": "kind: PriorityClass\nmetadata: {name: high}\nvalue: 7\n"},
+            {"manifests": "kind: PriorityClass\nmetadata: {name: high}\nvalue: 7\n"},
             "changing PriorityClass high",
         ),
         ("pending", {}, "no pod is pending"),
-        ("fit", {"objects": DEPLOYED, "replicas": "3"}, "3"),
+        ("fit", {"manifests": DEPLOYED, "replicas": "3"}, "3"),
         ("survive", {"target": "deploy/app-0000", "namespace": "team-0"}, "app-0000"),
         (
             "diff",
@@ -62,6 +62,7 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
             "",
         ),
         ("reschedule", {}, "the rescheduler moves"),
+        ("upgrade", {"to": "1.37"}, "in place of"),
     ],
 )
 def test_a_plan_is_what_its_command_says(question: str, values: Raw, headline: str) -> None:
@@ -127,21 +128,21 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("drain", {"nodes": ["a"]}, "Nodes: is no text"),
         ("drain", {"force": "yes"}, "neither true nor false"),
         ("drain", {"force": 1}, "neither true nor false"),
-        ("drain", {"timeout": "soon"}, "Give each up after: "),
+        ("drain", {"timeout": "soon"}, "Timeout: "),
         ("drain", {"timeout": "-1s"}, "is negative"),
-        ("drain", {"gracePeriod": "9" * 5_000}, "is no number from 0"),
+        ("drain", {"grace-period": "9" * 5_000}, "Grace period: "),
         ("drain", {"--save": "/tmp/file"}, 'drain has no field "--save"'),
-        ("deploy", {}, "deploy needs to know: Objects"),
-        ("deploy", {"objects": "a: ["}, "Objects, document 1"),
-        ("deploy", {"objects": "!!python/object/apply:os.system [ls]"}, "Objects"),
-        ("fit", {"objects": DEPLOYED, "replicas": "20001"}, "not from 1 to 20,000"),
+        ("deploy", {}, "deploy needs to know: Manifests"),
+        ("deploy", {"manifests": "a: ["}, "the manifests, document 1"),
+        ("deploy", {"manifests": "!!python/object/apply:os.system [ls]"}, "the manifests"),
+        ("fit", {"manifests": DEPLOYED, "replicas": "20001"}, "not in the range 1<=x<=20000"),
         ("diff", {"after": "kind: Secret\napiVersion: v1\nmetadata: {name: a}"}, "is no setting"),
-        ("nodes", {"add": "0"}, "is no number from 1"),
+        ("nodes", {"add": "0"}, "not in the range"),
         ("nodes", {"add": "3"}, "say which nodes are added"),
         ("set", {"target": "deploy/nothing", "assignments": "replicas=1"}, "nothing"),
-        ("patch", {"patches": "- 1"}, "Patches, document 1: is not an object"),
+        ("patch", {"manifests": "- 1"}, "the manifests, document 1: is not an object"),
         ("explain", {"target": "a/b/c/d"}, "neither a pod"),
-        ("explain", {}, "explain needs to know: Pod or workload"),
+        ("explain", {}, "explain needs to know: Target"),
     ],
 )
 def test_question_errors_name_the_field(question: str, values: Raw, problem: str) -> None:

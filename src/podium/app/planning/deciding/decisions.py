@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,8 +19,11 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console.page import Section
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
+from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.cap import CapDelay
@@ -501,3 +505,18 @@ def sampled_decisions(
 
     ties = TieBreaks(0)
     return sampled(run(0, ties), ties, run, samples, decisions.cluster.now)
+
+
+def decided_answer(
+    decisions: Decisions,
+    question: str,
+    headline: str,
+    sections: Sequence[Section],
+    outcomes: SampledOutcomes | None = None,
+    **others: Any,
+) -> PlanAnswer:
+    """Return the answer to a question that is decided; its scenario is by default that of the input."""
+    loaded = decisions.loaded
+    given = {"caveats": loaded.caveats, "scenario": scenario_of_spec(loaded.read, question, {}), **others}
+    shown = (*sections, *(() if outcomes is None else outcomes.sections()))
+    return PlanAnswer(question, headline, read=loaded.read, sections=shown, **given)

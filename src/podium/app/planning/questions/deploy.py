@@ -13,7 +13,7 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
-from podium.app.console.cells import Name, Names, Part, counted
+from podium.app.console.cells import Name, Names, Part, agreeing, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import beyond, refused_workloads
@@ -117,10 +117,10 @@ def _headline(
         return "; ".join([*parts, "no pod is preempted"])
     last = max(preemption.round for preemption in preemptions)
     rounds = f" in {last:,} rounds" if last > 1 else ""
-    parts.append(f"{counted(len(preemptions), 'pod')} {'is' if len(preemptions) == 1 else 'are'} preempted{rounds}")
+    parts.append(f"{counted(len(preemptions), 'pod', 'is')} preempted{rounds}")
     lost = sum(not preemption.went_to for preemption in preemptions)
     if lost:
-        parts.append(f"{lost:,} of these {'finds' if lost == 1 else 'find'} no other node")
+        parts.append(f"{lost:,} of these {agreeing(lost, 'finds')} no other node")
     return "; ".join(parts)
 
 

@@ -42,6 +42,9 @@ from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
 from podium.sim.run_options import RunOptions
 
+UNCHANGED = "the cluster as it is"
+"""The name of the setting without changes."""
+
 GAINS, LOSES, MOVES = "gains", "loses", "moves"
 _ORDER = (LOSES, GAINS, MOVES)
 _MAX_ROWS = 20
@@ -167,7 +170,7 @@ def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, 
     ]
     if not pods:
         return ()
-    what = f"{counted(len(pods), 'pod')} {'keeps' if len(pods) == 1 else 'keep'} the priority"
+    what = f"{counted(len(pods), 'pod', 'keeps')} the priority"
     message = f"{what} of before, as in a cluster, though the classes change; --renew-priorities gives the new one"
     return (Caveat("priorities-kept", message, len(pods), tuple(pods[:_MAX_NAMES])),)
 
@@ -286,11 +289,10 @@ def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: S
     for effect in (GAINS, LOSES, MOVES):
         some = [difference for difference in found if difference.what == effect]
         if some:
-            verb = effect if len(some) == 1 else effect.removesuffix("s")
-            parts.append(f"{counted(len(some), 'workload')} {verb}{_amount(effect, some)}")
+            parts.append(f"{counted(len(some), 'workload', effect)}{_amount(effect, some)}")
     runs = (played.baseline.summary["preempted"], played.result.summary["preempted"])
     if runs[0] != runs[1]:
-        parts.append(f"{counted(runs[1], 'pod')} {'is' if runs[1] == 1 else 'are'} preempted, {runs[0]:,} before")
+        parts.append(f"{counted(runs[1], 'pod', 'is')} preempted, {runs[0]:,} before")
     return f"{what}: {'; '.join(parts)}"
 
 

@@ -18,14 +18,14 @@ from podium.api.pod import Pod, PodStatus
 from podium.api.policy import POLICY_ANNOTATION
 from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, counted, listed
+from podium.app.console.cells import Name, agreeing, counted, listed
 from podium.app.console.page import Section
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import PlanAnswer, PlanTable
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, QueueResult, sampled_decisions
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.impact import PlanFinding
 from podium.app.planning.scenarios import applied, makes_pods, scenario_of_spec
 from podium.cluster.pods import PodRecord
@@ -93,8 +93,7 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
         caveats = loaded.caveats
         pending = 0 if options.after_pending else len(decisions.pending)
         if pending:
-            verb = "is" if pending == 1 else "are"
-            message = f"{counted(pending, 'pod')} {verb} pending and may take room first; --after-pending lets them"
+            message = f"{counted(pending, 'pod', 'is')} pending and may take room first; --after-pending lets them"
             caveats += (Caveat("pending", message, pending),)
         if options.replicas is None:
             return _capacity_answer(decisions, target, pod, options, caveats)
@@ -150,18 +149,18 @@ def _capacity_answer(
         why = f": {found.before}" if found.before else ""
         text = f"{counted(found.total, 'pod')}{wanted} of {target.label} fit{why}"
         findings = (PlanFinding("unschedulable", text, (target.label,)),)
-    return PlanAnswer(
+    return decided_answer(
+        decisions,
         "fit",
         _capacity_headline(len(decisions.cluster.nodes), target, found, more),
-        findings=findings,
-        caveats=caveats,
-        read=decisions.loaded.read,
-        scenario=_scenario(decisions.loaded.read, target, options, (more or found).total + 1),
-        sections=(
+        (
             Section("fit", "", (), data=data),
             _shapes_section(shapes_of(decisions.cluster, [pod]), found, more),
             _limits_section(names, found),
         ),
+        findings=findings,
+        caveats=caveats,
+        scenario=_scenario(decisions.loaded.read, target, options, (more or found).total + 1),
         further=(_capacity_nodes(names, found, more),),
         table=PlanTable(
             ("node", "fits", "withPreemption", "limit"),
@@ -185,9 +184,9 @@ def _capacity_headline(nodes: int, target: FitTarget, found: Capacity, more: Cap
         return f"none of {target.label} fits: {found.before}{preempting if more is not None and more.total else ''}"
     text = f"none of {target.label} fits on any of {counted(nodes, 'node')}"
     if found.total:
-        least, verb = "at least " if found.is_cut else "", "fits" if found.total == 1 else "fit"
-        used = sum(map(bool, found.counts.values()))
-        text = f"{least}{found.total:,} of {target.label} {verb}, on {used:,} of {counted(nodes, 'node')}"
+        least = "at least " if found.is_cut else ""
+        where = f"on {sum(map(bool, found.counts.values())):,} of {counted(nodes, 'node')}"
+        text = f"{least}{found.total:,} of {target.label} {agreeing(found.total, 'fits')}, {where}"
     wanted = f", {target.wanted:,} wanted" if target.wanted is not None else ""
     return f"{text}{wanted}{preempting}{f'; {_main_limit(found)}' if found.limits else ''}"
 
@@ -291,8 +290,8 @@ def _replicas_answer(
     }
     by = f", {preempting:,} of them by preempting {counted(victims.total(), 'pod')}" if victims else ""
     if result.waiting:
-        verb = "gets" if len(result.placed) == 1 else "get"
-        headline = f"{len(result.placed):,} of {replicas:,} of {target.label} {verb} a node{by}; limit: {why[0].text}"
+        gets = f"{len(result.placed):,} of {replicas:,} of {target.label} {agreeing(len(result.placed), 'gets')}"
+        headline = f"{gets} a node{by}; limit: {why[0].text}"
     else:
         get = f"all {replicas:,} of {target.label} get" if replicas > 1 else f"one of {target.label} gets"
         headline = f"{get} a node{by}"
@@ -300,14 +299,11 @@ def _replicas_answer(
     every_node = tuple((Name(node, cells.NODES), f"{placed[node]:,}") for node in nodes)
     lost = sorted(victims.items())
     rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
-    return PlanAnswer(
+    return decided_answer(
+        decisions,
         "fit",
         headline,
-        findings=tuple(_findings(target, result, victims, why)),
-        caveats=caveats,
-        read=decisions.loaded.read,
-        scenario=_scenario(decisions.loaded.read, target, options, replicas),
-        sections=(
+        (
             Section("fit", "", (), data=data),
             _placed_section(placed),
             Section("victims", "Preempted", rows, data=dict(lost)),
@@ -317,8 +313,11 @@ def _replicas_answer(
                 tuple((f"{len(each.pods):,} wait", each.text) for each in why),
                 data=[{"pods": len(each.pods), "why": each.text} for each in why],
             ),
-            *(() if outcomes is None else outcomes.sections()),
         ),
+        outcomes,
+        findings=tuple(_findings(target, result, victims, why)),
+        caveats=caveats,
+        scenario=_scenario(decisions.loaded.read, target, options, replicas),
         further=(Section("nodes", "All nodes", every_node, ("node", "pods")),),
         table=PlanTable(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
     )

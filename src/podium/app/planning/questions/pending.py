@@ -14,7 +14,7 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer, PlanProgress, PlanTable
 from podium.app.planning.deciding.capacity import NodeShape, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, QuotaRefusals, RefusedPods, blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.deciding.search import (
     VerifiedChange,
     helpful_changes,
@@ -23,7 +23,6 @@ from podium.app.planning.deciding.search import (
     remedy_of,
 )
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.pods import PodRecord
 
 _MAX_SUBJECTS = 20
@@ -109,7 +108,6 @@ def pending_answer(
             ),
             _changes_section(changes, untried, number, more),
             _placed_section(decisions, result),
-            *(() if outcomes is None else outcomes.sections()),
         )
         table = [
             (workload, number, cause.text, cause.change, cause.placed)
@@ -117,15 +115,14 @@ def pending_answer(
             for workload, number in cause.workloads.items()
         ]
         remedy = remedy_of(decisions, changes[0].change, result.waiting) if changes else None
-    return PlanAnswer(
+    return decided_answer(
+        decisions,
         "pending",
         _headline(result, refused, changes, more, namespace),
+        sections,
+        outcomes,
         findings=tuple(_findings(causes, refused, result)),
-        caveats=loaded.caveats,
-        read=loaded.read,
-        scenario=scenario_of_spec(loaded.read, "pending", {}),
         remedy=remedy,
-        sections=sections,
         further=(_pods_section(decisions, causes, result),),
         table=PlanTable(("workload", "pods", "cause", "change", "placed"), tuple(table), frozenset(("pods", "placed"))),
     )
@@ -177,7 +174,7 @@ def _headline(
     text = _result_text(result, f" in {namespace}" if namespace else "")
     number = sum(each.number for each in refused)
     if number:
-        text = f"{text}, and {counted(number, 'pod')} {'is' if number == 1 else 'are'} not made because of a quota"
+        text = f"{text}, and {counted(number, 'pod', 'is')} not made because of a quota"
     if not changes:
         return f"{text}, and no single change that was tried helps" if result.waiting or refused else text
     text = f"{text}; {_effect_text(changes[0], changes[0].placed)}"
@@ -191,7 +188,7 @@ def _result_text(result: QueueResult, where: str) -> str:
     if not number:
         return f"no pod is pending{where}"
     victims = len(result.preemptors)
-    cost = f", and {counted(victims, 'pod')} {'is' if victims == 1 else 'are'} preempted for that" if victims else ""
+    cost = f", and {counted(victims, 'pod', 'is')} preempted for that" if victims else ""
     if number == 1:
         return f"the one pending pod gets {'no node' if result.waiting else f'a node without a change{cost}'}"
     if not result.waiting:
@@ -211,8 +208,7 @@ def _findings(
         text = f"{counted(len(result.preemptors), 'pod')} would be preempted for pods that are pending"
         yield PlanFinding("preempt", text)
     for cause in causes:
-        verb = "waits" if len(cause.pods) == 1 else "wait"
-        text = f"{counted(len(cause.pods), 'pod')} {verb}: {cause.text}"
+        text = f"{counted(len(cause.pods), 'pod', 'waits')}: {cause.text}"
         yield PlanFinding("unschedulable", text, tuple(pod.key for pod in cause.pods[:_MAX_SUBJECTS]))
     for each in refused:
         text = f"{counted(each.number, 'pod')} of {each.workload} not made: {each.text}"

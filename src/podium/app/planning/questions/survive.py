@@ -14,13 +14,13 @@ from podium.api.schemas.suggestion import likely
 from podium.api.times import format_duration
 from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.console.cells import Name, Part, agreeing, counted, listed
 from podium.app.console.page import Section
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
 from podium.app.planning.answer import PlanAnswer, PlanTable
 from podium.app.planning.deciding.capacity import shapes_of
-from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.deciding.protection import (
     PotentialPreemptor,
     PriorityClassThreat,
@@ -32,7 +32,7 @@ from podium.app.planning.deciding.protection import (
 )
 from podium.app.planning.deciding.search import remedy_of
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.scenarios import Remedy, scenario_of_spec
+from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
 
 _MAX_ROWS = 12
@@ -72,24 +72,22 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     if preempted:
         message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
         findings.insert(0, PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
-    return PlanAnswer(
+    return decided_answer(
+        decisions,
         "survive",
         _headline(decisions, label, targets, preempted, preemptors, changes) + _gang_headline(gangs),
-        findings=tuple(findings),
-        caveats=loaded.caveats,
-        read=loaded.read,
-        scenario=scenario_of_spec(loaded.read, "survive", {}),
-        remedy=remedy,
-        further=(_pods_section(targets, preempted),),
-        sections=(
+        (
             Section("survives", "", (), data=not preempted),
             _preempted_section(decisions, preempted),
             *((_gangs_section(gangs),) if gangs else ()),
             _preemptors_section(decisions, preemptors, not_asked),
             _changes_section(decisions, changes, result, is_preempted=bool(preempted)),
             _classes_section(threats),
-            *(() if outcomes is None else outcomes.sections()),
         ),
+        outcomes,
+        findings=tuple(findings),
+        remedy=remedy,
+        further=(_pods_section(targets, preempted),),
         table=_table(targets, preempted),
     )
 
@@ -125,10 +123,10 @@ def _headline(
 ) -> str:
     several = len(targets) > 1
     if preempted:
-        verb = "do" if len(preempted) > 1 else "does"
         some = f"{len(preempted):,} of {counted(len(targets), 'pod')} of {label}" if several else label
         by = listed(list(dict.fromkeys(decisions.workloads.of(each.pod) for _, each in preempted)), _MAX_NAMES)
-        text = f"{some} {verb} not survive: {by} preempts {'them' if len(preempted) > 1 else 'it'}"
+        does = agreeing(len(preempted), "does")
+        text = f"{some} {does} not survive: {by} preempts {'them' if len(preempted) > 1 else 'it'}"
         return f"{text}; {changes[0].change.text} would protect {'them' if several else 'it'}" if changes else text
     text = f"all {counted(len(targets), 'pod')} of {label} survive" if several else f"{label} survives"
     if not decisions.pending:
@@ -136,8 +134,9 @@ def _headline(
     if preemptors:
         number = sum(len(each.pods) for each in preemptors)
         some = "some of them" if several else "it"
-        verb = "preempts" if number == 1 else "preempt"
-        return f"{text}: {counted(number, 'pending pod')} could preempt {some}, and {verb} others"
+        return (
+            f"{text}: {counted(number, 'pending pod')} could preempt {some}, and {agreeing(number, 'preempts')} others"
+        )
     return f"{text}: none of {counted(len(decisions.pending), 'pending pod')} preempts {'any' if several else 'it'}"
 
 
@@ -236,12 +235,10 @@ def _changes_section(
 def _consequence(decisions: Decisions, result: QueueResult, before: QueueResult) -> str:
     """Return which pods are preempted or wait with a change instead."""
     victims = result.victims_by(decisions.workloads)
-    parts = [
-        f"{victims[name]:,} of {name} {'is' if victims[name] == 1 else 'are'} preempted" for name in sorted(victims)
-    ]
+    parts = [f"{victims[name]:,} of {name} {agreeing(victims[name], 'is')} preempted" for name in sorted(victims)]
     pending = {pod.uid for pod in decisions.pending} - {pod.uid for pod in before.waiting}
     waiting = Counter(decisions.workloads.of(pod) for pod in result.waiting if pod.uid in pending)
-    parts += [f"{waiting[name]:,} of {name} {'waits' if waiting[name] == 1 else 'wait'}" for name in sorted(waiting)]
+    parts += [f"{waiting[name]:,} of {name} {agreeing(waiting[name], 'waits')}" for name in sorted(waiting)]
     return listed(parts, _MAX_NAMES) if parts else "no other pod is preempted or waits"
 
 

@@ -15,7 +15,7 @@ from podium.api.versions.fields import dropped_from, is_served
 from podium.api.versions.gates import Gate, stages
 from podium.api.versions.release import Release, read_version
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part, counted
+from podium.app.console.cells import Name, Part, agreeing, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import PlanRun
@@ -81,7 +81,7 @@ def _headline(
     apis = sum("served" in each["effect"] for each in fields)
     if len(fields) > apis:
         number = len(fields) - apis
-        parts.append(f"{counted(number, 'field')} in use {'changes' if number == 1 else 'change'} meaning")
+        parts.append(f"{counted(number, 'field')} in use {agreeing(number, 'changes')} meaning")
     if apis:
         parts.append(f"{counted(apis, 'API')} in use served in one version only")
     return f"{what}: {', '.join(parts) if parts else 'no pod fares otherwise'}"

@@ -1,36 +1,120 @@
-"""The forms of the questions on the page, which the page draws and the server answers."""
+"""The forms of the questions on the page, which follow from the options of their commands."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+import click
 import msgspec
 
-Kind = Literal["text", "names", "lines", "whole", "duration", "choice", "yaml", "flag"]
-"""The content of a field: a line, names with spaces between them, lines, a number of 0 or more, a duration, one of some
-words, objects in YAML, or yes or no."""
+from podium.api.errors import InputError, shown
+from podium.app.console.options import Duration, optional_source_options
+from podium.app.explaining.command import explain
+from podium.app.planning.command import plan
+from podium.app.planning.options import change_options, deciding_options, playing_options
 
-Suggestion = Literal["", "nodes", "pods", "targets"]
-"""The objects of the cluster that the page suggests."""
+Kind = Literal["text", "names", "lines", "whole", "duration", "yaml", "flag"]
+"""The content of a field: a line, names with spaces between them, lines, a number of 0 or more, a duration, objects in
+YAML, or yes or no."""
+
+_QUESTIONS = {
+    "deploy": "What happens if I deploy this?",
+    "drain": "What happens if I drain these nodes?",
+    "fail": "What if nodes fail?",
+    "nodes": "What if there were more, fewer or other nodes?",
+    "set": "What if I change a field?",
+    "patch": "What if I patch objects?",
+    "pending": "Why do they all wait?",
+    "fit": "How many of these fit?",
+    "survive": "Will it survive?",
+    "diff": "Which of two settings is better?",
+    "reschedule": "What would a rescheduler put in order?",
+    "upgrade": "What if the control plane had another version?",
+}
+_EXPLAINED = ("target", "namespace", "node", "scheduler")
+# Options of every question that is played.
+_PLAYED = ("until_ns", "start_delay_ns")
+_EXAMPLES = {
+    "assignments": "replicas=5\nrequests.cpu=2",
+    "nodes": "node-1 node-2",
+    "selector": "topology.kubernetes.io/zone=b",
+    "target": "deploy/web",
+}
+_LONGEST = 1_000
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "required"}):
-    """A field of a form: its name in the request, its title, its kind, an example, and a hint."""
+    """A field of a form: its name in the request, its title, its kind, an example, a hint, and what the page suggests.
+
+    ``parameter`` is that of the command, and ``flag`` the option that sets it, "" for an argument.
+    """
 
     name: str
     title: str
-    kind: Kind = "text"
-    example: str = ""
-    hint: str = ""
-    is_required: bool = False
-    suggests: Suggestion = ""
-    choices: tuple[str, ...] = ()
+    kind: Kind
+    example: str
+    hint: str
+    is_required: bool
+    suggests: Literal["", "nodes", "targets"]
+    parameter: str
+    flag: str
+
+    @classmethod
+    def of(cls, parameter: click.Parameter) -> Field:
+        """Return the field for a parameter of a command."""
+        name, metavar = parameter.name or "", parameter.metavar or ""
+        flag = parameter.opts[-1] if isinstance(parameter, click.Option) else ""
+        words = (name if flag in ("", "--filename") else flag.removeprefix("--")).replace("-", " ")
+        help_text = parameter.help or "" if isinstance(parameter, click.Option) else ""
+        return cls(
+            name=words.replace(" ", "-"),
+            title=words.capitalize(),
+            kind=_kind(parameter, metavar),
+            example=_EXAMPLES.get(name, ""),
+            hint=help_text.removesuffix(" May be repeated."),
+            is_required=parameter.required,
+            suggests="targets" if name == "target" else "nodes" if "NODE" in metavar else "",
+            parameter=name,
+            flag=flag,
+        )
+
+    def arguments(self, value: Any) -> list[str]:
+        """Return the field's arguments on a command line. Raises InputError for a value of another type."""
+        if self.kind == "flag":
+            if not isinstance(value, bool) and value not in ("", None):
+                raise InputError(f"{self.title}: is neither true nor false", path=f".values.{self.name}")
+            return [self.flag] if value else []
+        if not isinstance(value, str) and value is not None:
+            raise InputError(f"{self.title}: is no text", path=f".values.{self.name}")
+        texts = [(value or "").strip()]
+        if self.kind == "names":
+            texts = texts[0].replace(",", " ").split()
+        elif self.kind == "lines":
+            texts = [line.strip() for line in texts[0].splitlines()]
+        elif self.kind in ("whole", "duration") and len(texts[0]) > _LONGEST:
+            raise InputError(f"{self.title}: {shown(texts[0])} is too long", path=f".values.{self.name}")
+        return [f"{self.flag}={text}" if self.flag else text for text in texts if text]
+
+
+def _kind(parameter: click.Parameter, metavar: str) -> Kind:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return "flag"
+    if isinstance(parameter.type, Duration):
+        return "duration"
+    if isinstance(parameter.type, click.IntRange):
+        return "whole"
+    if metavar == "FILE":
+        return "yaml"
+    if parameter.multiple or parameter.nargs == -1:
+        return "names" if "NODE" in metavar else "lines"
+    return "text"
 
 
 class Form(msgspec.Struct, frozen=True):
-    """A question: its name (as in `podium plan NAME`), a few words about it, and its fields.
+    """A question: its name (as in `podium plan NAME`), a title, a few words about it, and its fields.
 
-    A question that is played in virtual time has the fields `PLAYED`, too, as its ``rest``.
+    A question that is played in virtual time has further fields, its ``rest``.
     """
 
     name: str
@@ -39,159 +123,64 @@ class Form(msgspec.Struct, frozen=True):
     fields: tuple[Field, ...]
     rest: tuple[Field, ...] = ()
 
+    def arguments(self, command: click.Command, given: Any) -> dict[str, Any]:
+        """Return the arguments of the command, by name. Raises InputError for unknown fields and wrong values.
 
-PLAYED: tuple[Field, ...] = (
-    Field(name="until", title="Stop after", kind="duration", hint="otherwise when nothing is left to happen"),
-    Field(name="startDelay", title="A pod takes to start", kind="duration", example="20s"),
-)
-"""Further fields of every question that is played."""
+        The values of fields for files are the texts of such files.
+        """
+        if not isinstance(given, Mapping):
+            raise InputError("the values of a form are an object", path=".values")
+        fields = {field.name: field for field in (*self.fields, *self.rest)}
+        for name in given:
+            if name not in fields:
+                raise InputError(f"{self.name} has no field {shown(name)}; it has {', '.join(fields)}", path=".values")
+        by_parameter = {field.parameter: field for field in fields.values()}
+        own = [parameter for parameter in command.params if parameter.name in by_parameter]
+        written = {field: field.arguments(given.get(field.name)) for field in fields.values()}
+        options = [text for field, texts in written.items() if field.flag for text in texts]
+        names = [text for field, texts in written.items() if not field.flag for text in texts]
+        try:
+            return click.Command(self.name, params=own).make_context(self.name, [*options, "--", *names]).params
+        except click.MissingParameter as error:
+            title = by_parameter[(error.param and error.param.name) or ""].title
+            raise InputError(f"{self.name} needs to know: {title}", path=".values") from None
+        except click.BadParameter as error:
+            field = by_parameter[(error.param and error.param.name) or ""]
+            raise InputError(f"{field.title}: {error.message}", path=f".values.{field.name}") from None
 
-_NODES = Field(name="nodes", title="Nodes", kind="names", example="node-1 node-2", suggests="nodes")
-_SELECTOR = Field(name="selector", title="Nodes with these labels", example="topology.kubernetes.io/zone=b")
 
-_TARGET = Field(
-    name="target",
-    title="Pod or workload",
-    example="shop/web or deploy/web",
-    is_required=True,
-    suggests="targets",
-)
-_NAMESPACE = Field(name="namespace", title="Namespace", example="default")
+@click.command()
+@optional_source_options
+@change_options("")
+@deciding_options("pods")
+def _decided(**_: Any) -> None:
+    pass
+
+
+@click.command()
+@playing_options
+def _played(**_: Any) -> None:
+    pass
+
+
+_SHARED = {parameter.name for command in (_decided, _played) for parameter in command.params} - {"manifests"}
+
+
+def _form(command: click.Command, title: str) -> Form:
+    own = tuple(Field.of(parameter) for parameter in command.params if parameter.name not in _SHARED)
+    rest = tuple(Field.of(parameter) for parameter in command.params if parameter.name in _PLAYED)
+    return Form(command.name or "", title, command.get_short_help_str(200), own, rest)
+
 
 EXPLAIN = Form(
     "explain",
     "Why is it there, or not?",
     "What every plugin says of every node about a pod, or about the next pod of a workload.",
-    (
-        _TARGET,
-        _NAMESPACE,
-        Field(name="node", title="Look at one node", suggests="nodes"),
-        Field(name="scheduler", title="Scheduler", hint="in place of the one that the pod asks for"),
-    ),
+    tuple(Field.of(parameter) for parameter in explain.params if parameter.name in _EXPLAINED),
 )
 """The question about one pod, which is decided and not played."""
 
-PLANS: tuple[Form, ...] = (
-    Form(
-        "deploy",
-        "What happens if I deploy this?",
-        "Where each pod goes, which pods it preempts, where those go, to the end; what stays pending.",
-        (Field(name="objects", title="Objects", kind="yaml", is_required=True),),
-        PLAYED,
-    ),
-    Form(
-        "drain",
-        "What happens if I drain these nodes?",
-        "How long it takes, which budget holds, what blocks it and how to unblock that.",
-        (
-            _NODES,
-            _SELECTOR,
-            Field(name="parallel", title="All at once", kind="flag"),
-            Field(name="timeout", title="Give each up after", kind="duration", example="10m"),
-            Field(name="gracePeriod", title="Grace period, in seconds", kind="whole"),
-            Field(name="force", title="Pods, too, without a controller", kind="flag"),
-            Field(name="deleteEmptydirData", title="Pods, too, with emptyDir volumes", kind="flag"),
-            Field(name="disableEviction", title="Past disruption budgets", kind="flag"),
-        ),
-        PLAYED,
-    ),
-    Form(
-        "fail",
-        "What if nodes fail?",
-        "Which workloads lose pods, which get them back and when, and which do not.",
-        (_NODES, _SELECTOR, Field(name="for", title="They come back after", kind="duration", example="10m")),
-        PLAYED,
-    ),
-    Form(
-        "nodes",
-        "What if there were more, fewer or other nodes?",
-        "Which pods find a node then, and which lose one. Removed nodes are drained first.",
-        (
-            Field(name="add", title="Add so many", kind="whole", example="3"),
-            Field(name="like", title="like this node", suggests="nodes"),
-            Field(name="objects", title="or such nodes", kind="yaml"),
-            Field(name="remove", title="Remove", kind="names", suggests="nodes"),
-            Field(name="selector", title="Remove those with these labels", example="pool=old"),
-        ),
-        PLAYED,
-    ),
-    Form(
-        "set",
-        "What if I change a field?",
-        "Any field of any object, classes and budgets included.",
-        (
-            Field(name="target", title="Object", example="deployment/web", is_required=True, suggests="targets"),
-            _NAMESPACE,
-            Field(
-                name="assignments",
-                title="Changes, one a line",
-                kind="lines",
-                example="replicas=5\nrequests.cpu=2",
-                is_required=True,
-            ),
-        ),
-        PLAYED,
-    ),
-    Form(
-        "patch",
-        "What if I patch objects?",
-        "Strategic merge patches, each with the kind and name of its object.",
-        (Field(name="patches", title="Patches", kind="yaml", is_required=True),),
-        PLAYED,
-    ),
-    Form(
-        "pending",
-        "Why do they all wait?",
-        "Every pending pod, by cause, with the one change that would let most of them in.",
-        (Field(name="namespace", title="Of this namespace", hint="of all unless given"),),
-    ),
-    Form(
-        "fit",
-        "How many of these fit?",
-        "How many, where, and what ends it, by the shape of nodes.",
-        (
-            Field(name="objects", title="A pod, or a workload", kind="yaml", is_required=True),
-            Field(name="replicas", title="So many of them", kind="whole", hint="as many as fit unless given"),
-            Field(name="preempt", title="They may preempt", kind="flag"),
-            Field(name="afterPending", title="Pending pods go first", kind="flag"),
-        ),
-    ),
-    Form(
-        "survive",
-        "Will it survive?",
-        "Which pods could preempt it now, and the smallest change that would protect it.",
-        (
-            _TARGET,
-            _NAMESPACE,
-        ),
-    ),
-    Form(
-        "diff",
-        "Which of two settings is better?",
-        "Which workloads gain, lose or move. A setting is objects such as priority classes and budgets, and "
-        "configurations of the scheduler and the rescheduler.",
-        (
-            Field(name="before", title="Before", kind="yaml", hint="the cluster as it is unless given"),
-            Field(name="after", title="After", kind="yaml", is_required=True),
-            Field(name="renewPriorities", title="Pods get the priorities of changed classes", kind="flag"),
-        ),
-        PLAYED,
-    ),
-    Form(
-        "reschedule",
-        "What would a rescheduler put in order?",
-        "Which pods it would move where and why, and what that does to workloads.",
-        (
-            Field(
-                name="rescheduler",
-                title="ReschedulerConfiguration or DeschedulerPolicy",
-                kind="yaml",
-                hint="a cautious one unless given",
-            ),
-        ),
-        PLAYED,
-    ),
-)
+PLANS: tuple[Form, ...] = tuple(_form(plan.commands[name], title) for name, title in _QUESTIONS.items())
 """The questions of `podium plan`."""
 
 FORMS = {form.name: form for form in (EXPLAIN, *PLANS)}
