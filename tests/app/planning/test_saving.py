@@ -184,7 +184,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
         (("pending", "--timeline"), "--save FILE"),
         (("pending", "--nodes"), "podium explain POD --all-nodes"),
         (("survive", "web", "--timeline"), "--save FILE"),
-        (("fit", "--pods"), "--nodes shows them"),
+        (("fit", "-f", "pod.yaml", "--pods"), "--nodes shows them"),
     ],
 )
 def test_an_unsupported_option_of_a_question_is_rejected_with_alternatives(

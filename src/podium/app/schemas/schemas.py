@@ -1,4 +1,4 @@
-"""The JSON Schemas that ship with Podium, by name, made from tables of fields and from Kubernetes' kinds.
+"""The JSON Schemas that ship with Podium, by name, made from structs, tables of fields, and Kubernetes' kinds.
 
 A table is text: the name of a type, then its fields, `name:type`. A field without a type is text; other types are
 `int`, `number`, `bool`, `any`, `[...]` for a list, `{...}` for an object with any keys, the name of a type, and
@@ -7,7 +7,7 @@ alternatives separated by `|`. `?` behind the name marks an optional field, `~` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,9 @@ import msgspec
 from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, is_type
 from podium.api.snapshot import API_VERSION
+from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.ledger.disruption import Disruption
+from podium.sim.history import SimEvent
 from podium.sim.results.disruption_state import DisruptionState
 from podium.sim.scenario.steps import STEP_NAMES
 
@@ -101,27 +104,14 @@ PreemptionThere
 
 SIMULATE = """
 Result
-  schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
-  budgets:[BudgetHealth] holds:[Hold] series:[Sums] usage:[Used]
+  schemaVersion:int events:[SimEvent] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
+  budgets:[BudgetHealth] holds:[Hold] series:[Sums] usage:[UsageEntry]
   disruptions?:DisruptionState recorded?:Comparison
   held?:{str} ledger?:[Disruption] latencies:Latencies caveats:[Caveat]
 Latencies
   seconds:number drawn:bool
 Disruption
-  id:int time:number pod uid node
-  cause:preemption|eviction|drain|autoscaler|rescheduler|gang-release|pressure|taint|node-gone|deletion
-  priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
-  replacement:Replacement~ inVain:str~
-Alternatives
-  candidates:int equals:[str]
-Beneficiary
-  pod uid owner priority:int room outcome:waiting|placed|elsewhere|gone|again node:str~ placedAfter:number~
-Loss
-  ran:number lost:number requests:{number} work:{number} grace:number~ endedAfter:number~
-Replacement
-  pod uid node:str~ placedAfter:number~ readyAfter:number~
-Event
-  time:number reason pod:str~ node:str~ by:str~ message count:int lastTime:number
+  inVain:str~
 Pod
   pod uid workload priority:int phase
   state:ready|running|starting|pending|lost|terminating|succeeded|failed|terminated
@@ -151,8 +141,6 @@ BudgetHealth
   budget desiredHealthy:int healthy:int lowestHealthy:int belowSeconds:number
 Hold
   pod by budgets:[str] message from:number seconds:number ended:bool tries:int
-Used
-  hour:int namespace priorityClass priority:int requested:{number}
 Sums
   time:number nodes:int ready:int pending:int requested:{number}
 Comparison
@@ -163,7 +151,7 @@ ComparedSums
 
 PLAN = """
 PlanAnswer
-  schemaVersion:int question headline findings:[Finding] impact:[WorkloadImpact] nodes:[NodeImpact]
+  schemaVersion:int question headline findings:[PlanFinding] impact:[WorkloadImpact] nodes:[NodeImpact]
   nodeHours?:NodeHours caveats:[Caveat] result?:Result
   causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] limits?:[FitLimit]
   victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang] preemptors?:[PotentialPreemptor]
@@ -179,9 +167,7 @@ UpgradeChange
 PlanOutcomes
   samples:int outcomes:[PlanOutcome] furtherOutcomes:int
 PlanOutcome
-  losses:[PlanLoss] samples:int
-PlanLoss
-  workload disrupted:int missing:int
+  losses:[WorkloadLoss] samples:int
 Ties
   decisions:int deciding:int named:[Tie] notSampled:int
 Tie
@@ -212,21 +198,12 @@ IncompleteGang
   group left:int minCount:int releasedAfterSeconds:number~ survivors:[str]
 PotentialPreemptor
   pods:[str] workload priority:int effect victims:[str]
-PriorityClassThreat
-  priorityClass value:int canPreempt:bool like node:str~
 Difference
   workload what:gains|loses|moves ready:Pair shortSeconds:Pair disrupted:Pair moved:int
 Pair
   before:number after:number
-Finding
-  code message subjects:[str]
 WorkloadImpact
-  workload readyBefore:int lowestReady:int readyAfter:int readyWithoutPlan:int wanted:int missing:int pending:int
-  stuck:int shortSeconds:number shortLasts:bool pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
-Held
-  budget seconds:number pods:int ended:bool
-NodeImpact
-  node change podsBefore:int podsAfter:int
+  shortLasts:bool why:str~
 NodeHours
   with:number without:number
 """
@@ -437,18 +414,36 @@ def _object_names(type_: Type) -> list[str]:
     return []
 
 
-def _answer_schema(title: str, table: str, *roots: str) -> Schema:
-    """Return the schema of an answer. It is open: additional keys do not change its version."""
+def _answer_schema(title: str, table: str, *roots: str, structs: Sequence[type[msgspec.Struct]] = ()) -> Schema:
+    """Return the schema of an answer. It is open: additional keys do not change its version.
+
+    An answer has all fields of the ``structs``, and those that the table adds to them.
+    """
     states: dict[str, Schema] = msgspec.json.schema(DisruptionState)["$defs"]
     root = {"anyOf": [reference(name) for name in roots]} if len(roots) > 1 else reference(roots[0])
-    return document(title, root, definitions(COMMON + table, is_closed=False) | states)
+    found = definitions(COMMON + table, is_closed=False)
+    for name, derived in msgspec.json.schema_components(structs, ref_template="#/$defs/{name}")[1].items():
+        properties = {**derived["properties"], **found.get(name, {}).get("properties", {})}
+        found[name] = {"type": "object", "properties": properties, "required": list(properties)}
+    return document(title, root, found | states)
 
 
+def _plan_schema() -> Schema:
+    # The questions import all that they decide with.
+    from podium.app.planning.deciding.protection import PriorityClassThreat
+    from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
+    from podium.app.planning.outcomes import WorkloadLoss
+
+    structs = (*_RESULT, NodeImpact, PlanFinding, PriorityClassThreat, WorkloadImpact, WorkloadLoss)
+    return _answer_schema("What podium plan -o json answers", SIMULATE + PLAN, "PlanAnswer", structs=structs)
+
+
+_RESULT = (Disruption, SimEvent, UsageEntry)
 _EXPLAIN_ROOTS = ("Explanation", "WorkloadExplanation", "NodeAnswer")
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "explain": lambda: _answer_schema("What podium explain -o json answers", EXPLAIN, *_EXPLAIN_ROOTS),
-    "simulate": lambda: _answer_schema("What podium simulate -o json answers", SIMULATE, "Result"),
-    "plan": lambda: _answer_schema("What podium plan -o json answers", SIMULATE + PLAN, "PlanAnswer"),
+    "simulate": lambda: _answer_schema("What podium simulate -o json answers", SIMULATE, "Result", structs=_RESULT),
+    "plan": _plan_schema,
     "scenario": scenario_schema,
 }
 """The function that makes each schema."""

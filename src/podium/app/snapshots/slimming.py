@@ -13,43 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.disruption_policy import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.meta import Raw
-from podium.api.node import MAINTENANCE_TIME
-from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
-from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPOLOGY_ANNOTATION
-from podium.api.policy import POLICY_ANNOTATION, PRIORITY_RULE_ANNOTATION
-from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
-from podium.api.storage import (
-    BIND_COMPLETED,
-    BOUND_BY_CONTROLLER,
-    MIGRATED_PLUGINS,
-    PROVISIONED_BY,
-    SELECTED_NODE,
-    STORAGE_CLASS,
-)
-from podium.api.validation.objects import ACCOUNT_ANNOTATION
-from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
-from podium.controllers.kubelets.annotations import (
-    CPU_USAGE,
-    CRASH_AFTER,
-    DURATION,
-    MEMORY_USAGE,
-    READY_AFTER,
-    TERMINATION,
-    TROUBLE,
-)
-from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
-from podium.controllers.workloads.cron_jobs import SCHEDULED_AT
-from podium.controllers.workloads.deployments import REVISION
-from podium.controllers.workloads.job_pods import INDEX
-from podium.controllers.workloads.owned_pods import DELETION_COST
-from podium.controlplane.node_simulation import POWER
-from podium.decide.autoscaling import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
-from podium.decide.kubelet import SAFE_LOCAL_VOLUMES
-from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
-from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 
 Part = Literal["annotations", "env", "managed-fields", "secrets"]
 """The parts that can be included."""
@@ -67,6 +31,36 @@ LEFT_OUT_ANNOTATION = "podium.dev/left-out"
 
 LEFT_OUT_VARIABLE = "PODIUM_LEFT_OUT"
 """The variable of a template's container that replaces its omitted settings."""
+
+# Podium reads all annotations of its own, and these of Kubernetes and of other programs.
+_OWN = "podium.dev/"
+_READ = frozenset(
+    (
+        "batch.kubernetes.io/cronjob-scheduled-timestamp",
+        "batch.kubernetes.io/job-completion-index",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+        "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+        "controller.kubernetes.io/pod-deletion-cost",
+        "deployment.kubernetes.io/revision",
+        "descheduler.alpha.kubernetes.io/prefer-no-eviction",
+        "karpenter.sh/do-not-disrupt",
+        "karpenter.sh/do-not-evict",
+        "kubernetes.io/config.mirror",
+        "kubernetes.io/config.source",
+        "kubernetes.io/service-account.name",
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "pv.kubernetes.io/provisioned-by",
+        "resource.kubernetes.io/extended-resource-claim",
+        "resource.kubernetes.io/pod-claim-name",
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "scheduler.kubernetes.io/nominated-node-name",
+        "storage.alpha.kubernetes.io/migrated-plugins",
+        "volume.beta.kubernetes.io/storage-class",
+        "volume.kubernetes.io/selected-node",
+    )
+)
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _CONTAINER_SETTINGS = (
@@ -168,7 +162,7 @@ class Slimmer:
         annotations = metadata.get("annotations")
         if self._keeps_annotations or not isinstance(annotations, dict):
             return slim
-        kept = {name: value for name, value in annotations.items() if name in READ_ANNOTATIONS}
+        kept = {name: value for name, value in annotations.items() if is_read(name)}
         others = {name: value for name, value in annotations.items() if name not in kept}
         if others and is_template:
             kept[LEFT_OUT_ANNOTATION] = self._number(others)
@@ -197,6 +191,11 @@ class Slimmer:
         return str(self._numbers.setdefault(digest, len(self._numbers) + 1))
 
 
+def is_read(annotation: str) -> bool:
+    """Return whether Podium reads an annotation."""
+    return annotation in _READ or (annotation.startswith(_OWN) and annotation != LEFT_OUT_ANNOTATION)
+
+
 def left_out_beside(kept: Collection[Part]) -> tuple[str, ...]:
     """Return the omitted parts in words."""
     return tuple(words for part, words in PARTS.items() if part not in kept)
@@ -223,53 +222,3 @@ def _without_message(container: Raw) -> Raw:
 def _objects(value: Any) -> Iterator[Raw]:
     """Yield the objects of a list; other values are not part of any object that Podium reads."""
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
-
-
-READ_ANNOTATIONS = frozenset(
-    (
-        *LEAVE_ALONE,
-        ACCOUNT_ANNOTATION,
-        BIND_COMPLETED,
-        BOUND_BY_CONTROLLER,
-        CHECKPOINT_INTERVAL,
-        CHECKPOINT_TIME,
-        CPU_USAGE,
-        CRASH_AFTER,
-        DELETION_COST,
-        DISRUPTION_RATE,
-        DURATION,
-        EXTENDED_RESOURCE_CLAIM,
-        FUTILE_PREEMPTIONS,
-        INDEX,
-        MAINTENANCE_TIME,
-        # Of PodGroups.
-        DISRUPTION_ANNOTATION,
-        TIMEOUT_ANNOTATION,
-        TOPOLOGY_ANNOTATION,
-        MAX_DISRUPTIONS,
-        MEMORY_USAGE,
-        MIGRATED_PLUGINS,
-        MIRROR_ANNOTATION,
-        NOMINATED_NODE_ANNOTATION,
-        POD_CLAIM_NAME,
-        POLICY_ANNOTATION,
-        POWER,
-        PREFER_AVOID_PODS,
-        PREFER_NO_EVICTION,
-        PRIORITY_RULE_ANNOTATION,
-        PROVISIONED_BY,
-        READY_AFTER,
-        REVISION,
-        SAFE_LOCAL_VOLUMES,
-        SAFE_TO_EVICT,
-        SCALE_DOWN_DISABLED,
-        SCHEDULED_AT,
-        SELECTED_NODE,
-        SOURCE_ANNOTATION,
-        STORAGE_CLASS,
-        TERMINATION,
-        TROUBLE,
-        WORKLOAD_DISRUPTED_AT,
-        WORK_IN_PROGRESS,
-    )
-)
