@@ -48,7 +48,12 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="The number of nodes to create."
 )
 @click.option("--node-template", metavar="FILE", help="A Node without a name: the template of these nodes.")
-@click.option("--data-dir", metavar="DIR", help="The directory that stores the cluster for the next start.")
+@click.option(
+    "--data-dir",
+    metavar="DIR",
+    help="The directory that stores the cluster and its Kubernetes version for the next start; "
+    "--kubernetes-version can upgrade it by one minor version.",
+)
 @click.option("--no-ledger", "has_ledger", flag_value=False, default=True, help="Do not record disruptions in it.")
 @ledger_age_option
 @click.option(

@@ -29,6 +29,7 @@ from podium.apirequests.context import RequestRules
 from podium.app.console.cells import agreeing, counted
 from podium.app.console.options import Source
 from podium.app.console.reading import read_shown
+from podium.app.serving.kept_version import release_of
 from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import of_plane
 from podium.app.serving.serving import Place, Serving, check_place
@@ -196,7 +197,6 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
     found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
     release, _ = wanted.release.for_documents(found.documents)
-    settings = replace(settings, release=release)
     for warning in found.warnings:
         _warn(str(warning))
     for snapshot in found.snapshots:
@@ -206,6 +206,9 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
     ledger: LedgerFile | None = None
     try:
+        if wanted.data_dir is not None:
+            release = release_of(Path(wanted.data_dir), wanted.release, release, _warn)
+        settings = replace(settings, release=release)
         if wanted.data_dir is not None and wanted.has_ledger:
             path = str(Path(wanted.data_dir) / LEDGER)
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
