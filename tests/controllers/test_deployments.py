@@ -1,10 +1,11 @@
 """A Deployment keeps ReplicaSets, and moves pods from one template to the next."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from podium.controllers.actions import CreateObject, PatchObject
+from podium.controllers.actions import CreateObject, PatchObject, ReplaceStatus
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.deployments import HASH_LABEL, REVISION, Deployments
 from podium.controllers.workloads.replica_sets import ReplicaSets
@@ -280,3 +281,102 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
 
     assert rig.actions == []
     assert not all(machine.deadline().keeps_alive for machine in rig.machines)
+
+
+# Annotations and reasons
+
+
+def annotations(rig: Rig, name: str) -> Raw:
+    found: Raw = rig.get("ReplicaSet", name)["metadata"]["annotations"]
+    return found
+
+
+def progressing(rig: Rig) -> tuple[str, str]:
+    """Return status and reason of the condition Progressing."""
+    conditions = rig.get("Deployment", "web")["status"]["conditions"]
+    (found,) = [condition for condition in conditions if condition["type"] == "Progressing"]
+    return found["status"], found["reason"]
+
+
+def reasons(rig: Rig) -> list[str]:
+    """Return all reasons of the condition Progressing that were written."""
+    written = [one.raw for one in rig.actions if isinstance(one, ReplaceStatus) and one.raw["kind"] == "Deployment"]
+    conditions = [condition for raw in written for condition in raw["status"].get("conditions", ())]
+    return [condition["reason"] for condition in conditions if condition["type"] == "Progressing"]
+
+
+def reporting(*objects: Raw, **settings: Any) -> Rig:
+    rig = Rig(partial(Deployments, reports_all=True), ReplicaSets, **settings)
+    rig.apply(*objects)
+    return rig
+
+
+def test_a_replica_set_has_the_annotations_of_its_deployment_and_its_scale() -> None:
+    change = {"metadata": {"annotations": {"kubernetes.io/change-cause": "new image", "other": None}}}
+    rig = rig_of({**web(4), "metadata": {**web()["metadata"], "annotations": {"other": "x", REVISION: "7"}}})
+    (name,) = rig.names("ReplicaSet")
+    scale = {"desired-replicas": "4", "max-replicas": "5", "revision": "1"}
+    ours = {f"deployment.kubernetes.io/{key}": value for key, value in scale.items()}
+    assert annotations(rig, name) == {"other": "x", **ours}
+
+    rig.patch("Deployment", "web", change)
+
+    assert annotations(rig, name)["kubernetes.io/change-cause"] == "new image"
+
+
+def test_a_replica_set_that_comes_back_lists_its_earlier_revisions() -> None:
+    rig = rig_of(web(note="a"))
+    (first,) = rig.names("ReplicaSet")
+
+    for note in ("b", "a", "b", "a"):
+        rig.apply(web(note=note))
+
+    assert annotations(rig, first)[REVISION] == "5"
+    assert annotations(rig, first)["deployment.kubernetes.io/revision-history"] == "1,3"
+
+
+def test_a_scale_during_a_rollout_is_in_proportion_and_noted() -> None:
+    rolling = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}}
+    rig = rig_of(web(10, note="a", **rolling), runs=False)
+    rig.run(*rig.active())
+    rig.apply(web(10, note="b", **rolling))
+    assert sizes(rig) == [8, 5]
+
+    rig.scale("Deployment", "web", 30)
+
+    assert sizes(rig) == [20, 13]
+    for name in rig.names("ReplicaSet"):
+        assert annotations(rig, name)["deployment.kubernetes.io/desired-replicas"] == "30"
+        assert annotations(rig, name)["deployment.kubernetes.io/max-replicas"] == "33"
+
+
+def test_a_scale_that_changes_no_size_is_noted() -> None:
+    rig = rig_of(web(1), runs=False)
+    (name,) = rig.names("ReplicaSet")
+    rig.patch("ReplicaSet", name, {"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "9"}}})
+
+    assert annotations(rig, name)["deployment.kubernetes.io/desired-replicas"] == "1"
+
+
+def test_a_created_replica_set_and_one_that_was_there_have_different_reasons() -> None:
+    created = reporting(web(1), runs=False)
+    there = workload("ReplicaSet", "there", {"replicas": 1}, labels={"app": "web"})
+    found = reporting(there, web(1), runs=False)
+
+    assert "NewReplicaSetCreated" in reasons(created)
+    assert "FoundNewReplicaSet" in reasons(found)
+    assert "NewReplicaSetCreated" not in reasons(found)
+
+
+def test_going_back_to_an_earlier_template_creates_no_new_replica_set() -> None:
+    rig = reporting(web(4, note="a"), runs=False)
+    rig.run(*rig.active())
+    rig.apply(web(4, note="b"))
+    rig.run(*(name for name in rig.active() if rig.pods()[name].status.phase == "Pending"))
+    rig.rest()
+
+    rig.actions.clear()
+    rig.apply(web(4, note="a"))
+
+    assert progressing(rig) == ("True", "ReplicaSetUpdated")
+    assert "NewReplicaSetCreated" not in reasons(rig)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.workloads import DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment
-from podium.controllers.workloads.deployments import Size, limits, plan
+from podium.controllers.workloads.rollouts import Size, limits, plan
 
 
 def spec(replicas: int, *, recreates: bool = False, paused: bool = False, **rolling: Any) -> DeploymentSpec:
@@ -83,7 +83,39 @@ def test_a_paused_deployment_only_scales_what_has_pods() -> None:
     assert step(paused, None, Size(0), Size(3, 3)) == (None, 0, 5)
     assert step(paused, None, Size(0), Size(0)) == (None, 0, 5)
     assert step(paused, Size(0), Size(0)) == (5, 0)
-    assert step(paused, Size(2, 2), Size(3, 3)) == (2, 3)
+
+
+def scaled(replicas: int, available: int, by: int) -> Size:
+    """A ReplicaSet of a Deployment that had ``by`` replicas, with a surge of 3."""
+    return Size(replicas, available, by, by + 3)
+
+
+def test_a_rollout_that_is_scaled_scales_all_replica_sets_in_proportion() -> None:
+    rolling = {"max_surge": 3, "max_unavailable": 2}
+
+    # Upstream's example: 8 old pods and 5 new ones, scaled from 10 to 30.
+    assert step(spec(30, **rolling), scaled(5, 0, 10), scaled(8, 8, 10)) == (13, 20)
+    assert step(spec(5, **rolling), scaled(5, 0, 10), scaled(8, 8, 10)) == (3, 5)
+    assert step(spec(0, **rolling), scaled(5, 0, 10), scaled(8, 8, 10)) == (0, 0)
+    assert step(spec(30, paused=True, **rolling), scaled(5, 0, 10), scaled(8, 8, 10)) == (13, 20)
+
+
+def test_the_largest_replica_set_gets_what_rounding_leaves_and_of_equal_ones_the_newest_grows() -> None:
+    rolling = {"max_surge": 3, "max_unavailable": 2}
+
+    assert step(spec(11, **rolling), scaled(2, 0, 10), scaled(3, 3, 10), scaled(8, 8, 10)) == (2, 3, 9)
+    assert step(spec(11, **rolling), scaled(0, 0, 10), scaled(6, 6, 10), scaled(6, 6, 10)) == (0, 6, 8)
+    assert step(spec(9, **rolling), scaled(0, 0, 10), scaled(6, 6, 10), scaled(6, 6, 10)) == (0, 6, 6)
+
+
+def test_a_finished_rollout_that_is_scaled_removes_old_pods_first() -> None:
+    done, old = Size(5, 5, 5, 7), Size(2, 2, 4, 5)
+
+    assert step(spec(5), done, old) == (5, 0)
+
+
+def test_a_recreating_deployment_is_not_scaled_in_proportion() -> None:
+    assert step(spec(5, recreates=True), scaled(2, 2, 4), scaled(2, 2, 4)) == (2, 2)
 
 
 shares = st.integers(0, 5) | st.sampled_from(["0%", "25%", "50%", "100%"])

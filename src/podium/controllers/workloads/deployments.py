@@ -1,26 +1,24 @@
 """The controller of Deployments: a ReplicaSet for each template, and rollouts from the old ones to the new one.
 
-Source: pkg/controller/deployment. The state of pods is taken from the status of ReplicaSets. Proportional scaling is
-not implemented.
+Source: pkg/controller/deployment. The state of pods is taken from the status of ReplicaSets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from podium.api.meta import Raw
 from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
-from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
+from podium.api.workloads import Deployment, ReplicaSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
 from podium.controllers.workloads.owned_pods import (
     OwnedPodChange,
     WorkloadObject,
     condition_of,
-    pods_of_share,
     status_with,
 )
+from podium.controllers.workloads.rollouts import Size, is_scaled, most_replicas, most_unavailable, plan
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import with_condition
@@ -30,6 +28,18 @@ HASH_LABEL = "pod-template-hash"
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of ReplicaSets and Deployments: the number of the template, highest for the newest."""
+
+_HISTORY = "deployment.kubernetes.io/revision-history"
+_DESIRED = "deployment.kubernetes.io/desired-replicas"
+_MOST = "deployment.kubernetes.io/max-replicas"
+# Annotations of a Deployment that its ReplicaSets do not get.
+_NOT_COPIED = frozenset(
+    (
+        *(REVISION, _HISTORY, _DESIRED, _MOST),
+        "deprecated.deployment.rollback.to",
+        "kubectl.kubernetes.io/last-applied-configuration",
+    )
+)
 
 _Workload = WorkloadObject[Deployment]
 _Set = WorkloadObject[ReplicaSet]
@@ -78,8 +88,11 @@ class Deployments(WorkloadController[Deployment]):
         status = _status(workload, new, old, now)
         if self._counts_terminating:
             status["terminatingReplicas"] = sum(set_.status.get("terminatingReplicas", 0) for set_ in sets)
-        if self._reports_all and not workload.is_deleted:
-            self._report_progress(workload, new, status, now)
+        # The first condition comes with the ReplicaSet, or the refusal of its creation.
+        is_begun = new is not None or bool(workload.conditions) or self._waits.is_refused(workload.uid)
+        if self._reports_all and is_begun and not workload.is_deleted:
+            is_created = new is not None and _is_created(new, old)
+            self._report_progress(workload, new, status, now, is_created=is_created)
         if collides:
             status["collisionCount"] = workload.object.status.collision_count + 1
         actions += self._write_status(workload, status)
@@ -87,10 +100,12 @@ class Deployments(WorkloadController[Deployment]):
             return _number(workload, new)
         return actions
 
-    def _report_progress(self, workload: _Workload, new: _Set | None, status: Raw, now: int) -> None:
+    def _report_progress(
+        self, workload: _Workload, new: _Set | None, status: Raw, now: int, *, is_created: bool
+    ) -> None:
         """Set the condition Progressing, and sync again when the rollout would be late."""
         name = "" if new is None else new.object.metadata.name
-        condition, late_ns = progress(workload.spec, name, workload.status, status, now)
+        condition, late_ns = progress(workload.spec, name, workload.status, status, now, is_created=is_created)
         if condition not in status["conditions"]:
             status["conditions"] = with_condition(status["conditions"], condition, now)
         if late_ns is not None:
@@ -109,9 +124,9 @@ class Deployments(WorkloadController[Deployment]):
             set_.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(set_.uid).all.values())
             for set_ in old
         )
-        current = None if new is None else _size(new)
-        step = plan(workload.object.spec, current, [_size(set_) for set_ in old], has_old_pods=has_old_pods)
-        revision = max((_revision(set_) for set_ in old), default=0) + 1
+        spec, revision = workload.object.spec, _next_revision(old)
+        current, sizes = None if new is None else _size(new), [_size(set_) for set_ in old]
+        step = plan(spec, current, sizes, has_old_pods=has_old_pods)
         actions: list[Action] = []
         if new is not None:
             actions += _keep_alike(workload, new, revision) or self._scale(workload, new, step.new, now)
@@ -119,6 +134,11 @@ class Deployments(WorkloadController[Deployment]):
             actions.append(self._create_named(workload, _new_set(workload, step.new, revision), now))
         for set_, replicas in zip(old, step.old, strict=True):
             actions += self._scale(workload, set_, replicas, now)
+        if not actions and is_scaled(spec, [*sizes, *(() if current is None else (current,))]):
+            # All have their sizes.
+            having = [set_ for set_ in (*old, *(() if new is None else (new,))) if set_.object.spec.replicas]
+            patch: Raw = {"metadata": {"annotations": _scale_annotations(workload)}}
+            return [versioned_patch(set_.object, patch, workload.label) for set_ in having]
         if not actions and new is not None and not any(set_.object.status.replicas for set_ in old):
             status, wanted = new.object.status, workload.object.spec.replicas
             if status.replicas == status.available_replicas == wanted:
@@ -129,7 +149,8 @@ class Deployments(WorkloadController[Deployment]):
         if replicas is None or replicas == set_.object.spec.replicas:
             return []
         self._expectations.expect(workload.uid, set_.uid, now, set_.object.metadata.generation)
-        return [versioned_patch(set_.object, {"spec": {"replicas": replicas}}, workload.label)]
+        patch: Raw = {"metadata": {"annotations": _scale_annotations(workload)}, "spec": {"replicas": replicas}}
+        return [versioned_patch(set_.object, patch, workload.label)]
 
     def _forget_history(self, workload: _Workload, old: list[_Set], now: int) -> list[Action]:
         """Delete the oldest ReplicaSets beyond the limit that have no pods."""
@@ -142,15 +163,39 @@ class Deployments(WorkloadController[Deployment]):
         return actions
 
 
+def _next_revision(old: Iterable[_Set]) -> int:
+    return max((_revision(set_) for set_ in old), default=0) + 1
+
+
+def _is_created(new: _Set, old: Iterable[_Set]) -> bool:
+    """Return whether a ReplicaSet was created for the current template, and not used again."""
+    return _HISTORY not in new.object.metadata.annotations and _revision(new) >= _next_revision(old)
+
+
 def _keep_alike(workload: _Workload, new: _Set, revision: int) -> list[Action]:
-    """Update the revision and minReadySeconds of the current template's ReplicaSet."""
-    patch: Raw = {}
+    """Update annotations and minReadySeconds of the current template's ReplicaSet."""
+    known = new.object.metadata.annotations
+    annotations = {name: text for name, text in _copied_annotations(workload).items() if known.get(name) != text}
     if _revision(new) < revision:
-        patch["metadata"] = {"annotations": {REVISION: str(revision)}}
+        annotations[REVISION] = str(revision)
+        if REVISION in known:
+            annotations[_HISTORY] = ",".join(filter(None, (known.get(_HISTORY), known[REVISION])))
+    patch: Raw = {"metadata": {"annotations": annotations}} if annotations else {}
     seconds = workload.object.spec.min_ready_seconds
     if new.object.spec.min_ready_seconds != seconds:
         patch["spec"] = {"minReadySeconds": seconds}
     return [versioned_patch(new.object, patch, workload.label)] if patch else []
+
+
+def _copied_annotations(workload: _Workload) -> dict[str, str]:
+    """Return the annotations that ReplicaSets of a Deployment get, such as the cause of a change."""
+    given = workload.object.metadata.annotations
+    return {name: text for name, text in given.items() if name not in _NOT_COPIED}
+
+
+def _scale_annotations(workload: _Workload) -> dict[str, str]:
+    spec = workload.object.spec
+    return {_DESIRED: str(spec.replicas), _MOST: str(most_replicas(spec))}
 
 
 def _set_name(workload: _Workload) -> str:
@@ -174,7 +219,11 @@ def _new_set(workload: _Workload, replicas: int, revision: int) -> Raw:
             "name": _set_name(workload),
             "namespace": meta.namespace,
             "labels": labels,
-            "annotations": {REVISION: str(revision)},
+            "annotations": {
+                **_copied_annotations(workload),
+                **_scale_annotations(workload),
+                REVISION: str(revision),
+            },
             "ownerReferences": [owner_reference(workload.object)],
         },
         "spec": {
@@ -204,7 +253,9 @@ def _number(workload: _Workload, new: _Set) -> list[Action]:
 
 
 def _size(set_: _Set) -> Size:
-    return Size(set_.object.spec.replicas, set_.object.status.available_replicas)
+    annotations = set_.object.metadata.annotations
+    desired, most = (parse_int64(annotations.get(name, "")) for name in (_DESIRED, _MOST))
+    return Size(set_.object.spec.replicas, set_.object.status.available_replicas, desired, most or 0)
 
 
 def _revision(set_: _Set) -> int:
@@ -240,95 +291,6 @@ def _conditions(workload: _Workload, available: int, now: int) -> list[Raw]:
     return with_condition(workload.conditions, condition, now)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The wanted and available pods of a ReplicaSet."""
-
-    replicas: int
-    available: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The wanted pods of the new ReplicaSet (None: not to be created yet) and of each old one."""
-
-    new: int | None
-    old: tuple[int, ...]
-
-
-def limits(spec: DeploymentSpec) -> tuple[int, int]:
-    """Return the maximum surge and the maximum of unavailable pods; not both 0."""
-    rolling = spec.strategy.rolling_update or RollingUpdateDeployment()
-    surge = pods_of_share(rolling.max_surge, spec.replicas, rounds_up=True)
-    unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
-    return surge, unavailable if surge or unavailable else 1
-
-
-def most_unavailable(spec: DeploymentSpec) -> int:
-    """Return how many wanted pods an available Deployment may lack; 0 with Recreate."""
-    if spec.strategy.type == "Recreate" or not spec.replicas:
-        return 0
-    return min(limits(spec)[1], spec.replicas)
-
-
-def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:
-    """Return the next step; ``old`` has the oldest first.
-
-    ``has_old_pods``: pods of old ReplicaSets exist that have not ended.
-    """
-    stay = Plan(None if new is None else new.replicas, tuple(size.replicas for size in old))
-    if spec.paused:
-        return _scaled(spec.replicas, stay)
-    if spec.strategy.type == "Recreate":
-        if any(stay.old):
-            return Plan(stay.new, (0,) * len(old))
-        return stay if has_old_pods else Plan(spec.replicas, stay.old)
-    return _rolled(spec, new, old)
-
-
-def _scaled(wanted: int, stay: Plan) -> Plan:
-    """Scale a paused Deployment: the one ReplicaSet with pods, or else the newest."""
-    having = [index for index, replicas in enumerate(stay.old) if replicas]
-    if stay.new is not None and not having:
-        return Plan(wanted, stay.old)
-    if stay.new or not stay.old or len(having) > 1:
-        return stay
-    scaled = having[0] if having else len(stay.old) - 1
-    return Plan(stay.new, tuple(wanted if index == scaled else replicas for index, replicas in enumerate(stay.old)))
-
-
-def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
-    """Return one step of a rolling update: the new ReplicaSet grows, then the old ones shrink."""
-    current = new or Size(0)
-    replicas = tuple(size.replicas for size in old)
-    surge, unavailable = limits(spec)
-    total = current.replicas + sum(replicas)
-    if current.replicas > spec.replicas:
-        return Plan(spec.replicas, replicas)
-    more = max(0, min(spec.replicas - current.replicas, spec.replicas + surge - total))
-    if more or new is None:
-        return Plan(current.replicas + more, replicas)
-    least = spec.replicas - unavailable
-    most_fewer = total - least - max(0, current.replicas - current.available)
-    if most_fewer <= 0:
-        return Plan(current.replicas, replicas)
-    # Unavailable pods go first.
-    healthier = _shrunk(replicas, [max(0, size.replicas - size.available) for size in old], most_fewer)
-    spare = current.available + sum(size.available for size in old) - least
-    return Plan(current.replicas, _shrunk(healthier, healthier, spare))
-
-
-def _shrunk(replicas: Sequence[int], by: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return the sizes, each reduced by at most ``by``, and in total by ``most``; the first shrink first."""
-    left = max(0, most)
-    shrunk = []
-    for size, fewer in zip(replicas, by, strict=True):
-        step = min(size, fewer, left)
-        left -= step
-        shrunk.append(size - step)
-    return tuple(shrunk)
-
-
 PROGRESSING = "Progressing"
 _AVAILABLE = "NewReplicaSetAvailable"
 _PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
@@ -337,10 +299,11 @@ _DEFAULT_SECONDS, _NO_DEADLINE = 600, 2**31 - 1
 _SECOND = 10**9
 
 
-def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int) -> tuple[Raw, int | None]:
+def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int, *, is_created: bool) -> tuple[Raw, int | None]:
     """Return the condition Progressing, and when the rollout would be late.
 
-    ``name`` is the ReplicaSet's, "" for none; `before` and `after` are the status as it is and as it will be written.
+    ``name`` is the ReplicaSet's, "" for none, which ``is_created`` for the template; otherwise it existed before.
+    `before` and `after` are the status as it is and as it will be written.
     """
     known = condition_of(before.get("conditions", ()), PROGRESSING)
     known_reason = known.get("reason")
@@ -357,8 +320,10 @@ def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int) -> tuple[R
     if name and set(count.values()) == {spec.get("replicas", 1)}:
         return _condition("True", _AVAILABLE, f"{what} has successfully progressed.", now), None
     found = known
-    if name and not is_about_this:
+    if is_created and not is_about_this:
         found = _condition("True", "NewReplicaSetCreated", f'Created new replica set "{name}"', now)
+    elif name and not known:
+        found = _condition("True", "FoundNewReplicaSet", f'Found new replica set "{name}"', now)
     elif not known or _has_progressed(before, after):
         found = _condition("True", "ReplicaSetUpdated", f"{what} is progressing." if name else "", now)
     seconds = spec.get("progressDeadlineSeconds", _DEFAULT_SECONDS)

@@ -65,6 +65,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
     """
 
     watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
+    hash_label = "controller.kubernetes.io/hash"
 
     def __init__(self, *, adopts: bool = False) -> None:
         super().__init__(StatefulSet, adopts=adopts)

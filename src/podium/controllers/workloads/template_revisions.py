@@ -30,6 +30,8 @@ class RevisionedController(WorkloadController[Revised]):
     """A controller that creates a ControllerRevision for each template before it creates pods of it."""
 
     watches = WorkloadController.watches | {"ControllerRevision"}
+    hash_label = REVISION_LABEL
+    """The label of a ControllerRevision that has the hash of its template."""
 
     def __init__(self, type_: type[Revised], *, adopts: bool = False) -> None:
         super().__init__(type_, owns=ControllerRevision, adopts=(Pod, ControllerRevision) if adopts else ())
@@ -89,10 +91,12 @@ class RevisionedController(WorkloadController[Revised]):
             "metadata": {
                 "name": f"{meta.name}-{hash_}",
                 "namespace": meta.namespace,
-                "labels": {**workload.template.get("metadata", {}).get("labels", {}), REVISION_LABEL: hash_},
+                "labels": {**workload.template.get("metadata", {}).get("labels", {}), self.hash_label: hash_},
                 "ownerReferences": [owner_reference(workload.object)],
+                **({"annotations": dict(meta.annotations)} if meta.annotations else {}),
             },
-            "data": {"spec": {"template": {**workload.template, "$patch": "replace"}}},
+            # Clients compare the bytes of the data (daemon.Match), so fields are sorted.
+            "data": _sorted({"spec": {"template": {**workload.template, "$patch": "replace"}}}),
             "revision": _next_number(history),
         }
         return [self._create_named(workload, revision, now)]
@@ -128,6 +132,12 @@ def template_of(revision: ControllerRevision) -> Raw:
 def is_outdated(pod: Pod, present: str) -> bool:
     """Return whether a pod has the label of another revision than ``present``."""
     return pod.metadata.labels.get(REVISION_LABEL, present) != present
+
+
+def _sorted(raw: Raw) -> Raw:
+    """Return an object with sorted fields, at all depths."""
+    found: Raw = json.loads(json.dumps(raw, sort_keys=True))
+    return found
 
 
 def _next_number(history: list[ControllerRevision]) -> int:
