@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.settings.registry import Registry, require_whole
+from podium.framework.settings.registry import Registry, loading_no_more, require_whole
 from podium.framework.verdicts import PluginError
 from tests.framework.extensions import Write, install
 
@@ -55,6 +56,17 @@ def test_a_name_like_none_is_refused_with_all_that_are_known() -> None:
 def test_a_class_is_loaded_from_the_module_that_its_name_says(module: Write) -> None:
     name = module(f"class Own:\n    name = 'Mine'\n{FILTER}\n")
     assert made(f"{name}:Own").name == "Mine"
+
+
+def test_over_the_network_only_classes_that_were_loaded_before_are_found(module: Write) -> None:
+    known, unknown = (module(f"class Own:\n    name = 'Mine'\n{FILTER}\n") for _ in range(2))
+    assert made(f"{known}:Own").name == "Mine"
+
+    with loading_no_more():
+        assert made(f"{known}:Own").name == "Mine"
+        assert "was not loaded at the start" in refusal(f"{unknown}:Own")
+        assert unknown not in sys.modules
+    assert made(f"{unknown}:Own").name == "Mine"
 
 
 def test_a_class_without_a_name_is_called_as_the_class(module: Write) -> None:

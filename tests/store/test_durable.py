@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,31 @@ def test_a_journal_in_use_is_not_taken_without_what_belongs_to_it(life: Life, tm
             DurableJournal(str(path))
 
     assert life.check(path, 1, accept_loss=True) == 1
+
+
+def test_a_journal_that_lost_all_files_beside_it_is_not_an_empty_one(life: Life, tmp_path: Path) -> None:
+    life.store.create(pod("web"), now=0)
+    life.note()
+    life.sync()
+    path = life.crashed(tmp_path / "bare")
+    for name in ("journal-wal", "journal-shm", "journal-acknowledged"):
+        path.with_name(name).unlink(missing_ok=True)
+
+    with pytest.raises(JournalError, match=r"was not closed.*--accept-loss"):
+        DurableJournal(str(path))
+    assert life.check(path, 0, accept_loss=True) == 0
+
+
+def test_a_database_without_content_is_not_a_new_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("DROP TABLE t")
+        connection.execute("PRAGMA schema_version = 0")
+
+    with pytest.raises(JournalError, match=r"holds nothing.*--accept-loss"):
+        DurableJournal(str(path))
 
 
 def test_a_closed_journal_is_one_file(life: Life) -> None:
@@ -440,9 +466,9 @@ def test_after_a_full_disk_nothing_more_is_taken(life: Life, tmp_path: Path) -> 
 
     with pytest.raises(JournalError, match="full"):
         life.store.create(pod("b", annotations={"note": "x" * 100_000}), now=0)
-    with pytest.raises(JournalError, match="failed before"):
+    with pytest.raises(JournalError, match=r"full.*check the disk and its free space"):
         life.store.create(pod("c"), now=0)
-    with pytest.raises(JournalError, match="failed before"):
+    with pytest.raises(JournalError, match=r"full.*check the disk and its free space"):
         life.journal.close()
 
     assert [stored.key for stored in life.store.objects("Pod")] == ["default/a"]

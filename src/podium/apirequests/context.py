@@ -16,12 +16,12 @@ from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at
 from podium.api.schemas.structure import findings
-from podium.api.structural.structural import shaped
+from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store.admission.defaults import with_addresses, with_defaults
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.errors import bad_request, invalid
+from podium.store.errors import bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldWriter, shape_of
 from podium.store.managed_fields import FieldManager, Operation
 from podium.store.patching import without_nulls
@@ -241,7 +241,10 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
-        return _unknown_field_warnings(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
+        try:
+            return _unknown_field_warnings(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
+        except TooLargeError:
+            raise too_large_object() from None
     found = findings(raw, advises=False)
     for finding in found:
         if not finding.is_unknown:

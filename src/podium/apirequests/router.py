@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from podium.api.nested import value_at
+from podium.api.structural.structural import MAX_OBJECT_BYTES
 from podium.apirequests import handlers
 from podium.apirequests.apply import apply, apply_scale
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
 from podium.store.api_resource import APIResource
 from podium.store.custom_kinds import DEFINITION
-from podium.store.errors import StoreError, unknown_kind
+from podium.store.errors import StoreError, too_large_object, unknown_kind
 from podium.store.store import Store
 from podium.store.version_conversion import refused_as
 
@@ -99,8 +100,10 @@ class Router:
                 request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
                 check_size(resource, request.key, request.written_body)
-                with self._context.writing(resource, request, now):
-                    response = self._answer(handle, request, now)
+                with self._context.writing(resource, request, now), self.store.transaction(dry_run=request.dry_run):
+                    response = handle(self._context, request, now)
+                    if response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
+                        raise too_large_object()
             else:
                 response = self._answer(handle, request, now)
             return _in_version(resource, request, response)

@@ -196,7 +196,7 @@ class HTTPExtender:
             return read(msgspec.json.decode(answer))
         except ExtenderError as error:
             raise ExtenderError(self._failed(verb, str(error))) from None
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ExtenderError(self._failed(verb, "what came is no JSON")) from None
 
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:

@@ -251,7 +251,7 @@ async def body_of(response: aiohttp.ClientResponse) -> bytes:
 def _decoded(body: bytes) -> Raw | None:
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

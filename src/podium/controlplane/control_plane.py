@@ -13,6 +13,7 @@ import msgspec
 from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.structural.structural import unfolded_bytes
 from podium.apirequests.actions import carry_out, cleanup_by_requests
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
@@ -28,13 +29,15 @@ from podium.controlplane.action_events import ActionEvents
 from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
 from podium.controlplane.components import ControlPlaneSettings, components_of
 from podium.controlplane.node_simulation import News, NodeLeases, NodePower
+from podium.controlplane.off_loop import OffLoop
 from podium.controlplane.required_objects import RequiredObjects
 from podium.runtime.clock import Clock
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.live import LiveRuntime
 from podium.store.api_resources import APIResources
 from podium.store.cleanup import GarbageCollector, NamespaceCleaner
-from podium.store.durable_journal import DurableJournal
+from podium.store.custom_kinds import DEFINITION
+from podium.store.durable_journal import DurableJournal, JournalError
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -87,6 +90,7 @@ class ControlPlane:
         self._required = RequiredObjects(store, settings.authority, settings.client_authority, settings.without)
         self._required.work(now)
         self.keep()
+        self._off_loop = OffLoop()
         self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
         self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components have observed the writes.
@@ -111,12 +115,55 @@ class ControlPlane:
 
     def answer(self, request: Request) -> Response:
         """Answer a request immediately. A refusal is a response. Do not send the response before `keep`."""
+        now = self._begin(request)
+        return self._finish(request, self._router.answer(request, now), now)
+
+    async def respond(self, request: Request, size: int) -> Response:
+        """Answer a request with a body of `size` bytes; one that may take long leaves the event loop meanwhile."""
+        await self.idle()
+        try:
+            if self._takes_long(request, size):
+                return await self._off_loop.run(self._answer_off_loop(request))
+            return self.answer(request)
+        except JournalError:
+            # The runner ends with it.
+            self.on_work()
+            raise
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is answered off the event loop; nothing else may use the plane until it is `idle`."""
+        return self._off_loop.is_busy
+
+    async def idle(self) -> None:
+        """Wait until no request is answered off the event loop."""
+        await self._off_loop.idle()
+
+    def _takes_long(self, request: Request, size: int) -> bool:
+        if request.verb not in _WRITES:
+            return request.verb == "deletecollection" or (request.verb == "delete" and request.kind == DEFINITION)
+        resource = self.resources.named(request.kind)
+        stored = self.store.find(request.kind, request.key) if request.key and request.verb != "create" else None
+        size += 0 if stored is None else len(stored.encoded)
+        structural = self.resources.structural(resource)
+        return (size if structural is None else unfolded_bytes(structural, size)) > _LONG_BYTES
+
+    async def _answer_off_loop(self, request: Request) -> Response:
+        now = self._begin(request)
+        with self.store.waking_later():
+            response = await asyncio.get_running_loop().run_in_executor(None, self._router.answer, request, now)
+        return self._finish(request, response, now)
+
+    def _begin(self, request: Request) -> int:
+        """Prepare for a request; return the time at which it is answered."""
         now = self._clock.now()
         if self._leases is not None:
             self._leases.asked(request, now)
         if self.account is not None:
             self.account.requested(request)
-        response = self._router.answer(request, now)
+        return now
+
+    def _finish(self, request: Request, response: Response, now: int) -> Response:
         if self.account is not None:
             self.account.responded(request, response)
         if self._leases is not None:
@@ -140,7 +187,8 @@ class ControlPlane:
     def checks(self) -> Mapping[str, str]:
         """Return the problem of each part of the plane by name; "" for none."""
         failures = self._live.failures
-        return {name: failures.get(name, "") for name in self._components}
+        journal = {} if self._journal is None else {"journal": self._journal.problem}
+        return {**journal, **{name: failures.get(name, "") for name in self._components}}
 
     # Methods for the owner of the thread
 
@@ -308,6 +356,8 @@ _JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
     "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_problems),
 }
 _WRITES = ("create", "update", "patch")
+# Writes of more bytes are answered off the event loop.
+_LONG_BYTES = 32 * 1024
 
 
 def with_warnings(request: Request, response: Response) -> Response:
@@ -462,6 +512,7 @@ class ControlPlaneRunner:
         budget_ns = int(_SLICE_NS * self._pace.speed)
         while True:
             self._work.clear()
+            await self._plane.idle()
             next_ns = self._turn(budget_ns)
             seconds = None if next_ns is None else self._pace.seconds_until(next_ns)
             if seconds is None:

@@ -29,6 +29,20 @@ class Backend(Protocol):
     def answer(self, request: Request) -> Response:
         """Answer a request immediately. A refusal is a response. Send no response before it `is_kept`."""
 
+    async def respond(self, request: Request, size: int) -> Response:
+        """Answer a request with a body of `size` bytes; one that takes long leaves the event loop meanwhile."""
+        return self.answer(request)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is answered off the event loop; nothing else may use the backend until it is `idle`."""
+        return False
+
+    async def idle(self) -> None:
+        """Wait until no request is answered off the event loop."""
+        if self.is_busy:
+            raise NotImplementedError("a backend that leaves the event loop has to say until when")
+
     @property
     def is_kept(self) -> bool:
         """Whether all answered writes are durable."""

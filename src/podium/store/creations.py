@@ -158,6 +158,16 @@ class WritableStore(ReadableStore):
         return self._revisions.transaction(dry_run=dry_run)
 
     @contextmanager
+    def waking_later(self) -> Iterator[None]:
+        """Call the waiters of watches at the end only, because the writes within happen on another thread."""
+        self._revisions.holds_wakes = True
+        try:
+            yield
+        finally:
+            self._revisions.holds_wakes = False
+            self._revisions.wake()
+
+    @contextmanager
     def written_by(self, writer: FieldWriter) -> Iterator[None]:
         """Maintain the managed fields of the object that is written within."""
         self._writer = writer

@@ -9,13 +9,13 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.nested import key_of, value_at
 from podium.api.schemas.structure import findings
-from podium.api.structural.structural import Structural, read_structural, shaped
+from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.api_resources import BUILT_IN, APIResources
 from podium.store.conditions import is_true, with_condition, with_conditions
 from podium.store.definition_validation import check_stored_versions, find_definition_problems
-from podium.store.errors import StoreError, bad_request, invalid_fields
+from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
@@ -106,6 +106,8 @@ class CustomKinds:
             return shaped(raw, structural)[0]
         except RecursionError:
             raise bad_request("nested too deep") from None
+        except TooLargeError:
+            raise too_large_object() from None
 
     def check(self, resource: APIResource, raw: Raw, previous: Raw | None) -> None:
         """Raise StoreError 422 for an object that violates its schema; violations that existed before are accepted."""

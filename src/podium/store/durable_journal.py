@@ -27,9 +27,12 @@ from podium.store.watch_log import WatchEvent
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
+_ACCEPT = "To go on from what it holds, accept the loss (--accept-loss)"
 _APPLICATION_ID = 0x706F6469
 _MAX_PATH = 4_096
 _FORMAT = 2
+_NOT_KEPT = ". No more writes are kept: check the disk and its free space, then start again"
+_ADVICE = dict.fromkeys(("append", "sync", "compact", "_finish"), _NOT_KEPT)
 # Half of so many events are merged into the state.
 _MOST_EVENTS = 20_000
 
@@ -49,18 +52,18 @@ def _guarded(
 
     @wraps(method)
     def guarded(self: DurableJournal, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        if self._failed:
-            raise self._error("failed before; start again with what it holds")
+        if self.problem:
+            raise JournalError(self.problem)
         try:
             return method(self, *args, **kwargs)
-        except (sqlite3.Error, OSError) as error:
-            self._failed = True
+        except (sqlite3.Error, OSError, OverflowError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise JournalInUseError(self._placed("is in use: another process has it open")) from None
-            raise self._error(str(error)) from None
+                self.problem = self._placed("is in use: another process has it open")
+                raise JournalInUseError(self.problem) from None
+            self.problem = self._placed(f"{error}{_ADVICE.get(method.__name__, '')}")
         except UnicodeDecodeError:
-            self._failed = True
-            raise self._error("is damaged: it holds text that is none") from None
+            self.problem = self._placed("is damaged: it holds text that is none")
+        raise JournalError(self.problem)
 
     return guarded
 
@@ -75,7 +78,9 @@ class DurableJournal:
         file that lost acknowledged writes is used as it is.
         """
         self.path = path
-        self._failed = self._is_closed = False
+        self.problem = ""
+        """The failure that made the journal unusable, and what to do; "" for none."""
+        self._is_closed = False
         self._accepts_loss = accept_loss
         # The last acknowledgement of the journal, if it was not closed.
         self._witness: Acknowledged | None = None
@@ -108,7 +113,7 @@ class DurableJournal:
     @property
     def has_unsynced(self) -> bool:
         """Return whether there are appended writes that `sync` has not acknowledged."""
-        return self._failed or self._connection.in_transaction
+        return bool(self.problem) or self._connection.in_transaction
 
     @_guarded
     def sync(self) -> None:
@@ -152,7 +157,8 @@ class DurableJournal:
         """Refuse paths that SQLite interprets as temporary databases."""
         if self.path in {"", ":memory:"}:
             raise JournalError(f"{self.path!r} is no path of a file that a journal could be kept in")
-        if os.path.isfile(self.path) and not os.path.getsize(self.path):
+        self._was_there = os.path.isfile(self.path)
+        if self._was_there and not os.path.getsize(self.path):
             raise self._error("is empty, and so no journal: remove it to begin a new one there")
 
     @_guarded
@@ -161,13 +167,16 @@ class DurableJournal:
         # SQLite reports paths that cannot be opened.
         with suppress(OSError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        return sqlite3.connect(self.path, timeout=0, isolation_level=None)
+        # Long requests are answered on other threads; there is never more than one call at a time.
+        return sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
 
     @_guarded
     def _open(self) -> None:
         run = self._connection.execute
         run("PRAGMA locking_mode = EXCLUSIVE")
         is_new = run("PRAGMA schema_version").fetchone()[0] == 0
+        if is_new and self._was_there and not self._accepts_loss:
+            raise sqlite3.DatabaseError(f"holds nothing: its write-ahead log was lost. {_ACCEPT}")
         if not is_new:
             check_identity(self._connection, _APPLICATION_ID, _FORMAT, "journal")
         run("PRAGMA journal_mode = WAL")
@@ -196,12 +205,12 @@ class DurableJournal:
             name = os.path.basename(self._witness_path)
             raise sqlite3.DatabaseError(
                 f"was not closed, and {name}, which belongs to it, is missing or damaged: what was written last may be "
-                f"lost. It ends at version {last}; to go on from there, open it with accept_loss"
+                f"lost. It ends at version {last}. {_ACCEPT}"
             )
         if self._witness is not None and last < self._witness.version:
             raise sqlite3.DatabaseError(
                 f"is damaged: what was acknowledged ends at version {self._witness.version}, but the file at {last}: "
-                "its write-ahead log was lost or cut. To go on from there, open it with accept_loss"
+                f"its write-ahead log was lost or cut. {_ACCEPT}"
             )
 
     def _begin(self) -> None:
@@ -211,6 +220,8 @@ class DurableJournal:
         self._acknowledgements.write(self._tables.last)
         self._tables.mark(is_open=True)
         self._tables.commit()
+        # The file itself says from now on that it was left open, even if all files beside it are lost.
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @property
     def _witness_path(self) -> str:

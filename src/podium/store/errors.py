@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
+from podium.api.structural.structural import MAX_OBJECT_BYTES
 from podium.api.validation.findings import Finding
 from podium.store.api_resource import APIResource
 
@@ -130,6 +131,12 @@ def unreadable(resource: APIResource, key: str, error: InputError) -> StoreError
 def bad_request(problem: str) -> StoreError:
     """Return the refusal of a malformed request."""
     return StoreError(400, "BadRequest", problem)
+
+
+def too_large_object() -> StoreError:
+    """Return the refusal of an object that etcd would not store (rpctypes.ErrRequestTooLarge)."""
+    problem = f"etcdserver: request is too large: an object has at most {MAX_OBJECT_BYTES} bytes with its defaults"
+    return StoreError(500, "", problem)
 
 
 def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValueForbidden") -> StoreError:

@@ -146,6 +146,8 @@ class Revisions:
         self._callbacks: dict[str, Callable[[WatchEvent], None]] = {}
         # The last version, including that of the current transaction.
         self.version = log.version
+        self.holds_wakes = False
+        """Whether waiters are called by `wake` alone, because writes happen on another thread than theirs."""
         # The writes of the current transaction.
         self._staged: list[WatchEvent] = []
         self._depth = 0
@@ -239,8 +241,7 @@ class Revisions:
         else:
             # Nothing after this can fail.
             self.log.append(event)
-            if self.log.woken:
-                self._wake()
+            self.wake()
         return stored
 
     def _stage(self, event: WatchEvent) -> None:
@@ -253,8 +254,7 @@ class Revisions:
         except BaseException:
             self._undo(0)
             raise
-        if self.log.woken:
-            self._wake()
+        self.wake()
 
     def tell(self, resource: str, callback: Callable[[WatchEvent], None]) -> None:
         """Call `callback` for each published write of a kind, before the waiters are woken."""
@@ -282,8 +282,7 @@ class Revisions:
             if not keeps:
                 self._undo(mark)
                 self.identities.rewind(identities)
-        if self.log.woken:
-            self._wake()
+        self.wake()
 
     def _publish(self) -> None:
         if not self._staged:
@@ -297,8 +296,10 @@ class Revisions:
                 callback(event)
         self._staged.clear()
 
-    def _wake(self) -> None:
-        """Call the waiters of published events; they may register again."""
+    def wake(self) -> None:
+        """Call the waiters of published events, unless that is held; they may register again."""
+        if not self.log.woken or self.holds_wakes:
+            return
         woken, self.log.woken = self.log.woken, []
         for wake in woken:
             wake()

@@ -48,6 +48,7 @@ class Served:
         """Run a function on the server's thread, and return its result or raise its error."""
 
         async def done() -> Result:
+            await self._plane.idle()
             return work()
 
         return self._await(done())

@@ -36,7 +36,7 @@ Disruptions
 """
 
 
-def ask(*arguments: str, given: str | None = None) -> Result:
+def ask(*arguments: str, given: str | bytes | None = None) -> Result:
     """Run the command."""
     return CliRunner().invoke(command, ["ledger", *arguments], input=given)
 
@@ -162,6 +162,7 @@ def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
     [
         ("", "is neither JSON nor a ledger"),
         ("[" * 100_000, "is neither JSON nor a ledger"),
+        (b'{"events": "\xff"}', "is neither JSON nor a ledger"),
         ("[1]", "is not a result"),
         ('{"ledger": []}', "is not a result"),
         ('{"events": [], "summary": {"end": 1}, "ledger": 5}', "ledger: is not a list of disruptions"),
@@ -169,7 +170,7 @@ def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
         ('{"events": [], "summary": {"end": 1}, "ledger": [{}]}', "ledger[0]: is not a record of a disruption"),
     ],
 )
-def test_an_invalid_result_is_rejected_with_its_place(given: str, problem: str) -> None:
+def test_an_invalid_result_is_rejected_with_its_place(given: str | bytes, problem: str) -> None:
     found = ask("-f", "-", given=given)
 
     assert found.exit_code == 1

@@ -82,10 +82,20 @@ def test_the_last_decision_counts_and_a_partial_line_does_not(tmp_path: Path) ->
     assert (decision.attempt, decision.outcome) == (2, "unschedulable")
 
 
-@pytest.mark.parametrize("text", ["nonsense", "[]", '{"pod": "default/web"}', '{"version": 1, "pod": "default/web"}'])
-def test_a_file_with_other_content_is_rejected(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense",
+        b"[]",
+        b'{"pod": "default/web"}',
+        b'{"version": 1, "pod": "default/web"}',
+        b'{"version": 1, "pod": "\xff"}',
+        b'{"version": 1, "pod": "default/web", "outcome": "\xff"}',
+    ],
+)
+def test_a_file_with_other_content_is_rejected(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "other"
-    path.write_text(f"{text}\n")
+    path.write_bytes(text + b"\n")
 
     with pytest.raises(InputError, match="line 1 is not a decision"):
         find_decision(str(path), "default/web")

@@ -113,6 +113,7 @@ def test_the_node_that_an_extender_scores_highest_is_taken(best: str) -> None:
         (lambda args: web.Response(status=500), "code 500"),
         (lambda args: web.Response(text="<html>"), "what came is no JSON"),
         (lambda args: web.Response(text="[" * 100_000), "what came is no JSON"),
+        (lambda args: web.Response(body=b'{"Error": "\xff"}'), "what came is no JSON"),
         (lambda args: web.StreamResponse(headers={"Content-Length": str(1 << 40)}), "an answer of more than"),
         (lambda args: [1], "its answer is no object"),
         (lambda args: {"Nodes": {"items": [{"metadata": 3}]}}, "metadata is no object"),

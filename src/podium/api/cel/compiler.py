@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.cel.functions import FUNCTIONS, METHODS
-from podium.api.cel.overloads import DYN, Function
+from podium.api.cel.overloads import DYN, Function, Overload
 from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Select, error_text, parse
 from podium.api.cel.values import (
     NONE,
@@ -221,10 +221,14 @@ class Compiler:
             raise self.error(node, problem)
         gives = {overload.gives for overload in possible}
         evaluates = [expression.evaluate for expression in compiled]
+        # CEL's type of a value follows from its type in Python.
+        known: dict[tuple[type, ...], Overload] = {}
 
         def evaluate(scope: Variables) -> Value:
             values = tuple([evaluate(scope) for evaluate in evaluates])
-            overload = function.of_values(values)
+            overload = known.get(tuple(map(type, values)))
+            if overload is None:
+                overload = known[tuple(map(type, values))] = function.of_values(values)
             scope.spend(overload.cost(*values))
             return overload.call(*values)
 

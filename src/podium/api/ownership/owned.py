@@ -5,6 +5,7 @@ Source: structured-merge-diff (typed: tofieldset.go, compare.go, merge.go, remov
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,14 +144,14 @@ def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any
     item = shape.item or ONE
     ours, theirs = elements_of(live, shape), elements_of(applied, shape)
     by_element, wanted = dict(zip(ours, live, strict=True)), dict(zip(theirs, applied, strict=True))
-    order = list(dict.fromkeys(theirs))
-    shared = [element for element in order if element in by_element]
+    order = deque(dict.fromkeys(theirs))
+    shared = deque(element for element in order if element in by_element)
     found: list[Any] = []
 
     def take_up_to(element: str) -> None:
         """Append applied items in order, up to an item that is in both lists."""
         while order:
-            following = order.pop(0)
+            following = order.popleft()
             new = wanted[following]
             found.append(merged(by_element[following], new, item) if following in by_element else new)
             if following == element:
@@ -160,7 +161,7 @@ def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any
         if element not in wanted:
             found.append(value)
         elif shared and shared[0] == element:
-            take_up_to(shared.pop(0))
+            take_up_to(shared.popleft())
     take_up_to("")
     return found
 

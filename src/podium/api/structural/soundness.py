@@ -12,7 +12,7 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at
-from podium.api.structural.structural import read_structural, shaped
+from podium.api.structural.structural import MAX_OBJECT_BYTES, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
 
@@ -225,7 +225,11 @@ def _of_default(said: Raw, path: str) -> Iterator[Finding]:
             value = {"value": node["default"]}
             without_rules = {**node, "x-kubernetes-validations": []}
             reading = read_structural({"type": "object", "properties": {"value": without_rules}})
-            filled, gone = shaped(value, reading)
+            try:
+                filled, gone = shaped(value, reading)
+            except TooLargeError:
+                yield invalid(f"{place}.default", "", f"exceeds {MAX_OBJECT_BYTES} bytes with the defaults within")
+                continue
             if gone:
                 yield invalid(f"{place}.default", node["default"], f"must not have unknown fields: {shown(gone[0])}")
             for finding in find_problems(filled, reading):

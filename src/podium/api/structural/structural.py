@@ -6,7 +6,7 @@ apiserver (pkg/cel/common/values.go, schemas.go) for the conversion to CEL value
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 import base64
 import binascii
 from collections.abc import Callable
+from functools import lru_cache
+
+import msgspec
 
 from podium.api.cel.moments import Duration, Timestamp
 from podium.api.cel.values import EvaluationError, Value
@@ -37,7 +40,8 @@ class Structural:
     """The specification of one location.
 
     `type` is that of OpenAPI, "" if there is none. `values` specifies the values of arbitrary keys, None if only
-    `properties` are allowed. `said` is the schema itself, which contains the value limits.
+    `properties` are allowed. `default_bytes` is the size of the default as JSON. `said` is the schema itself, which
+    contains the value limits.
     """
 
     type: str = ""
@@ -45,6 +49,7 @@ class Structural:
     values: Structural | None = None
     items: Structural | None = None
     default: Any = NOTHING
+    default_bytes: int = 0
     is_nullable: bool = False
     keeps_unknown: bool = False
     is_embedded: bool = False
@@ -54,6 +59,11 @@ class Structural:
     is_atomic_map: bool = False
     rules: tuple[Rule, ...] = ()
     said: Raw = field(default_factory=dict)
+
+    def below(self) -> Iterator[Structural]:
+        """Yield the specifications of the next level."""
+        yield from self.properties.values()
+        yield from (inner for inner in (self.values, self.items) if inner is not None)
 
 
 ANYTHING = Structural(keeps_unknown=True, is_nullable=True)
@@ -68,6 +78,7 @@ def read_structural(said: Raw) -> Structural:
         values=read_structural(values) if isinstance(values, dict) else ANYTHING if values else None,
         items=read_structural(items) if isinstance(items, dict) else None,
         default=said.get("default", NOTHING),
+        default_bytes=len(msgspec.json.encode(said["default"])) if "default" in said else 0,
         is_nullable=bool(said.get("nullable")),
         keeps_unknown=bool(said.get("x-kubernetes-preserve-unknown-fields")),
         is_embedded=bool(said.get("x-kubernetes-embedded-resource")),
@@ -88,12 +99,45 @@ def _rules_of(said: Any) -> tuple[Rule, ...]:
     return read_rules(said)
 
 
+MAX_OBJECT_BYTES = 1_572_864
+"""The maximum size of a stored object: the limit of etcd (--max-request-bytes)."""
+
+
+class TooLargeError(ValueError):
+    """An error for an object that exceeds `MAX_OBJECT_BYTES` with its defaults."""
+
+
+# The shortest item of a list that can have defaults, with its comma.
+_LEAST_ITEM_BYTES = 3
+
+
+def unfolded_bytes(node: Structural, size: int) -> int:
+    """Return an upper bound for the size of an object of `size` bytes with its defaults."""
+    return size + _default_bytes(node) + size // _LEAST_ITEM_BYTES * _repeated_bytes(node)
+
+
+@lru_cache(maxsize=256)
+def _default_bytes(node: Structural) -> int:
+    """Return the size of all defaults in a schema."""
+    return node.default_bytes + sum(map(_default_bytes, node.below()))
+
+
+@lru_cache(maxsize=256)
+def _repeated_bytes(node: Structural) -> int:
+    """Return the size of the defaults in the items of lists and in the values of maps."""
+    repeated = sum(_default_bytes(inner) for inner in (node.items, node.values) if inner is not None)
+    return repeated + sum(map(_repeated_bytes, node.properties.values()))
+
+
 def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
-    """Return an object in its stored form, and the paths of pruned fields, such as `spec.size`."""
+    """Return an object in its stored form, and the paths of pruned fields, such as `spec.size`.
+
+    Raises TooLargeError for more bytes of defaults than an object can have.
+    """
     gone: list[str] = []
     kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
     pruned = _pruned({name: value for name, value in raw.items() if name not in kept}, node, "", gone)
-    filled: Raw = _filled(pruned, node)
+    filled: Raw = _Filling().filled(pruned, node)
     return {**kept, **{name: value for name, value in filled.items() if name not in TYPE_FIELDS}}, gone
 
 
@@ -120,22 +164,31 @@ def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
     return found
 
 
-def _filled(value: Any, node: Structural) -> Any:
-    """Return the value with defaults; nulls that the schema does not allow count as absent."""
-    if isinstance(value, list):
-        return value if node.items is None else [_filled(item, node.items) for item in value]
-    if not isinstance(value, dict):
-        return value
-    found: Raw = {}
-    for key, inner in value.items():
-        of = node.properties.get(key, node.values)
-        if inner is None and of is not None and not of.is_nullable and key in node.properties:
-            continue
-        found[key] = inner if of is None else _filled(inner, of)
-    for name, of in node.properties.items():
-        if of.default is not NOTHING and name not in found:
-            found[name] = _filled(of.default, of)
-    return found
+class _Filling:
+    """Adds defaults to a value, up to the size of an object."""
+
+    def __init__(self) -> None:
+        self._left_bytes = MAX_OBJECT_BYTES
+
+    def filled(self, value: Any, node: Structural) -> Any:
+        """Return the value with defaults; nulls that the schema does not allow count as absent."""
+        if isinstance(value, list):
+            return value if node.items is None else [self.filled(item, node.items) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found: Raw = {}
+        for key, inner in value.items():
+            of = node.properties.get(key, node.values)
+            if inner is None and of is not None and not of.is_nullable and key in node.properties:
+                continue
+            found[key] = inner if of is None else self.filled(inner, of)
+        for name, of in node.properties.items():
+            if of.default is not NOTHING and name not in found:
+                self._left_bytes -= of.default_bytes
+                if self._left_bytes < 0:
+                    raise TooLargeError
+                found[name] = self.filled(of.default, of)
+        return found
 
 
 def seen(value: Any, node: Structural) -> Value:

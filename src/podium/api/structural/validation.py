@@ -11,8 +11,10 @@ import binascii
 import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
 
 from podium.api.cel.compiler import Variables
 from podium.api.cel.values import pattern_of, reads
@@ -23,7 +25,11 @@ from podium.api.structural.structural import TYPE_FIELDS, Structural, seen
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation.findings import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
 
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
+_Test = Callable[[Any], bool]
+_Path = str | tuple[Any, str | int]
+"""A path as text, or the path of a value and the name or index of the part: most paths are never shown."""
+
+_TYPES: Mapping[str, _Test] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -35,45 +41,116 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 def find_problems(raw: Raw, node: Structural, old: Raw | None = None) -> list[Finding]:
     """Return the problems of an object, which replaces `old` in an update."""
-    without = {name: value for name, value in raw.items() if name not in TYPE_FIELDS}
-    found = list(islice(_wrong(without, node, ""), MAX_FINDINGS))
-    if found:
+    check = _check_of(node)
+    found: list[Finding] = []
+    check.find({name: value for name, value in raw.items() if name not in TYPE_FIELDS}, "", found)
+    if not found:
         # CEL rules require an object of the right types.
-        return found
-    before = None if old is None else {**old}
-    return list(islice(_broken(raw, node, before, "", Variables({}, COST_LIMIT)), MAX_FINDINGS))
+        check.find_broken(raw, old, "", Variables({}, COST_LIMIT), found)
+    return found[:MAX_FINDINGS]
 
 
-def _wrong(value: Any, node: Structural, path: str) -> Iterator[Finding]:
-    if value is None and node.is_nullable:
-        return
-    if node.is_number_or_text:
-        if not _TYPES["integer"](value) and not isinstance(value, str):
-            yield _mistyped(path, value, "integer,string")
+class _Check:
+    """The compiled checks of one location of a schema."""
+
+    __slots__ = (
+        "_fields",
+        "_has_rules",
+        "_is_typed",
+        "_items",
+        "_junctors",
+        "_limits",
+        "_node",
+        "_required",
+        "_values",
+    )
+
+    def __init__(self, node: Structural) -> None:
+        said = node.said
+        self._node = node
+        self._is_typed = _TYPES.get(node.type)
+        if node.is_number_or_text:
+            self._is_typed = lambda value: isinstance(value, int | str) and not isinstance(value, bool)
+        self._limits = tuple(_limits(said, _LIMITS))
+        self._junctors = tuple(_limits(said, _JUNCTORS))
+        self._required = tuple(said.get("required", ()))
+        self._fields = {name: _Check(inner) for name, inner in node.properties.items()}
+        self._values = None if node.values is None else _Check(node.values)
+        self._items = None if node.items is None else _Check(node.items)
+        below = (*self._fields.values(), self._values, self._items)
+        self._has_rules: bool = bool(node.rules) or any(check is not None and check._has_rules for check in below)
+
+    def find(self, value: Any, path: _Path, found: list[Finding]) -> None:
+        """Append the violations of types and limits."""
+        node = self._node
+        if value is None and node.is_nullable:
             return
-    elif node.type and not _TYPES[node.type](value):
-        yield _mistyped(path, value, node.type)
-        return
-    yield from _beyond_limits(value, node.said, path)
-    if isinstance(value, dict):
-        yield from _wrong_fields(value, node, path)
-    elif isinstance(value, list) and node.items is not None:
-        for index, item in enumerate(value):
-            yield from _wrong(item, node.items, f"{path}[{index}]")
-        yield from _repeated(value, node, path)
-    yield from _unfit(value, node.said, path)
+        if self._is_typed is not None and not self._is_typed(value):
+            found.append(_mistyped(_text(path), value, "integer,string" if node.is_number_or_text else node.type))
+            return
+        _exceed(self._limits, value, path, found)
+        if isinstance(value, dict):
+            self._find_in_fields(value, path, found)
+        elif isinstance(value, list) and self._items is not None:
+            for index, item in enumerate(value):
+                self._items.find(item, (path, index), found)
+                if len(found) >= MAX_FINDINGS:
+                    return
+            found += _repeated(value, node, path)
+        _exceed(self._junctors, value, path, found)
+
+    def _find_in_fields(self, value: Raw, path: _Path, found: list[Finding]) -> None:
+        for name in self._required:
+            if name not in value and (path or name not in TYPE_FIELDS):
+                found.append(required(_text((path, name))))
+        if self._node.is_embedded:
+            found += [required(_text((path, name))) for name in ("apiVersion", "kind") if not value.get(name)]
+        for key, inner in value.items():
+            check = self._fields.get(key, self._values)
+            if check is not None:
+                check.find(inner, (path, key), found)
+                if len(found) >= MAX_FINDINGS:
+                    return
+
+    def find_broken(self, value: Any, old: Any, path: _Path, spent: Variables, found: list[Finding]) -> None:
+        """Append the CEL rules that the value breaks; `old` None means that there is no old value."""
+        node = self._node
+        if not self._has_rules or len(found) >= MAX_FINDINGS:
+            return
+        if node.rules:
+            now, before = seen(value, node), None if old is None else seen(old, node)
+            for rule in node.rules:
+                said = rule.broken(now, before, spent)
+                if said:
+                    what = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
+                    found.append(Finding(f"{_text(path)}{rule.place}", rule.reason, _message(rule.reason, what, said)))
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                check = self._fields.get(key, self._values)
+                if check is not None and check._has_rules:
+                    was = old.get(key) if isinstance(old, dict) and not node.is_atomic_map else None
+                    check.find_broken(inner, was, (path, key), spent, found)
+        elif isinstance(value, list) and self._items is not None and self._items._has_rules:
+            known = _by_keys(old, node)
+            for index, item in enumerate(value):
+                was = known.get(_keys_of(item, node)) if known else None
+                self._items.find_broken(item, was, (path, index), spent, found)
 
 
-def _wrong_fields(value: Raw, node: Structural, path: str) -> Iterator[Finding]:
-    for name in node.said.get("required", ()):
-        if name not in value and (path or name not in TYPE_FIELDS):
-            yield required(field_path(path, name))
-    if node.is_embedded:
-        yield from (required(field_path(path, name)) for name in ("apiVersion", "kind") if not value.get(name))
-    for key, inner in value.items():
-        of = node.properties.get(key, node.values)
-        if of is not None:
-            yield from _wrong(inner, of, field_path(path, key))
+_check_of = lru_cache(maxsize=256)(_Check)
+
+
+def _exceed(limits: tuple[_Limit, ...], value: Any, path: _Path, found: list[Finding]) -> None:
+    for limit in limits:
+        if not limit.holds(value):
+            found.append(limit.finding(_text(path), value))
+
+
+def _text(path: _Path) -> str:
+    if isinstance(path, str):
+        return path
+    whole, part = path
+    return f"{_text(whole)}[{part}]" if isinstance(part, int) else field_path(_text(whole), part)
 
 
 def _mistyped(path: str, value: Any, wanted: str) -> Finding:
@@ -83,50 +160,74 @@ def _mistyped(path: str, value: Any, wanted: str) -> Finding:
     return Finding(path, "FieldValueTypeInvalid", f'Invalid value: "{found}": {detail}')
 
 
-def _beyond_limits(value: Any, said: Raw, path: str) -> Iterator[Finding]:
-    """Yield violations of a schema's value limits."""
-    if said.get("enum") is not None and not any(_same(value, choice) for choice in said["enum"]):
-        yield unsupported(path, value, said["enum"])
-    if isinstance(value, str):
-        yield from _of_text(value, said, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _of_number(value, said, path)
-    elif isinstance(value, list):
-        yield from _of_size(path, value, "items", said.get("minItems"), said.get("maxItems"))
-    elif isinstance(value, dict):
-        yield from _of_size(path, value, "properties", said.get("minProperties"), said.get("maxProperties"))
+class _Limit(NamedTuple):
+    """A test of a value, and the finding for a path and a value that fails it."""
+
+    holds: _Test
+    finding: Callable[[str, Any], Finding]
 
 
-def _of_text(value: str, said: Raw, path: str) -> Iterator[Finding]:
-    name = path.removeprefix(".")
-    if said.get("maxLength") is not None and len(value) > said["maxLength"]:
-        yield too_long(path, said["maxLength"])
-    if said.get("minLength") is not None and len(value) < said["minLength"]:
-        yield invalid(path, value, f"{name} in body should be at least {said['minLength']} chars long")
-    pattern = said.get("pattern")
-    if pattern and not matches(pattern, value):
-        yield invalid(path, value, f"{name} in body should match '{pattern}'")
-    format_ = said.get("format")
-    if isinstance(format_, str) and format_ in _FORMATS and not _FORMATS[format_](value):
-        yield invalid(path, value, f"{name} in body must be of type {format_}: {shown(value)}")
+_Make = Callable[[Any, Raw], _Limit]
+"""Returns the limit that a keyword of a schema sets: its value there, and the schema."""
 
 
-def _of_number(value: int | float, said: Raw, path: str) -> Iterator[Finding]:
-    name = path.removeprefix(".")
-    least, most = said.get("minimum"), said.get("maximum")
-    if least is not None and (value < least or (said.get("exclusiveMinimum") and value == least)):
-        than = "greater than" if said.get("exclusiveMinimum") else "greater than or equal to"
-        yield invalid(path, value, f"{name} in body should be {than} {least}")
-    if most is not None and (value > most or (said.get("exclusiveMaximum") and value == most)):
-        than = "less than" if said.get("exclusiveMaximum") else "less than or equal to"
-        yield invalid(path, value, f"{name} in body should be {than} {most}")
-    step = said.get("multipleOf")
-    if step and not _is_multiple(value, step):
-        yield invalid(path, value, f"{name} in body should be a multiple of {step}")
-    if said.get("format") in ("int32", "int64") and isinstance(value, int):
-        bits = int(said["format"][3:])
-        if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-            yield invalid(path, value, f"{name} in body must be of type {said['format']}: {shown(str(value))}")
+def _limits(said: Raw, kinds: Mapping[str, _Make]) -> Iterator[_Limit]:
+    """Yield the limits of a schema, in the order of `kinds`."""
+    for name, make in kinds.items():
+        if said.get(name) is not None:
+            yield make(said[name], said)
+
+
+def _body(detail: str) -> Callable[[str, Any], Finding]:
+    return lambda path, value: invalid(path, value, f"{path.removeprefix('.')} in body {detail}")
+
+
+def _enum(choices: Any, said: Raw) -> _Limit:
+    return _Limit(
+        lambda value: any(_same(value, choice) for choice in choices),
+        lambda path, value: unsupported(path, value, choices),
+    )
+
+
+def _format(format_: Any, said: Raw) -> _Limit:
+    is_of: _Test = _FORMATS.get(format_, lambda text: True)
+    end = {"int32": 2**31, "int64": 2**63}.get(format_)
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, str):
+            return is_of(value)
+        return end is None or not isinstance(value, int) or -end <= value < end
+
+    return _Limit(holds, lambda path, value: _body(f"must be of type {format_}: {shown(str(value))}")(path, value))
+
+
+def _pattern(pattern: Any, said: Raw) -> _Limit:
+    return _Limit(
+        lambda value: not isinstance(value, str) or matches(pattern, value), _body(f"should match '{pattern}'")
+    )
+
+
+def _bound(exclusive: str, word: str, beyond: Callable[[Any, Any], bool]) -> _Make:
+    """Return the maker of a limit of numbers; `beyond` says whether a number violates the bound."""
+
+    def make(bound: Any, said: Raw) -> _Limit:
+        excludes = bool(said.get(exclusive))
+
+        def holds(value: Any) -> bool:
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return True
+            return not (beyond(value, bound) or (excludes and value == bound))
+
+        return _Limit(holds, _body(f"should be {word} than {'' if excludes else 'or equal to '}{bound}"))
+
+    return make
+
+
+def _multiple_of(step: Any, said: Raw) -> _Limit:
+    return _Limit(
+        lambda value: not step or not _TYPES["number"](value) or _is_multiple(value, step),
+        _body(f"should be a multiple of {step}"),
+    )
 
 
 def _is_multiple(value: int | float, step: int | float) -> bool:
@@ -137,82 +238,146 @@ def _is_multiple(value: int | float, step: int | float) -> bool:
         return False
 
 
-def _of_size(path: str, value: list[Any] | Raw, what: str, least: Any, most: Any) -> Iterator[Finding]:
-    name = path.removeprefix(".")
-    if least is not None and len(value) < least:
-        yield invalid(path, len(value), f"{name} in body should have at least {least} {what}")
-    if most is not None and len(value) > most:
-        yield Finding(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items")
+def _least(type_: type[list[Any]] | type[dict[str, Any]], what: str) -> _Make:
+    """Return the maker of a limit for the least size of a list or an object."""
+    return lambda least, said: _Limit(
+        lambda value: not isinstance(value, type_) or len(value) >= least,
+        lambda path, value: _body(f"should have at least {least} {what}")(path, len(value)),
+    )
 
 
-def _repeated(value: list[Any], node: Structural, path: str) -> Iterator[Finding]:
+def _most(type_: type[list[Any]] | type[dict[str, Any]]) -> _Make:
+    """Return the maker of a limit for the greatest size of a list or an object."""
+    return lambda most, said: _Limit(
+        lambda value: not isinstance(value, type_) or len(value) <= most,
+        lambda path, value: Finding(
+            path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items"
+        ),
+    )
+
+
+def _min_length(least: Any, said: Raw) -> _Limit:
+    return _Limit(
+        lambda value: not isinstance(value, str) or len(value) >= least,
+        _body(f"should be at least {least} chars long"),
+    )
+
+
+def _max_length(most: Any, said: Raw) -> _Limit:
+    return _Limit(
+        lambda value: not isinstance(value, str) or len(value) <= most, lambda path, value: too_long(path, most)
+    )
+
+
+_LIMITS: Mapping[str, _Make] = {
+    "enum": _enum,
+    "maxLength": _max_length,
+    "minLength": _min_length,
+    "pattern": _pattern,
+    "format": _format,
+    "minimum": _bound("exclusiveMinimum", "greater", lambda value, bound: value < bound),
+    "maximum": _bound("exclusiveMaximum", "less", lambda value, bound: value > bound),
+    "multipleOf": _multiple_of,
+    "minItems": _least(list, "items"),
+    "maxItems": _most(list),
+    "minProperties": _least(dict, "properties"),
+    "maxProperties": _most(dict),
+}
+"""The keywords that limit values, in the order of their findings."""
+
+
+def _tests(parts: Any) -> tuple[_Test, ...]:
+    return tuple(_test_of(part) for part in parts)
+
+
+def _must(detail: str) -> Callable[[str, Any], Finding]:
+    return lambda path, value: invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
+
+
+def _all_of(parts: Any, said: Raw) -> _Limit:
+    tests = _tests(parts)
+    return _Limit(lambda value: all(fits(value) for fits in tests), _must("validate all the schemas (allOf)"))
+
+
+def _any_of(parts: Any, said: Raw) -> _Limit:
+    tests = _tests(parts)
+
+    def holds(value: Any) -> bool:
+        for fits in tests:
+            if fits(value):
+                return True
+        return not tests
+
+    return _Limit(holds, _must("validate at least one schema (anyOf)"))
+
+
+def _one_of(parts: Any, said: Raw) -> _Limit:
+    tests = _tests(parts)
+
+    def finding(path: str, value: Any) -> Finding:
+        count = sum(fits(value) for fits in tests)
+        found = f"{count} valid alternatives" if count else "none valid"
+        return _must(f"validate one and only one schema (oneOf). Found {found}")(path, value)
+
+    return _Limit(lambda value: not tests or sum(fits(value) for fits in tests) == 1, finding)
+
+
+def _not(part: Any, said: Raw) -> _Limit:
+    fits = _test_of(part)
+    return _Limit(lambda value: not fits(value), _must("not validate the schema (not)"))
+
+
+_JUNCTORS: Mapping[str, _Make] = {"allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of, "not": _not}
+
+
+def _test_of(said: Raw) -> _Test:
+    """Return the test of a subschema, which has no types except in its properties."""
+    tests = [limit.holds for kinds in (_LIMITS, _JUNCTORS) for limit in _limits(said, kinds)]
+    is_typed = _TYPES.get(str(said.get("type")))
+    if is_typed is not None:
+        tests.insert(0, is_typed)
+    names = tuple(said.get("required", ()))
+    if names:
+        tests.append(lambda value: not isinstance(value, dict) or all(name in value for name in names))
+    fields = {name: _test_of(inner) for name, inner in said.get("properties", {}).items()}
+    if fields:
+        tests.append(
+            lambda value: (
+                not isinstance(value, dict) or all(fits(value[name]) for name, fits in fields.items() if name in value)
+            )
+        )
+    if isinstance(said.get("items"), dict):
+        item = _test_of(said["items"])
+        tests.append(lambda value: not isinstance(value, list) or all(map(item, value)))
+    if len(tests) == 1 and not said.get("nullable"):
+        return tests[0]
+    is_nullable = bool(said.get("nullable"))
+    return lambda value: (value is None and is_nullable) or all(fits(value) for fits in tests)
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def _repeated(value: list[Any], node: Structural, path: _Path) -> Iterator[Finding]:
     """Yield duplicate items of a list whose items must be unique."""
     if node.list_type == "atomic":
         return
-    known: set[str] = set()
+    known: set[bytes] = set()
     for index, item in enumerate(value):
         identity = {key: item.get(key) for key in node.list_keys} if isinstance(item, dict) and node.list_keys else item
-        written = json.dumps(identity, sort_keys=True)
+        written = _identity(identity)
         if written in known:
-            yield duplicate(f"{path}[{index}]", written if isinstance(identity, dict) else identity)
+            shown_ = json.dumps(identity, sort_keys=True) if isinstance(identity, dict) else identity
+            yield duplicate(f"{_text(path)}[{index}]", shown_)
         known.add(written)
 
 
-def _unfit(value: Any, said: Raw, path: str) -> Iterator[Finding]:
-    """Yield violations of a schema's allOf, anyOf, oneOf and not."""
-    name = shown(path.removeprefix("."))
-    for field, detail in (("allOf", "all the schemas (allOf)"), ("anyOf", "at least one schema (anyOf)")):
-        fits = [_fits(value, inner) for inner in said.get(field) or ()]
-        if fits and not (all(fits) if field == "allOf" else any(fits)):
-            yield invalid(path, value, f"{name} must validate {detail}")
-    count = sum(_fits(value, inner) for inner in said.get("oneOf") or ())
-    if said.get("oneOf") and count != 1:
-        found = "valid" if not count else f"{count} valid alternatives"
-        detail = "none valid" if not count else found
-        yield invalid(path, value, f"{name} must validate one and only one schema (oneOf). Found {detail}")
-    if said.get("not") is not None and _fits(value, said["not"]):
-        yield invalid(path, value, f"{name} must not validate the schema (not)")
-
-
-def _fits(value: Any, said: Raw) -> bool:
-    """Return whether a value matches a subschema, which has no types except in its properties."""
-    if value is None and said.get("nullable"):
-        return True
-    type_ = said.get("type")
-    if isinstance(type_, str) and type_ in _TYPES and not _TYPES[type_](value):
-        return False
-    if next(_beyond_limits(value, said, ""), None) or next(_unfit(value, said, ""), None):
-        return False
-    if isinstance(value, dict):
-        if any(name not in value for name in said.get("required", ())):
-            return False
-        inner = said.get("properties", {})
-        return all(_fits(value[name], inner[name]) for name in inner if name in value)
-    items = said.get("items")
-    return not isinstance(value, list) or not isinstance(items, dict) or all(_fits(item, items) for item in value)
-
-
-def _broken(value: Any, node: Structural, old: Any, path: str, spent: Variables) -> Iterator[Finding]:
-    """Yield the CEL rules that the value breaks; `old` None means that there is no old value."""
-    if node.rules:
-        now, before = seen(value, node), None if old is None else seen(old, node)
-        for rule in node.rules:
-            said = rule.broken(now, before, spent)
-            if said:
-                place = f"{path}{rule.place}"
-                what = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
-                yield Finding(place, rule.reason, _message(rule.reason, what, said))
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            of = node.properties.get(key, node.values)
-            if of is not None:
-                was = old.get(key) if isinstance(old, dict) and not node.is_atomic_map else None
-                yield from _broken(inner, of, was, field_path(path, key), spent)
-    elif isinstance(value, list) and node.items is not None:
-        known = _by_keys(old, node)
-        for index, item in enumerate(value):
-            was = known.get(_keys_of(item, node)) if known else None
-            yield from _broken(item, node.items, was, f"{path}[{index}]", spent)
+def _identity(value: Any) -> bytes:
+    """Return bytes that are equal for equal values alone."""
+    try:
+        return _ENCODER.encode(value)
+    except (OverflowError, UnicodeEncodeError):
+        return json.dumps(value, sort_keys=True).encode()
 
 
 def _message(reason: str, what: str, said: str) -> str:
@@ -224,15 +389,15 @@ def _message(reason: str, what: str, said: str) -> str:
     return f"{word}: {said}"
 
 
-def _by_keys(old: Any, node: Structural) -> dict[str, Any]:
+def _by_keys(old: Any, node: Structural) -> dict[bytes, Any]:
     """Return the items of the old list by their keys."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
     return {_keys_of(item, node): item for item in old}
 
 
-def _keys_of(item: Any, node: Structural) -> str:
-    return json.dumps([item.get(key) for key in node.list_keys] if isinstance(item, dict) else None)
+def _keys_of(item: Any, node: Structural) -> bytes:
+    return _identity([item.get(key) for key in node.list_keys] if isinstance(item, dict) else None)
 
 
 def _same(left: Any, right: Any) -> bool:

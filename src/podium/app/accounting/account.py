@@ -80,7 +80,7 @@ def ledger_account(path: str) -> Account:
 def _of_results(text: bytes, source: str) -> Account:
     try:
         raw = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
         raise InputError(problem, source=source) from None
     if isinstance(raw, dict) and isinstance(raw.get("items"), list):

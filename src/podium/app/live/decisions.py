@@ -235,13 +235,13 @@ def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
         try:
             if msgspec.json.decode(line, type=_About).pod == pod:
                 found, number = line, place
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _unreadable(path, place) from None
     if found is None:
         raise PodiumError(f"{path}: no decision is about pod {pod}")
     try:
         return msgspec.json.decode(found, type=Decision), msgspec.json.decode(found)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _unreadable(path, number) from None
 
 

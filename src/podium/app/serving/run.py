@@ -51,6 +51,7 @@ from podium.framework.settings.configuration import (
     default_configuration,
     load_configuration,
 )
+from podium.framework.settings.registry import loading_no_more
 from podium.runtime.clock import SystemClock
 from podium.server.http import loops
 from podium.server.http.security import is_loopback
@@ -95,6 +96,7 @@ class Wanted:
     audit_log: str | None = None
     write_kubeconfig: str | None = None
     has_page: bool = True
+    accepts_loss: bool = False
     has_ledger: bool = True
     ledger_age_ns: int = KEPT_SECONDS * 10**9
     without: frozenset[str] = frozenset()
@@ -123,7 +125,8 @@ def run(wanted: Wanted) -> int:
             lambda server: None if wanted.command else _announce(server, path, found, has_page=wanted.has_page),
             LivePage(lambda: of_plane(found.plane, settings, wanted.speed)) if wanted.has_page else None,
         )
-        return loops.run(serving.run())
+        with loading_no_more():
+            return loops.run(serving.run())
 
 
 def settings_of(wanted: Wanted) -> ControlPlaneSettings:
@@ -203,7 +206,7 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
         for hidden in snapshot.hidden:
             _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
     template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
-    journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
+    journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir), accept_loss=wanted.accepts_loss)
     ledger: LedgerFile | None = None
     try:
         if wanted.data_dir is not None:
@@ -233,14 +236,14 @@ def _ledger_problem(problem: str) -> None:
         logging.getLogger(__name__).warning("writing the ledger again")
 
 
-def _journal(directory: Path) -> DurableJournal:
+def _journal(directory: Path, *, accept_loss: bool) -> DurableJournal:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         problem = "is no directory, nor can one be made there: name another with --data-dir"
         raise InputError(problem, source=str(directory)) from None
     try:
-        return DurableJournal(str(directory / _JOURNAL))
+        return DurableJournal(str(directory / _JOURNAL), accept_loss=accept_loss)
     except JournalInUseError:
         problem = "another podium up uses this data directory: end that one first, or name another with --data-dir"
         raise InputError(problem, source=str(directory)) from None

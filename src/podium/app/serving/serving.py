@@ -204,6 +204,7 @@ class Serving:
             await asyncio.gather(running, return_exceptions=True)
             for number in _ENDING:
                 loop.remove_signal_handler(number)
+            await self._plane.idle()
             self._plane.close()
 
     async def _started(self) -> Server:

@@ -6,7 +6,8 @@ Code is loaded for names in the configuration only, never for anything in a mani
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -211,8 +212,33 @@ def find_class(name: str, noun: str, group: str, in_tree: Iterable[str]) -> type
     )
 
 
+_loaded: set[str] = set()
+_accepted: frozenset[str] | None = None
+
+
+def loaded_places() -> frozenset[str]:
+    """Return the places of all classes that were loaded, such as ``package.module:Class``."""
+    return frozenset(_loaded)
+
+
+@contextmanager
+def loading_no_more(places: frozenset[str] | None = None) -> Iterator[None]:
+    """Refuse classes at other places than these, or than those loaded so far.
+
+    Configurations that come over the network must not import modules.
+    """
+    global _accepted  # noqa: PLW0603 - a rule for the whole process
+    before, _accepted = _accepted, loaded_places() if places is None else places
+    try:
+        yield
+    finally:
+        _accepted = before
+
+
 def _class_at(place: str) -> type[Any]:
     """Return the class at ``package.module:Class``."""
+    if _accepted is not None and place not in _accepted:
+        raise PluginError(f"{shown(place)} was not loaded at the start, and what comes over the network loads no code")
     module_name, _, class_name = place.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
         raise PluginError(f"{shown(place)} is no place of a class; write it as in package.module:Class")
@@ -229,6 +255,7 @@ def _class_at(place: str) -> type[Any]:
     if not isinstance(found, type):
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise PluginError(f"module {module_name} has no class {class_name}; {suggestion(class_name, classes)}")
+    _loaded.add(place)
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError, StreamResponse
 
+from podium.api.errors import PodiumError
 from podium.api.meta import Raw
 from podium.api.times import format_exact_time
 from podium.api.versions.release import Release
@@ -66,7 +67,7 @@ class Handler:
         self._metrics = RequestMetrics(self._flights.in_flight)
         self._health = HealthEndpoints(settings.checks, lambda: self.is_stopping)
         self._keeping = GroupCommit(backend)
-        self.hub = Hub(limits, self._keeping.keep)
+        self.hub = Hub(limits, self._keeping.keep, backend)
         self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub, self._keeping)
         self.is_stopping = False
 
@@ -84,6 +85,9 @@ class Handler:
             response = await send(request, of_error(error), head)
         except ConnectionError:
             raise
+        except PodiumError as error:
+            _LOG.error("%s", error)
+            response = await send(request, of_error(StoreError(500, "InternalError", str(error))), head)
         except Exception as error:
             response = await send(request, _mishap(request, error, head["Audit-Id"]), head)
         subject = subject_of_method(request.method) if exchange is None else exchange.subject
@@ -109,10 +113,13 @@ class Handler:
         if place is not None:
             return await self._objects.answer(exchange, place)
         if self._pages is not None and self._pages.has(exchange.path):
+            await self._backend.idle()
             return await self._pages.answer(exchange)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
-            reply = self._own(exchange) or await self._document(exchange) or self._nothing(exchange.path)
-            await self._keeping.kept()
+            reply = self._own(exchange)
+            if reply is None:
+                reply = await self._document(exchange) or self._nothing(exchange.path)
+                await self._keeping.kept()
             return await send(exchange.request, reply, exchange.reply_headers)
 
     def _own(self, exchange: Exchange) -> Reply | None:
@@ -141,6 +148,7 @@ class Handler:
             written_in = body_type(exchange.headers.get(hdrs.CONTENT_TYPE, ""))
             data = await read_body(exchange.request, limits.body_bytes, limits.request_seconds)
             body = (await decoded(data, written_in, self._documents.decoded)).value
+        await self._backend.idle()
         document = self._documents.document(
             DocumentRequest(
                 method=exchange.method,

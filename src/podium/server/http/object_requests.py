@@ -96,8 +96,8 @@ class ObjectRequests:
             return await send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
-        request, warnings = await self._request(exchange, what)
-        response = self._backend.answer(request)
+        request, warnings, size = await self._request(exchange, what)
+        response = await self._backend.respond(request, size)
         if response.error is not None:
             return of_error(response.error)
         if response.page is not None:
@@ -111,15 +111,17 @@ class ObjectRequests:
         reply.may_be_compressed = what.verb in _READS
         return warned(reply, (*warnings, *response.warnings))
 
-    async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str]]:
+    async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str], int]:
+        """Return the request, the warnings about its body, and the size of the body in bytes."""
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
-            return request_of(what, asker=asker), []
+            return request_of(what, asker=asker), [], 0
         place = what.place
         if not _has_part(place):
             # The body does not matter: the response says that the subresource does not exist.
-            return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
+            request = Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource)
+            return request, [], 0
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
@@ -132,7 +134,7 @@ class ObjectRequests:
         if schema is not None:
             write_out_amounts(body.value, schema)
         request = request_of(what, body.value, type_, asker)
-        return request, _repeated(request, body)
+        return request, _repeated(request, body), len(data)
 
     def _table(self, what: IncomingRequest) -> MakeTable:
         include = what.parameters.include_object or "Metadata"
@@ -144,8 +146,8 @@ class ObjectRequests:
         if exchange.request.version < HttpVersion11:
             raise bad_request("a watch needs HTTP/1.1")
         with self._flights.flight(WATCHING):
-            request, _ = await self._request(exchange, what)
-            response = self._backend.answer(request)
+            request, _, size = await self._request(exchange, what)
+            response = await self._backend.respond(request, size)
             error = response.error
             if error is not None and error.code not in _SENT_IN_THE_STREAM:
                 raise error
@@ -165,6 +167,7 @@ class ObjectRequests:
             if seconds <= 0:
                 # Randomized, so that watches do not end together.
                 seconds = self._limits.watch_seconds * (1 + _DICE.random())
+            await self._backend.idle()
             with self._hub.opened(stream):
                 await stream.run(seconds)
             return reply
@@ -216,7 +219,7 @@ class GroupCommit:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
 
     def keep(self) -> None:
         """Return when everything is durable. Raises what the backend raises."""
@@ -225,22 +228,15 @@ class GroupCommit:
 
     async def kept(self) -> None:
         """Wait until everything is durable. Raises what the backend raises."""
+        await self._backend.idle()
         if self._backend.is_kept:
             return
         if self._waiting is None:
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.create_future()
-            loop.call_soon(self._keep, self._waiting)
+            self._waiting = asyncio.ensure_future(self._keep())
         # A cancelled waiter must not cancel the others.
         await asyncio.shield(self._waiting)
 
-    def _keep(self, waiting: asyncio.Future[None]) -> None:
+    async def _keep(self) -> None:
+        await self._backend.idle()
         self._waiting = None
-        try:
-            self.keep()
-        except Exception as error:
-            waiting.set_exception(error)
-            # Mark the exception as retrieved: there may be no waiter left.
-            waiting.exception()
-        else:
-            waiting.set_result(None)
+        self.keep()

@@ -19,6 +19,7 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 
 from podium.api.meta import Raw
+from podium.server.backend import Backend
 from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
 from podium.server.http.settings import ServerLimits
 from podium.store.api_resource import APIResource
@@ -90,6 +91,9 @@ class Stream:
     def send(self, frames: Frames) -> None:
         if self._is_stalled or self._is_ended or self._transport.is_closing():
             return
+        if self._hub.backend.is_busy:
+            self._hub.wake(self)
+            return
         self._hub.keep()
         try:
             notices = self._watch.pull()
@@ -123,7 +127,8 @@ class Stream:
         """Send a bookmark, after the events that are still pending."""
         frames = Frames()
         self.send(frames)
-        if not self._is_stalled and not self._is_ended and not self._transport.is_closing():
+        is_waiting = self._is_stalled or self._hub.backend.is_busy
+        if not is_waiting and not self._is_ended and not self._transport.is_closing():
             self._transport.write(self._chunks([self._watch.bookmark()], frames))
 
     def _chunks(self, notices: Iterable[Notice], frames: Frames) -> bytes:
@@ -163,12 +168,14 @@ class Hub:
     ``keep`` returns when the writes behind these events are durable.
     """
 
-    def __init__(self, limits: ServerLimits, keep: Callable[[], None]) -> None:
+    def __init__(self, limits: ServerLimits, keep: Callable[[], None], backend: Backend) -> None:
         self.limits = limits
         self.keep = keep
+        self.backend = backend
         self._streams: set[Stream] = set()
         self._woken: list[Stream] = []
         self._is_called = False
+        self._waiting: asyncio.Future[None] | None = None
         # The duration of the last pass, and its end: after a long one, other tasks run first.
         self._took_seconds = 0.0
         self._ended_seconds = 0.0
@@ -200,6 +207,10 @@ class Hub:
             loop.call_soon(self._send_all)
 
     def _send_all(self) -> None:
+        if self.backend.is_busy:
+            self._waiting = asyncio.ensure_future(self.backend.idle())
+            self._waiting.add_done_callback(lambda _: self._send_all())
+            return
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._is_called = False

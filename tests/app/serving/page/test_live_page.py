@@ -132,12 +132,30 @@ def test_a_question_is_answered_about_the_cluster_as_it_is() -> None:
     with_page(check, node("n1"), pod("a"))
 
 
+def test_a_question_loads_no_code_that_the_command_line_did_not_name() -> None:
+    profile = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint:
+      enabled: [{name: 'this:Zen'}]
+"""
+
+    async def check(client: Client) -> None:
+        lines = await told(client, "diff", after=profile)
+        assert "was not loaded at the start" in lines[-1]["error"], lines[-1]
+
+    with_page(check, node("n1"), pod("a"))
+
+
 def test_a_malformed_page_request_is_reported() -> None:
     async def check(client: Client) -> None:
         for body, problem in (
             (b"[", "no valid JSON"),
             (b"[]", "a question is"),
             (b"[" * 100_000, "JSON"),
+            (b'{"question": "\xff"}', "JSON"),
             ({"question": "drain", "values": []}, "a question is"),
             ({"question": "dig", "values": {}}, "there is no question"),
         ):

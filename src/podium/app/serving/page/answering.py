@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from podium.framework.settings.registry import loaded_places
 from podium.server.http.metrics import InFlightLimits
 from podium.store.stored import Stored, encoded
 
@@ -157,7 +158,7 @@ async def _send(process: Process, question: bytes, objects: Sequence[Stored], op
     if writer is None:
         raise AssertionError("its input is a pipe")
     with suppress(ConnectionError):
-        for frame in (pickle.dumps(options), question):
+        for frame in (pickle.dumps((options, loaded_places())), question):
             writer.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
         writer.write(_HEAD)
         for place in range(0, len(objects), _AT_A_TIME):

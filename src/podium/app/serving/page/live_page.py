@@ -162,6 +162,7 @@ class LivePage:
         """Answer a question about the cluster as it is, line by line."""
         question = _question(await self._body(exchange))
         found = self._shown()
+        await found.idle()
         asked = self._answering.asked(encoded(question), found.objects(), found.options_now())
         async with asked as lines:
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
@@ -202,7 +203,7 @@ def _check_own(exchange: Exchange) -> None:
 def _question(body: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the body is not valid JSON: {error}") from None
     question = found.get("question") if isinstance(found, dict) else None
     if not isinstance(question, str) or not isinstance(found.get("values"), dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -179,13 +179,17 @@ Mode = Literal["control-plane", "component"]
 """A control plane has an API, through which objects can be changed; a component only shows objects."""
 
 
+async def _always_idle() -> None:
+    """Return: nothing changes objects off the event loop."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A cluster that a page shows under a ``title``.
 
-    ``objects`` are those that questions are about, and ``options`` how a question is played, from the time ``now`` on.
-    Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched at ``nodes_path`` and
-    ``pods_path``.
+    ``objects`` are those that questions are about, to be read when they are ``idle``, and ``options`` how a question is
+    played, from the time ``now`` on. Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched
+    at ``nodes_path`` and ``pods_path``.
     """
 
     mode: Mode
@@ -193,6 +197,7 @@ class Shown:
     objects: Callable[[], list[Stored]]
     now: Callable[[], int]
     options: RunOptions
+    idle: Callable[[], Awaitable[None]] = _always_idle
     speed: float = 1.0
     nodes_path: str = "/api/v1/nodes"
     pods_path: str = "/api/v1/pods"
@@ -220,4 +225,12 @@ def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float =
         kinds = [served[kind] for kind in KINDS if kind in served]
         return [stored for kind in kinds for stored in plane.store.objects(kind)]
 
-    return Shown(mode="control-plane", title="podium up", objects=objects, now=plane.now, options=options, speed=speed)
+    return Shown(
+        mode="control-plane",
+        title="podium up",
+        objects=objects,
+        now=plane.now,
+        options=options,
+        idle=plane.idle,
+        speed=speed,
+    )

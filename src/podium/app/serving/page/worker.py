@@ -23,6 +23,7 @@ import msgspec
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
 from podium.app.serving.page.questions import answered
+from podium.framework.settings.registry import loading_no_more
 from podium.sim.run_options import RunOptions
 
 LENGTH_BYTES = 8
@@ -53,9 +54,11 @@ def main() -> int:
     output = sys.stdout.buffer
     # Output of plugins goes to standard error, so that it is not part of the answer.
     sys.stdout = sys.stderr
-    options: RunOptions = pickle.loads(_frame(source))  # noqa: S301 - the parent process wrote it
+    options: RunOptions
+    options, places = pickle.loads(_frame(source))  # noqa: S301 - the parent process wrote it
     question = msgspec.json.decode(_frame(source))
-    _send(output, _outcome(question, source.read(), options, _progress(output)))
+    with loading_no_more(places):
+        _send(output, _outcome(question, source.read(), options, _progress(output)))
     return 0
 
 

@@ -1,0 +1,150 @@
+"""Requests that take long, while others are served."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import aiohttp
+import pytest
+
+from podium.apirequests.request import Request, Response
+from podium.controlplane.assembly import InitialContent, assemble, open_store
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.off_loop import OffLoop
+from podium.runtime.clock import SystemClock
+from podium.server.http.server import Server
+from podium.store.durable_journal import JournalError
+from tests.store.objects import Raw
+
+SECONDS = 60
+LONG = "x" * 40_000
+
+
+def plane_of() -> ControlPlane:
+    return assemble(open_store(0), SystemClock(), ControlPlaneSettings(), InitialContent()).plane
+
+
+def config_map(name: str, text: str = "") -> Raw:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}}
+
+
+def creation(name: str, text: str = "") -> Request:
+    return Request(verb="create", kind="ConfigMap", namespace="default", body=config_map(name, text))
+
+
+class Held:
+    """A router whose answers on other threads wait until the test lets them go."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.router: Any = plane._router
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.loop_thread = threading.current_thread()
+        plane._router = self  # type: ignore[assignment]
+
+    def answer(self, request: Request, now: int) -> Response:
+        if threading.current_thread() is not self.loop_thread:
+            self.has_begun.set()
+            assert self.may_end.wait(SECONDS)
+        response: Response = self.router.answer(request, now)
+        return response
+
+
+async def begun(held: Held) -> None:
+    assert await asyncio.get_running_loop().run_in_executor(None, held.has_begun.wait, SECONDS)
+
+
+def test_health_is_answered_during_a_long_request_and_all_else_waits_for_its_end() -> None:
+    async def story() -> None:
+        plane = plane_of()
+        held = Held(plane)
+        server = Server(plane)
+        await server.start()
+        running = asyncio.ensure_future(ControlPlaneRunner(plane, SystemClock()).run())
+        maps = f"{server.address}/api/v1/namespaces/default/configmaps"
+        try:
+            async with aiohttp.ClientSession() as session, session.get(f"{maps}?watch=1") as watched:
+
+                async def code(method: str, url: str, body: Raw | None = None) -> int:
+                    async with session.request(method, url, json=body) as response:
+                        return response.status
+
+                long = asyncio.ensure_future(code("POST", maps, config_map("long", LONG)))
+                await begun(held)
+                reads = [asyncio.ensure_future(code("GET", url)) for url in (maps, f"{server.address}/apis")]
+                short = asyncio.ensure_future(code("POST", maps, config_map("short")))
+                assert await code("GET", f"{server.address}/livez") == 200
+                assert await code("GET", f"{server.address}/readyz") == 200
+                assert not any(task.done() for task in (long, short, *reads))
+
+                held.may_end.set()
+                assert await asyncio.gather(long, short, *reads) == [201, 201, 200, 200]
+                names: list[str] = []
+                while len(names) < 2:
+                    name = json.loads(await watched.content.readuntil(b"\n"))["object"]["metadata"]["name"]
+                    names += [name] if name in ("long", "short") else []
+                assert names == ["long", "short"]
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await server.stop()
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_a_long_request_is_finished_even_if_its_client_is_gone() -> None:
+    async def story() -> None:
+        plane = plane_of()
+        held = Held(plane)
+        asked = asyncio.ensure_future(plane.respond(creation("long"), 40_000))
+        await begun(held)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        assert plane.is_busy
+        held.may_end.set()
+        await plane.idle()
+        assert plane.store.find("ConfigMap", "default/long") is not None
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+@pytest.mark.parametrize(
+    ("request_", "size", "is_long"),
+    [
+        (creation("a"), 100, False),
+        (creation("a"), 40_000, True),
+        (Request(verb="patch", kind="ConfigMap", key="default/large", body={"data": {"b": "c"}}), 20, True),
+        (Request(verb="patch", kind="ConfigMap", key="default/small", body={"data": {"b": "c"}}), 20, False),
+        (Request(verb="get", kind="ConfigMap", key="default/large"), 0, False),
+        (Request(verb="deletecollection", kind="ConfigMap", namespace="default"), 0, True),
+    ],
+)
+def test_requests_with_large_bodies_or_about_large_objects_leave_the_loop(
+    request_: Request, size: int, is_long: bool
+) -> None:
+    plane = plane_of()
+    assert plane.answer(creation("large", LONG)).code == 201
+    assert plane.answer(creation("small")).code == 201
+    assert plane._takes_long(request_, size) is is_long
+
+
+def test_work_runs_one_after_the_other_and_its_error_reaches_the_caller_alone() -> None:
+    async def story() -> None:
+        off_loop = OffLoop()
+        told: list[str] = []
+
+        async def fails() -> None:
+            told.append("fails")
+            raise JournalError("full")
+
+        async def works() -> str:
+            told.append("works")
+            return "done"
+
+        failed, worked = await asyncio.gather(off_loop.run(fails()), off_loop.run(works()), return_exceptions=True)
+        assert isinstance(failed, JournalError)
+        assert (worked, told, off_loop.is_busy) == ("done", ["fails", "works"], False)
+
+    asyncio.run(story())
