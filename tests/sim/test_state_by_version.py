@@ -168,3 +168,63 @@ def test_kubelets_count_resources_of_resized_pods_since_1_33(version: str, phase
     result = played(version, node("n1", cpu=4), resized, steps=steps)
 
     assert next(each["phase"] for each in result.pods if each["pod"] == "default/second") == phase
+
+
+OF_1_36 = "GenericWorkload=true,GangScheduling=true"
+WITH_VICTIMS = f"{OF_1_36},WorkloadAwarePreemption=true"
+OF_1_37 = "GenericWorkload=true"
+GROUP: Raw = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup"}
+
+
+def group(name: str, number: int, **spec: Any) -> Raw:
+    return GROUP | {"metadata": {"name": name}, "spec": {"schedulingPolicy": {"gang": {"minCount": number}}, **spec}}
+
+
+def member(name: str, of: str, **more: Any) -> Raw:
+    return pod(name, cpu=2, spec={"schedulingGroup": {"podGroupName": of}, **AT_ONCE, **more})
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "victims"),
+    [
+        ("1.36", "", {"default/a-1"}),
+        ("1.36", OF_1_36, {"default/a-1"}),
+        ("1.36", WITH_VICTIMS, {"default/a-1", "default/a-2"}),
+        ("1.37", "", {"default/a-1"}),
+        ("1.37", OF_1_37, {"default/a-1", "default/a-2"}),
+    ],
+)
+def test_groups_are_victims_as_a_whole_with_the_gate(version: str, gates: str, victims: set[str]) -> None:
+    """By reading: kube-scheduler 1.37 (WorkloadAwarePreemption of 1.36, which GenericWorkload took over)."""
+    nodes = [node("n1", cpu=2), node("n2", cpu=2)]
+    members = [member(f"a-{number}", "a", nodeName=f"n{number}") for number in (1, 2)]
+    high = pod("high", cpu=2, priority=10, spec={"priorityClassName": "high", "nodeSelector": {HOST: "n1"}})
+    labeled = [{**each, "metadata": {**each["metadata"], "labels": {HOST: each["metadata"]["name"]}}} for each in nodes]
+
+    result = played(
+        version, *labeled, group("a", 2, disruptionMode={"all": {}}), *members, priority_class("high", 10), high,
+        gates=gates,
+    )  # fmt: skip
+
+    assert {victim for _, _, victim in events(result, "Preempted")} == victims
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "says"),
+    [
+        ("1.36", OF_1_36, "waiting for minCount pods from a gang to be scheduled"),
+        ("1.37", OF_1_37, "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"),
+    ],
+)
+def test_gangs_are_scheduled_with_the_gate_and_their_messages_have_counts_since_1_37(
+    version: str, gates: str, says: str
+) -> None:
+    """By reading: kube-scheduler 1.37 (GangScheduling, PlacementFeasible)."""
+    objects = [node("n1", cpu=4), group("a", 3), *(member(f"a-{number}", "a") for number in (1, 2, 3))]
+
+    result = played(version, *objects, gates=gates)
+
+    said = {event.pod: event.message for event in result.events if event.reason == "FailedScheduling"}
+    assert said["default/a-1"] == said["default/a-2"] == f"pod group is unschedulable, {says}"
+    assert (said["default/a-3"] or "").startswith("0/1 nodes are available: 1 Insufficient cpu")
+    assert [pod for _, _, pod in events(played(version, *objects), "Scheduled")] == ["default/a-1", "default/a-2"]

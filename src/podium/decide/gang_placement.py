@@ -116,6 +116,17 @@ class GroupPlacement:
         """The number of members that get a node."""
         return sum(member.fits for member in self.members)
 
+    def shortfall(self, placed: int) -> str:
+        """Return how many members are missing, besides those that are ``placed``, where upstream gives up."""
+        scheduled, least = placed, placed + self.needed
+        remaining = len(self.members)
+        for member in self.members:
+            remaining -= 1
+            scheduled += member.fits
+            if scheduled + remaining < least:
+                break
+        return f"minCount ({least}) cannot be satisfied: {scheduled} scheduled, {remaining} remaining"
+
     @property
     def is_enough(self) -> bool:
         """Return whether enough members fit to start the group."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import parse_duration
+from podium.api.versions.gates import Gate
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -70,7 +71,8 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     ``acrossNodes``: whether pods on other nodes may be victims if that makes the pod fit. ``keepAffinityPartners``:
     whether to spare pods that the preemptor's affinity requires, if possible. ``includeDependents``: whether pods whose
     required affinity only victims satisfied become victims. ``wholeGroups``: whether the pods of a PodGroup with the
-    disruption mode PodGroup are victims together or not at all; if a group preempts they always are.
+    disruption mode PodGroup are victims together or not at all; they always are if a group preempts, or with the
+    feature gate WorkloadAwarePreemption.
     ``maxSearchSteps``: the limit of the search for such victims, and for a group's (`podium.decide.preempting.wide`,
     `podium.decide.preempting.gang`). ``bindFirst``: whether the pod is bound as soon as its victims terminate; a
     kubelet that waits for victims holds it until they are gone.
@@ -130,15 +132,14 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
         return least if percentage is None else percentage, fewest if absolute is None else absolute
 
     def wide_trials(self, cluster: Cluster, trials: Trials) -> WideTrials | None:
-        """Return the trials with victims beyond the pod's node; None if no argument asks for them."""
+        """Return the trials with victims beyond the pod's node; None if no argument or feature gate asks for them."""
         across, keeps_partners = self.across_nodes, self.keep_affinity_partners
-        if not (across or keeps_partners or self.include_dependents or self.whole_groups):
+        whole_groups = self.whole_groups or cluster.release.enabled(Gate.GROUP_VICTIMS)
+        if not (across or keeps_partners or self.include_dependents or whole_groups):
             return None
         from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials  # noqa: PLC0415 - few need it
 
-        settings = WideSettings(
-            across, keeps_partners, self.include_dependents, self.whole_groups, self.max_search_steps
-        )
+        settings = WideSettings(across, keeps_partners, self.include_dependents, whole_groups, self.max_search_steps)
         return WideTrials(cluster, trials, settings)
 
 

@@ -1,8 +1,8 @@
 """GangScheduling: the pods of a PodGroup are scheduled all or none.
 
 In profiles with this plugin the scheduler makes one attempt for all pods of a group
-(`podium.controllers.scheduling.gangs`); the plugin itself holds pods until there are enough of them. It is not enabled
-by default, like the feature gates GenericWorkload and GangScheduling.
+(`podium.controllers.scheduling.gangs`); the plugin itself holds pods until there are enough of them. It is enabled by
+the feature gate GangScheduling, or GenericWorkload since v1.37, or by a configuration.
 
 Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go.
 """

@@ -191,6 +191,13 @@ class Behavior(Enum):
         "it does so from the pod's first update on",
         "pkg/scheduler/backend/queue/scheduling_queue.go, #139057",
     )
+    GANG_SHORTFALL_COUNTED = Change(
+        "1.37",
+        "GangScheduling",
+        "says of a pod that would fit: `minCount (4) cannot be satisfied: 3 scheduled, 0 remaining`",
+        "says `waiting for minCount pods from a gang to be scheduled`",
+        "pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go (PlacementFeasible)",
+    )
 
     @property
     def change(self) -> Change:

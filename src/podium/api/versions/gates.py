@@ -21,6 +21,8 @@ class Gate(StrEnum):
     CLEARED_NOMINATION = "ClearingNominatedNodeNameAfterBinding"
     DRA = "DynamicResourceAllocation"
     DRA_EXTENDED_RESOURCES = "DRAExtendedResource"
+    GANGS = "GangScheduling"
+    GROUP_VICTIMS = "WorkloadAwarePreemption"
     IN_PLACE_RESIZE = "InPlacePodVerticalScaling"
     IN_PLACE_RESIZE_OF_PODS = "InPlacePodLevelResourcesVerticalScaling"
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
@@ -69,6 +71,9 @@ PATCHES = {
     ("SchedulerAsyncAPICalls", 35): (("B", 1),),
 }
 """Letters of earlier patch levels: each holds below a patch level, and the table's letter from the last one on."""
+
+SUCCESSORS = {"GangScheduling": (37, "GenericWorkload"), "WorkloadAwarePreemption": (37, "GenericWorkload")}
+"""The gates that took over others, with the first minor version in which they decide about the features of both."""
 
 DEPENDENCIES_SINCE = 35
 """The first minor version that refuses a gate whose dependencies are off."""

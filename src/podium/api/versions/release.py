@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from podium.api.errors import InputError, shown
 from podium.api.schemas.suggestion import likely
 from podium.api.versions.behaviors import Behavior
-from podium.api.versions.gates import DEPENDENCIES_SINCE, MINORS, Gate, dependencies, letters, stages
+from podium.api.versions.gates import DEPENDENCIES_SINCE, MINORS, SUCCESSORS, Gate, dependencies, letters, stages
 
 PATCH_LEVELS = {31: 14, 32: 13, 33: 13, 34: 9, 35: 6, 36: 2, 37: 0}
 """The patch level that a version without one means: the one that was measured; that of 1.37 was read."""
@@ -49,7 +49,9 @@ class Release:
         return behavior.change.version <= (self.minor, self.patch)
 
     def enabled(self, gate: Gate | str) -> bool:
-        """Return whether a feature gate is on; gates that the version does not know are off."""
+        """Return whether a feature gate, or the one that took it over, is on; gates that are not known are off."""
+        since, successor = SUCCESSORS.get(gate, (self.minor, gate))
+        gate = successor if self.minor >= since else gate
         known = stages(self.minor, self.patch)
         return gate in known and _enabled(gate, dict(self.gates), known[gate].name, default=known[gate].default)
 

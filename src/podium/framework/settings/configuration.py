@@ -114,15 +114,19 @@ FIELDS = {field.encode_name: field.name for field in msgspec.structs.fields(Plug
 """The fields of `Plugins` (and, except for multiPoint, of a profile) by the names of the extension points."""
 
 
-_GATED = {"DynamicResources": Gate.DRA, "NodeDeclaredFeatures": Gate.NODE_DECLARED_FEATURES}
+_GATED = {
+    "DynamicResources": Gate.DRA,
+    "NodeDeclaredFeatures": Gate.NODE_DECLARED_FEATURES,
+    "GangScheduling": Gate.GANGS,
+}
 
 
 @cache
 def default_plugins(release: Release) -> Plugins:
     """Return the default plugins of a version.
 
-    GangScheduling is not among them, as its feature gates are off by default. NodePreferAvoidPods, which kube-scheduler
-    no longer has, has no effect unless a node has an avoid list.
+    GangScheduling is among them if its feature gate is on. NodePreferAvoidPods, which kube-scheduler no longer has, has
+    no effect unless a node has an avoid list.
     """
     weights = {
         "SchedulingGates": None,
@@ -147,6 +151,7 @@ def default_plugins(release: Release) -> Plugins:
         "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
         "DefaultBinder": None,
         "NodeDeclaredFeatures": None,
+        "GangScheduling": None,
     }
     there = (name for name in weights if name not in _GATED or release.enabled(_GATED[name]))
     entries = tuple(PluginEntry(name=name, weight=weights[name]) for name in there)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podium.api.pod_group import PodGroup
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Rationale, Record
 from podium.controllers.deadlines import Deadlines, earliest
@@ -229,6 +230,7 @@ class GroupAttempts:
         self._preemptions = preemptions
         self._reports = reports
         self._releases = releases
+        self._counts_missing = self._cluster.release.has(Behavior.GANG_SHORTFALL_COUNTED)
 
     def attempt(self, first: QueuedPod, now: int) -> list[Action]:
         """Attempt the group of a popped pod, with all of its pods that are not gated."""
@@ -295,7 +297,7 @@ class GroupAttempts:
                 )
         for each, member in zip(queued, found.members, strict=True):
             if each.record.uid not in going:
-                message = self._staying(member, found, result, is_going=False)
+                message = self._staying(member, attempt, result, is_going=False)
                 actions += self._attempts.requeue_unscheduled(each, self._plugins(found), message, now)
         if group.is_gang:
             return actions
@@ -316,7 +318,7 @@ class GroupAttempts:
         going = {pod.uid for pod, _ in result.placements}
         for place, each in enumerate(queued):
             member = found.members[place] if found.members else None
-            message = self._staying(member, found, result, is_going=each.record.uid in going)
+            message = self._staying(member, attempt, result, is_going=each.record.uid in going)
             plugins = (*self._plugins(found), *result.waits_for)
             actions += self._attempts.requeue_unscheduled(each, plugins, message, now)
         message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
@@ -347,8 +349,9 @@ class GroupAttempts:
         return (*found.rejected_by, NAME)
 
     def _staying(
-        self, member: MemberPlacement | None, found: GroupPlacement, result: GroupPostFilterResult, *, is_going: bool
+        self, member: MemberPlacement | None, attempt: _Attempt, result: GroupPostFilterResult, *, is_going: bool
     ) -> str:
+        found = attempt.found
         if member is None:
             return f"{UNSCHEDULABLE}, {found.problem}"
         if not member.fits:
@@ -356,7 +359,9 @@ class GroupAttempts:
             is_reserved = member.reserved.is_success
             way_out = result.status.message
             return fit_error(member.placement, found.node_count, way_out) if is_reserved else member.reserved.message
-        return f"{UNSCHEDULABLE}, {PREEMPTING if is_going else WAITING}"
+        if is_going:
+            return f"{UNSCHEDULABLE}, {PREEMPTING}"
+        return f"{UNSCHEDULABLE}, {found.shortfall(len(attempt.trial.placed)) if self._counts_missing else WAITING}"
 
 
 _RULE = "one plan for a whole gang"
