@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from podium.api.pod import Pod
+from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.request import Request
 from podium.app.live.live_program import LiveSettings
@@ -66,6 +67,7 @@ class Cluster:
         self.backend = FaultyBackend(self.plane, seed)
         self.server = Server(self.backend, settings=ServerSettings(tokens=tokens))
         self.writes = LiveWrites(self.plane.store, NAMES)
+        self.writes.clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
         self.broken: list[BaseException] = []
 
     async def __aenter__(self) -> Self:

@@ -20,7 +20,8 @@ from podium.framework.rescheduling.configuration import default_rescheduler
 from podium.framework.settings.configuration import default_configuration
 from tests.live.cluster import Cluster, Instance
 from tests.live.test_process import start
-from tests.store.objects import node, pod, priority_class
+from tests.sim.test_volume_claims import disks, with_cache
+from tests.store.objects import Raw, node, pod, priority_class
 from tests.waiting import until
 
 TAINTED = node("n1") | {"spec": {"taints": [{"key": "gpu", "value": "a", "effect": "NoSchedule"}]}}
@@ -126,3 +127,89 @@ def test_kubelets_and_the_server_say_the_version() -> None:
 def _kubelet_version(cluster: Cluster) -> str:
     (stored,) = cluster.plane.store.objects("Node")
     return str(stored.raw["status"].get("nodeInfo", {}).get("kubeletVersion", ""))
+
+
+def nominations(cluster: Cluster, name: str) -> list[str]:
+    """Return the nominated nodes of a pod, one after the other."""
+    history = [event.stored.raw for event in cluster.plane.store.log.since(0, "Pod") if event.stored.key == name]
+    nominated = [str(raw.get("status", {}).get("nominatedNodeName", "")) for raw in history]
+    return [node for place, node in enumerate(nominated) if place == 0 or node != nominated[place - 1]]
+
+
+def first_version(cluster: Cluster, name: str, happened: Callable[[Raw], bool]) -> int:
+    """Return the version at which something happened to a pod."""
+    events = cluster.plane.store.log.since(0, "Pod")
+    return next(each.stored.version for each in events if each.stored.key == name and happened(each.stored.raw))
+
+
+def ended(raw: Raw) -> bool:
+    return "deletionTimestamp" in raw["metadata"]
+
+
+def nominated(raw: Raw) -> bool:
+    return bool(raw.get("status", {}).get("nominatedNodeName"))
+
+
+@pytest.mark.parametrize(
+    ("server", "asked", "found"),
+    [("1.36", "1.34", ["", "n1", ""]), ("1.36", "1.36", ["", "n1", ""]), ("1.34", "1.34", ["", "n1"])],
+)
+def test_a_preemptor_is_nominated_before_its_last_victim_goes_and_until_a_newer_server_binds_it(
+    server: str, asked: str, found: list[str]
+) -> None:
+    """1.33 and later delete victims in the background; the API server ends nominations at binding since 1.35."""
+
+    async def story(cluster: Cluster) -> None:
+        short = {"terminationGracePeriodSeconds": 1}
+        victims = [pod(name, cpu=2, node="n1", spec=short) for name in ("a", "b")]
+        cluster.add(node("n1", cpu=4), priority_class("high", 10), *victims)
+        cluster.add(pod("high", cpu=4, spec={"priorityClassName": "high"}))
+        instance = Instance(cluster, release=read_choice(asked))
+        await until(lambda: cluster.node_of("high"))
+        assert await instance.stop() == 0
+        deletions = sorted(first_version(cluster, f"default/{name}", ended) for name in ("a", "b"))
+        assert first_version(cluster, "default/high", nominated) < deletions[-1]
+        assert nominations(cluster, "default/high") == found
+
+    play(server, story)
+
+
+def test_an_older_scheduler_deletes_all_victims_before_it_nominates() -> None:
+    async def story(cluster: Cluster) -> None:
+        victims = [pod(name, cpu=2, node="n1", spec={"terminationGracePeriodSeconds": 1}) for name in ("a", "b")]
+        cluster.add(node("n1", cpu=4), priority_class("high", 10), *victims)
+        cluster.add(pod("high", cpu=4, spec={"priorityClassName": "high"}))
+        instance = Instance(cluster, release=read_choice("1.32"))
+        await until(lambda: cluster.node_of("high"))
+        assert await instance.stop() == 0
+        deletions = [first_version(cluster, f"default/{name}", ended) for name in ("a", "b")]
+        assert max(deletions) < first_version(cluster, "default/high", nominated)
+
+    play("1.36", story)
+
+
+@pytest.mark.parametrize(("asked", "found"), [("1.34", [""]), ("1.36", ["", "n1", ""])])
+def test_a_pod_with_volumes_is_nominated_before_it_is_bound_since_1_35(asked: str, found: list[str]) -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.add(node("n1"), disks(), with_cache("web"))
+        instance = Instance(cluster, release=read_choice(asked))
+        await until(lambda: cluster.node_of("web"))
+        assert await instance.stop() == 0
+        assert nominations(cluster, "default/web") == found
+
+    play("1.36", story)
+
+
+@pytest.mark.parametrize("asked", ["1.34", "1.36"])
+def test_a_failed_attempt_ends_a_nomination(asked: str) -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.add(node("n1", cpu=4), pod("big", cpu=8))
+        stored = cluster.plane.store.get("Pod", "default/big")
+        status = {**stored.raw["status"], "nominatedNodeName": "n1"}
+        cluster.plane.store.update_status({**stored.raw, "status": status})
+        instance = Instance(cluster, release=read_choice(asked))
+        await until(lambda: reason(cluster, "big"))
+        assert await instance.stop() == 0
+        assert nominations(cluster, "default/big") == ["", "n1", ""]
+
+    play("1.36", story)
