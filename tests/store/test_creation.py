@@ -21,6 +21,24 @@ def test_a_created_object_has_identity_time_version_and_both_forms() -> None:
     assert store.get("Pod", "default/web") is stored
 
 
+def test_a_gated_pod_says_from_its_creation_that_it_is_not_scheduled() -> None:
+    store = Store()
+
+    gated = store.create(pod("web", spec={"schedulingGates": [{"name": "quota"}]}), now=0, is_new=True)
+    open_ = store.create(pod("open"), now=0, is_new=True)
+
+    assert gated.raw["status"]["conditions"] == [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+    ]
+    assert gated.object == decode(gated.raw)
+    assert "conditions" not in open_.raw["status"]
+
+
 def test_the_same_seed_gives_the_same_identities_and_another_seed_others() -> None:
     def uids(seed: int) -> list[str]:
         store = Store(seed=seed)

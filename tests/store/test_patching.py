@@ -54,17 +54,17 @@ def test_a_patch_that_changes_nothing_commits_nothing() -> None:
     assert store.patch("Node", "n1", {"metadata": {"labels": {"zone": "a"}}}, "merge").version == 1
 
 
-def test_a_patch_of_the_status_changes_nothing_else_and_the_reverse() -> None:
+def test_a_patch_of_the_status_changes_no_spec_and_the_reverse() -> None:
     store = store_with(node("n1", cpu=4))
-    patch = {"metadata": {"labels": {"zone": "a"}}, "status": {"allocatable": {"cpu": 8}}}
+    patch = {"spec": {"unschedulable": True}, "status": {"allocatable": {"cpu": 8}}}
 
     status = store.patch("Node", "n1", patch, "merge", "status")
     assert status.raw["status"]["allocatable"]["cpu"] == 8
-    assert status.object.metadata.labels == {}
+    assert not status.raw.get("spec")
 
     rest = store.patch("Node", "n1", {**patch, "status": {"allocatable": {"cpu": 1}}}, "merge")
     assert rest.raw["status"]["allocatable"]["cpu"] == 8
-    assert rest.object.metadata.labels == {"zone": "a"}
+    assert rest.raw["spec"] == {"unschedulable": True}
 
 
 @pytest.mark.parametrize(

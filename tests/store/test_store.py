@@ -4,7 +4,7 @@ import pytest
 
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
-from tests.store.objects import SECOND, Raw, node, pod
+from tests.store.objects import SECOND, Raw, node, pod, replicated
 from tests.store.refusals import answer, refusal
 
 
@@ -124,7 +124,7 @@ def test_an_update_deletes_nothing() -> None:
     assert store.find("Node", "n1") is updated
 
 
-def test_a_status_write_changes_nothing_but_the_status() -> None:
+def test_a_status_write_changes_nothing_of_the_spec() -> None:
     store = Store()
     stored = store.create(node("n1", cpu=4), now=0)
     raw = {**node("n1", cpu=8, zone="a"), "spec": {"unschedulable": True}}
@@ -133,7 +133,48 @@ def test_a_status_write_changes_nothing_but_the_status() -> None:
 
     assert updated.raw["status"]["allocatable"]["cpu"] == 8
     assert updated.raw.get("spec") == stored.raw.get("spec")
-    assert updated.object.metadata.labels == {}
+
+
+CHANGED: Raw = {"labels": {"a": "1"}, "annotations": {"b": "2"}, "finalizers": ["shop.example/c"]}
+DEPLOYMENT = replicated("Deployment", "web", 1, {"containers": [{"name": "main", "image": "app"}]})
+CLAIM: Raw = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"devices": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("raw", "kept"),
+    [(node("n1"), ()), (DEPLOYMENT, ("labels",)), (CLAIM, tuple(CHANGED))],
+    ids=["Node", "Deployment", "ResourceClaim"],
+)
+def test_a_status_write_takes_the_metadata_that_its_kind_opens(raw: Raw, kept: tuple[str, ...]) -> None:
+    store = Store()
+    before = store.create(raw, now=0).raw
+
+    after = store.update_status(changed(before, **CHANGED)).raw["metadata"]
+
+    for field, value in CHANGED.items():
+        assert after.get(field) == (before["metadata"].get(field) if field in kept else value)
+
+
+def test_a_status_write_leaves_the_owners_of_a_pod() -> None:
+    store = Store()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}
+    before = store.create(pod("a", metadata={"ownerReferences": [owner]}), now=0).raw
+
+    after = store.update_status(changed(before, ownerReferences=[], annotations={"a": "b"})).raw["metadata"]
+
+    assert (after["ownerReferences"], after["annotations"]) == ([owner], {"a": "b"})
+
+
+def test_a_status_write_with_invalid_labels_is_refused() -> None:
+    store = Store()
+    before = store.create(node("n1"), now=0).raw
+
+    assert refusal(store, lambda: store.update_status(changed(before, labels={"a b": "c"}))).code == 422
 
 
 def test_the_generation_counts_changes_of_the_spec_alone() -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodCondition
 from podium.api.policy import ResourceQuota
 from podium.api.resource_requests import qos_class
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
@@ -337,6 +338,13 @@ class WritableStore(ReadableStore):
 # The client that registers a node reports its status in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
+_GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+_READ_GATED = convert((_GATED,), tuple[PodCondition, ...])
 Reading = TypeVar("Reading", bound=Kubernetes)
 
 
@@ -356,7 +364,11 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
     Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
     """
     if isinstance(object_, Pod):
-        return {**raw, "status": {**raw["status"], "qosClass": qos_class(object_.spec)}}, object_
+        status = {**raw["status"], "qosClass": qos_class(object_.spec)}
+        if object_.spec.scheduling_gates:
+            status["conditions"] = [_GATED]
+            object_ = replace(object_, status=replace(object_.status, conditions=_READ_GATED))
+        return {**raw, "status": status}, object_
     if isinstance(object_, PersistentVolume):
         object_ = replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
         return {**raw, "status": {"phase": _PENDING}}, object_

@@ -36,9 +36,9 @@ from podium.store.verbs.deletion import (
     with_propagation,
 )
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
-from podium.store.verbs.readings import decoded, replaced, rereading, shared_spec_of, with_status
+from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.scale import SCALE, scale_of, scaled
-from podium.store.verbs.updates import JobRules, check_update
+from podium.store.verbs.updates import JobRules, check_finalizers, check_update
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
@@ -125,27 +125,33 @@ class Store(WritableStore):
         return self.commit(previous.resource, previous, updated, object_)
 
     def update_status(self, raw: Raw) -> Stored:
-        """Replace only an object's status; preconditions and errors as of `update`.
+        """Replace an object's status, and for most kinds its metadata; preconditions and errors as of `update`.
 
         A pod that has ended cannot change its phase (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
-        return self._replace_status(previous, raw.get("status", _UNSAID))
+        return self._replace_status(previous, raw.get("status", _UNSAID), raw["metadata"])
 
-    def _replace_status(self, previous: Stored, status: Any) -> Stored:
-        """Write the status, if one is given."""
+    def _replace_status(self, previous: Stored, status: Any, metadata: Raw | None = None) -> Stored:
+        """Write the status, if one is given, and the metadata that a status update of the kind may change."""
         resource = previous.resource
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
-        if status is _UNSAID:
-            return self.commit(resource, previous, previous.raw, previous.object)
-        updated = {**previous.raw, "status": status}
-        if resource.is_custom:
-            updated = self._definitions.shaped(resource, updated)
-            self._definitions.check(resource, updated, previous.raw)
-        else:
-            updated = self._admission.kept(previous, updated)
-        return self.commit(resource, previous, updated, with_status(previous, updated))
+        updated, object_ = previous.raw, previous.object
+        if status is not _UNSAID:
+            updated = {**updated, "status": status}
+            if resource.is_custom:
+                updated = self._definitions.shaped(resource, updated)
+                self._definitions.check(resource, updated, previous.raw)
+            else:
+                updated = self._admission.kept(previous, updated)
+            object_ = with_status(previous, updated)
+        changed = metadata_of_status(previous, metadata)
+        if changed != previous.raw["metadata"]:
+            updated = {**updated, "metadata": changed}
+            object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
+            check_finalizers(previous, updated)
+        return self.commit(resource, previous, updated, object_)
 
     def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:
         """Replace a part of an object that no other update changes; `part` returns the object to write.
@@ -182,7 +188,7 @@ class Store(WritableStore):
         result = as_stored(stored.resource, result, api_version)
         check_preconditions(stored, *preconditions_of(result["metadata"]))
         if subresource == "status":
-            return self._replace_status(stored, result.get("status", _UNSAID))
+            return self._replace_status(stored, result.get("status", _UNSAID), result["metadata"])
         return self._replace(stored, complete(result))
 
     def delete(

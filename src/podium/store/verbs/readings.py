@@ -200,6 +200,31 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
     return updated
 
 
+# The built-in kinds whose status updates change no metadata, and those where they keep this field (PrepareForUpdate of
+# the status strategies).
+_STATUS_ALONE = frozenset(
+    (
+        *("APIService", "CustomResourceDefinition", "DeviceTaintRule", "DisruptionPolicy", "FlowSchema", "PodGroup"),
+        *("PriorityLevelConfiguration", "ResourceClaim", "ValidatingAdmissionPolicy", "VolumeAttachment"),
+    )
+)
+_KEPT_IN_STATUS = {"Deployment": "labels", "Pod": "ownerReferences"}
+_OPEN_IN_STATUS = ("annotations", "finalizers", "labels", "ownerReferences")
+
+
+def metadata_of_status(previous: Stored, given: Raw | None) -> Raw:
+    """Return the metadata after a status update with this metadata; None changes nothing."""
+    kept: Raw = previous.raw["metadata"]
+    resource = previous.resource
+    if given is None or given is kept or resource.is_custom or resource.name in _STATUS_ALONE:
+        return kept
+    fields = [name for name in _OPEN_IN_STATUS if name != _KEPT_IN_STATUS.get(resource.name)]
+    if all((given.get(name) or None) == (kept.get(name) or None) for name in fields):
+        return kept
+    metadata = {name: value for name, value in kept.items() if name not in fields}
+    return metadata | {name: given[name] for name in fields if given.get(name)}
+
+
 def identity(resource: APIResource, raw: Raw) -> tuple[str, str, str]:
     """Return the key of an object to update, and its uid and version as preconditions; "" matches any.
 

@@ -153,7 +153,7 @@ def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
         check(previous, raw)
     elif resource.name == "Job":
         check_job_update(previous, raw, job_rules)
-    _check_finalizers(previous, raw)
+    check_finalizers(previous, raw)
 
 
 def _check_priority_class(previous: Stored, raw: Raw) -> None:
@@ -181,7 +181,8 @@ def _check_node(previous: Stored, raw: Raw) -> None:
             raise _forbidden(previous, f"spec.{field}", f'node updates may not change {field} except from "" to valid')
 
 
-def _check_finalizers(previous: Stored, raw: Raw) -> None:
+def check_finalizers(previous: Stored, raw: Raw) -> None:
+    """Raise StoreError 422 for an update that adds finalizers to a terminating object."""
     before = previous.object.metadata
     if before.deletion_timestamp is None:
         return
