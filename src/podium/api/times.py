@@ -12,9 +12,12 @@ from functools import lru_cache
 from podium.api.errors import shown
 
 MAX_TIME_NS = 2**63 - 1
-"""The maximum time, in nanoseconds since 1970, which is the minimum: 2262-04-11T23:47:16Z.
+"""The maximum time, in nanoseconds since 1970: 2262-04-11T23:47:16Z.
 
-Other values are not valid times. Intervals that end later never end."""
+Later values are not valid times. Intervals that end later never end. Earlier times than 1970 count as 1970."""
+
+EARLIEST_NS = -62_135_596_800 * 10**9
+"""The first time that can be written: that of the year 1."""
 
 PLAIN_TIME = (
     r"^(?:19[89][0-9]|2[01][0-9][0-9]|22[0-5][0-9])-"
@@ -57,9 +60,9 @@ _UNITS = {
 
 @lru_cache(maxsize=_CACHE)
 def parse_time(text: str) -> int:
-    """Return the nanoseconds since 1970 of an RFC 3339 time up to MAX_TIME_NS; finer digits are truncated.
+    """Return the nanoseconds since 1970 of an RFC 3339 time up to MAX_TIME_NS, 0 for an earlier one.
 
-    Raises ValueError.
+    Finer digits are truncated. Raises ValueError.
     """
     plain = _PLAIN.fullmatch(text)
     if plain is not None:
@@ -67,11 +70,11 @@ def parse_time(text: str) -> int:
         hours = _hours(hour)
         if hours is not None:
             return (hours * _HOUR_SECONDS + _READ[minute] * 60 + _READ[second]) * _SECOND
-    return _parse_time(text)
+    return max(exact_time(text), 0)
 
 
-def _parse_time(text: str) -> int:
-    """Return the time for any valid notation."""
+def exact_time(text: str) -> int:
+    """Return the nanoseconds since 1970 of a time in any valid notation; negative for earlier ones."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
@@ -86,8 +89,8 @@ def _parse_time(text: str) -> int:
         offset = int(offset_hours) * 3_600 + int(offset_minutes) * 60
         seconds += offset if sign == "-" else -offset
     ns = seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
-    if not 0 <= ns <= MAX_TIME_NS:
-        raise ValueError(f"{shown(text)} is out of range; times are from 1970 to 2262")
+    if ns > MAX_TIME_NS:
+        raise ValueError(f"{shown(text)} is out of range; times are up to 2262")
     return ns
 
 

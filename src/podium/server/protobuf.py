@@ -1,8 +1,8 @@
 """Decoding of protobuf objects from Kubernetes clients into the JSON wire form.
 
 The body is an envelope (apimachinery, pkg/runtime/types.proto Unknown) after four magic bytes. Fields that a Go client
-would omit from JSON are omitted. Unknown fields are skipped, as is usual in protobuf. No message contains itself, so
-the messages bound the nesting.
+would omit from JSON are omitted. Unknown fields are skipped, as is usual in protobuf. Only the
+schemas of CustomResourceDefinitions contain themselves; how deep they may be nested is limited.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import base64
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -19,7 +21,7 @@ from podium.api.input.exact_json import UncertainError
 from podium.api.input.exact_json import decode as decode_json
 from podium.api.meta import Raw
 from podium.api.schemas.schema import META_VERSION, Field, Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
-from podium.api.times import MAX_TIME_NS, format_micro_time, format_time
+from podium.api.times import EARLIEST_NS, MAX_TIME_NS, format_micro_time, format_time
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
 """The wire types."""
@@ -80,9 +82,12 @@ MAX_BYTES = 3 * 1024 * 1024
 """The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
 
 _TYPE_FIELDS = ("apiVersion", "kind")
-_IN_EVERY_GROUP = ("DeleteOptions", "Status")
+_NAMES = {"PartialObjectMetadata": "PartialObject"}
+_IN_EVERY_GROUP = ("DeleteOptions", "Status", *_NAMES)
 _API_VERSION = _KEY = 1
 _KIND = _VALUE = 2
+SCHEMA = "JSONSchemaProps"
+"""The type of a definition's schema."""
 
 
 def decode(body: bytes) -> Raw:
@@ -94,15 +99,22 @@ def decode(body: bytes) -> Raw:
     api_version, kind, encoding, content = _envelope(body[len(MAGIC) :])
     if encoding:
         raise ValueError(f"protobuf: the object is encoded as {shown(encoding)}, which is not read")
-    type_ = type_in(META_VERSION if kind in _IN_EVERY_GROUP else api_version, kind)
-    if type_ is None or not _is_message(type_.name):
+    name = message_of(api_version, kind)
+    if not name:
         raise ValueError(f"protobuf: objects of kind {shown(kind)} of {shown(api_version)} are read as JSON only")
-    return {"apiVersion": api_version, "kind": kind, **_read(content, type_.name)}
+    try:
+        return {"apiVersion": api_version, "kind": kind, **_read(content, name)}
+    except RecursionError:
+        raise ValueError("protobuf: the object is nested too deep") from None
 
 
-def _is_message(name: str) -> bool:
-    """Return whether a type can be read from protobuf."""
-    return all(field.number is not None or own in _TYPE_FIELDS for own, field in own_fields(name))
+def message_of(api_version: str, kind: str) -> str:
+    """Return the type of a kind's objects if it has a protobuf form; "" otherwise, as for custom kinds."""
+    type_ = type_in(META_VERSION if kind in _IN_EVERY_GROUP else api_version, _NAMES.get(kind, kind))
+    has_form = type_ is not None and all(
+        field.number is not None or own in _TYPE_FIELDS for own, field in own_fields(type_.name)
+    )
+    return type_.name if type_ is not None and has_form else ""
 
 
 def _envelope(data: bytes) -> tuple[str, str, str, bytes]:
@@ -121,7 +133,7 @@ def _bytes(data: bytes) -> dict[int, bytes]:
 
 def _read(data: bytes, name: str) -> Raw:
     """Return the message of a type as an object."""
-    known = _numbered_fields(name)
+    known = message_fields(name)
     result: Raw = {}
     for number, wire_type, value in fields(data):
         if number not in known:
@@ -133,6 +145,8 @@ def _read(data: bytes, name: str) -> Raw:
             case MapOf(inner):
                 key, entry = _entry(inner, _checked(wire_type, value))
                 result.setdefault(field_name, {})[key] = entry
+            case Object(inner_name) if inner_name in _UNIONS:
+                result[field_name] = _UNIONS[inner_name](_checked(wire_type, value))
             case Object(inner_name):
                 _merge(result, field_name, field, _read(_checked(wire_type, value), inner_name))
             case Leaf(leaf_type):
@@ -140,9 +154,39 @@ def _read(data: bytes, name: str) -> Raw:
     return result
 
 
+# Fields that are any JSON elsewhere, and messages of these types in protobuf.
+_MESSAGES = {
+    ("CustomResourceSubresources", "status"): Object("CustomResourceSubresourceStatus"),
+    ("CustomResourceValidation", "openAPIV3Schema"): Object(SCHEMA),
+}
+
+
 @cache
-def _numbered_fields(name: str) -> Mapping[int, tuple[str, Field]]:
-    return {field.number: (own, field) for own, field in own_fields(name) if field.number is not None}
+def message_fields(name: str) -> Mapping[int, tuple[str, Field]]:
+    """Return the fields of a message with their names, by number; "" for inlined ones."""
+    found: dict[int, tuple[str, Field]] = {}
+    for own, field in own_fields(name):
+        if field.number is not None:
+            found[field.number] = own, replace(field, type=_MESSAGES.get((name, own), field.type))
+    return found
+
+
+def _schema_or_bool(data: bytes) -> Raw | bool:
+    found = {number: value for number, _, value in fields(data)}
+    inner = found.get(2)
+    return _read(inner, SCHEMA) if isinstance(inner, bytes) else bool(found.get(1))
+
+
+def _schema_or_list(data: bytes) -> Raw | list[Raw]:
+    found = [(number, value) for number, _, value in fields(data) if isinstance(value, bytes)]
+    single = next((value for number, value in found if number == 1), None)
+    return [_read(value, SCHEMA) for _, value in found] if single is None else _read(single, SCHEMA)
+
+
+_UNIONS: Mapping[str, Callable[[bytes], Any]] = {
+    "JSONSchemaOrBool": _schema_or_bool,
+    "JSONSchemaOrList": _schema_or_list,
+}
 
 
 def _merge(result: Raw, name: str, field: Field, inner: Raw) -> None:
@@ -211,6 +255,7 @@ def _checked(wire_type: int, value: Value) -> bytes:
 
 
 _SECOND = 10**9
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def leaf(type_: str, wire_type: int, value: Value) -> Any:
@@ -261,19 +306,24 @@ def _nanoseconds(value: Any) -> int | None:
     if not (isinstance(seconds, int) and isinstance(nanos, int)):
         raise AssertionError("a varint is a number")
     time = signed(seconds, 64) * _SECOND + signed(nanos, 32)
-    if not 0 <= time <= MAX_TIME_NS:
-        raise ValueError("protobuf: a time is out of range; times are from 1970 to 2262")
+    if not EARLIEST_NS <= time <= MAX_TIME_NS:
+        raise ValueError("protobuf: a time is out of range; times are up to 2262")
     return time
 
 
 def _time(value: Any) -> str | None:
     time = _nanoseconds(value)
-    return None if time is None else format_time(time)
+    return None if time is None else format_time(time) if time >= 0 else f"{_early(time):%Y-%m-%dT%H:%M:%S}Z"
 
 
 def _micro_time(value: Any) -> str | None:
     time = _nanoseconds(value)
-    return None if time is None else format_micro_time(time)
+    return None if time is None else format_micro_time(time) if time >= 0 else f"{_early(time):%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def _early(time_ns: int) -> datetime:
+    """Return a time before 1970."""
+    return _EPOCH + timedelta(microseconds=time_ns // 1_000)
 
 
 def _json(value: Any) -> Any:

@@ -13,7 +13,7 @@ from podium.server.http.bodies import read_json
 from podium.server.http.exchange import read_target
 from podium.server.http.handler import AuditIDs
 from podium.server.http.metrics import READING, WRITING, InFlightLimits
-from podium.server.http.replies import ResponseForm, negotiated
+from podium.server.http.replies import PLAIN_FORM, ResponseForm, negotiated
 from podium.server.http.server import Server
 from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Frames, chunked, error_chunk
@@ -126,7 +126,7 @@ def test_an_event_is_encoded_once_for_all_watchers() -> None:
 
 
 def test_a_chunk_is_a_line_with_its_length_before_it() -> None:
-    size, rest = error_chunk(expired(1, 2)).split(b"\r\n", 1)
+    size, rest = error_chunk(expired(1, 2), PLAIN_FORM).split(b"\r\n", 1)
     assert int(size, 16) == len(rest) - 2
     assert rest.endswith(b"}\n\r\n")
     assert rest.startswith(b'{"type":"ERROR","object":{"kind":"Status"')

@@ -42,30 +42,44 @@ Validation: expression@1! message@2 reason@3! messageExpression@4
 Variable~: name@1! expression@2!
 WebhookClientConfig: url@3! service@1!:ServiceReference caBundle@2:bytes
 [apiextensions.k8s.io/v1]
-CustomResourceColumnDefinition: name type format description priority:int jsonPath
-CustomResourceConversion: strategy webhook:WebhookConversion
-kind CustomResourceDefinition: spec:CustomResourceDefinitionSpec status:CustomResourceDefinitionStatus
-CustomResourceDefinitionCondition: type status lastTransitionTime:time reason message observedGeneration:long
-CustomResourceDefinitionNames: plural singular shortNames:[str] kind listKind categories:[str]
-CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope versions:[CustomResourceDefinitionVersion]
-  conversion:CustomResourceConversion preserveUnknownFields:bool
-CustomResourceDefinitionStatus: conditions:[CustomResourceDefinitionCondition]#type
-  acceptedNames:CustomResourceDefinitionNames storedVersions:[str] observedGeneration:long
-CustomResourceDefinitionVersion: name served:bool storage:bool deprecated:bool deprecationWarning
-  schema:CustomResourceValidation subresources:CustomResourceSubresources
-  additionalPrinterColumns:[CustomResourceColumnDefinition] selectableFields:[SelectableField]
-CustomResourceSubresourceScale: specReplicasPath statusReplicasPath labelSelectorPath
-CustomResourceSubresources: status:any scale:CustomResourceSubresourceScale
-CustomResourceValidation: openAPIV3Schema:any
-SelectableField: jsonPath
-WebhookConversion: clientConfig:WebhookClientConfig conversionReviewVersions:[str]
+CustomResourceColumnDefinition: name@1! type@2! format@3 description@4 priority@5:int jsonPath@6!
+CustomResourceConversion: strategy@1! webhook@2!:WebhookConversion
+kind CustomResourceDefinition: spec@2!:CustomResourceDefinitionSpec status@3:CustomResourceDefinitionStatus
+CustomResourceDefinitionCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
+  observedGeneration@6:long
+CustomResourceDefinitionNames: plural@1! singular@2 shortNames@3:[str] kind@4! listKind@5 categories@6:[str]
+CustomResourceDefinitionSpec: group@1! names@3!:CustomResourceDefinitionNames scope@4!
+  versions@7:[CustomResourceDefinitionVersion] conversion@9!:CustomResourceConversion preserveUnknownFields@10:bool
+CustomResourceDefinitionStatus: conditions@1:[CustomResourceDefinitionCondition]#type
+  acceptedNames@2!:CustomResourceDefinitionNames storedVersions@3:[str] observedGeneration@4:long
+CustomResourceDefinitionVersion: name@1! served@2!:bool storage@3!:bool deprecated@7:bool deprecationWarning@8!
+  schema@4!:CustomResourceValidation subresources@5!:CustomResourceSubresources
+  additionalPrinterColumns@6:[CustomResourceColumnDefinition] selectableFields@9:[SelectableField]
+CustomResourceSubresourceScale: specReplicasPath@1! statusReplicasPath@2! labelSelectorPath@3!
+CustomResourceSubresourceStatus:
+CustomResourceSubresources: status@1!:any scale@2!:CustomResourceSubresourceScale
+CustomResourceValidation: openAPIV3Schema@1!:any
+ExternalDocumentation: description@1 url@2
+JSONSchemaProps: id@1 $schema@2 $ref@3! description@4 type@5 format@6 title@7 default@8!:any maximum@9!:float
+  exclusiveMaximum@10:bool minimum@11!:float exclusiveMinimum@12:bool maxLength@13!:long minLength@14!:long pattern@15
+  maxItems@16!:long minItems@17!:long uniqueItems@18:bool multipleOf@19!:float enum@20:[any] maxProperties@21!:long
+  minProperties@22!:long required@23:[str] items@24!:JSONSchemaOrList allOf@25:[JSONSchemaProps]
+  oneOf@26:[JSONSchemaProps] anyOf@27:[JSONSchemaProps] not@28!:JSONSchemaProps properties@29:{JSONSchemaProps}
+  additionalProperties@30!:JSONSchemaOrBool patternProperties@31:{JSONSchemaProps}
+  additionalItems@33!:JSONSchemaOrBool definitions@34:{JSONSchemaProps} externalDocs@35!:ExternalDocumentation
+  example@36!:any nullable@37:bool x-kubernetes-preserve-unknown-fields@38!:bool
+  x-kubernetes-embedded-resource@39:bool x-kubernetes-int-or-string@40:bool x-kubernetes-list-map-keys@41:[str]
+  x-kubernetes-list-type@42! x-kubernetes-map-type@43! x-kubernetes-validations@44:[ValidationRule]
+SelectableField: jsonPath@1!
+ValidationRule: rule@1! message@2 messageExpression@3 reason@4! fieldPath@5 optionalOldSelf@6!:bool
+WebhookConversion: clientConfig@2!:WebhookClientConfig conversionReviewVersions@3:[str]
 [apiregistration.k8s.io/v1]
-kind APIService: spec:APIServiceSpec status:APIServiceStatus
-APIServiceCondition: type status lastTransitionTime:time reason message
-APIServiceServiceReference: namespace name port:int
-APIServiceSpec: service:APIServiceServiceReference group version insecureSkipTLSVerify:bool caBundle:bytes
-  groupPriorityMinimum:int versionPriority:int
-APIServiceStatus: conditions:[APIServiceCondition]#type
+kind APIService: spec@2:APIServiceSpec status@3:APIServiceStatus
+APIServiceCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
+APIServiceServiceReference: namespace@1 name@2 port@3!:int
+APIServiceSpec: service@1!:APIServiceServiceReference group@2 version@3 insecureSkipTLSVerify@4:bool caBundle@5:bytes
+  groupPriorityMinimum@7!:int versionPriority@8!:int
+APIServiceStatus: conditions@1:[APIServiceCondition]#type
 [apps/v1]
 kind ControllerRevision: data@2:any revision@3!:long
 kind DaemonSet: spec@2:DaemonSetSpec status@3:DaemonSetStatus
@@ -135,7 +149,8 @@ HPAScalingPolicy: type@1! value@2!:int periodSeconds@3!:int
 HPAScalingRules: stabilizationWindowSeconds@3!:int selectPolicy@1! policies@2:[HPAScalingPolicy] tolerance@4!:quantity
 kind HorizontalPodAutoscaler: spec@2:HorizontalPodAutoscalerSpec status@3:HorizontalPodAutoscalerStatus
 HorizontalPodAutoscalerBehavior: scaleUp@1!:HPAScalingRules scaleDown@2!:HPAScalingRules
-HorizontalPodAutoscalerCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5 observedGeneration:long
+HorizontalPodAutoscalerCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
+  observedGeneration@6:long
 HorizontalPodAutoscalerSpec: scaleTargetRef@1!:CrossVersionObjectReference minReplicas@2!:int=1 maxReplicas@3!:int
   metrics@4:[MetricSpec] behavior@5!:HorizontalPodAutoscalerBehavior
 HorizontalPodAutoscalerStatus: observedGeneration@1!:long lastScaleTime@2!:time currentReplicas@3:int
@@ -197,30 +212,31 @@ kind EndpointSlice: addressType@4!^ endpoints@2:[Endpoint] ports@3:[EndpointPort
 ForNode: name@1!
 ForZone: name@1!
 [flowcontrol.apiserver.k8s.io/v1]
-ExemptPriorityLevelConfiguration: lendablePercent:int nominalConcurrencyShares:int
-FlowDistinguisherMethod: type
-kind FlowSchema: spec:FlowSchemaSpec status:FlowSchemaStatus
-FlowSchemaCondition: lastTransitionTime:time message reason status type
-FlowSchemaSpec: distinguisherMethod:FlowDistinguisherMethod matchingPrecedence:int
-  priorityLevelConfiguration:PriorityLevelConfigurationReference rules:[PolicyRulesWithSubjects]
-FlowSchemaStatus: conditions:[FlowSchemaCondition]#type
-FlowSchemaSubject: group:GroupSubject kind serviceAccount:ServiceAccountSubject user:UserSubject
-GroupSubject: name
-LimitResponse: queuing:QueuingConfiguration type
-LimitedPriorityLevelConfiguration: borrowingLimitPercent:int lendablePercent:int limitResponse:LimitResponse
-  nominalConcurrencyShares:int
-NonResourcePolicyRule: nonResourceURLs:[str]# verbs:[str]#
-PolicyRulesWithSubjects: nonResourceRules:[NonResourcePolicyRule] resourceRules:[ResourcePolicyRule]
-  subjects:[FlowSchemaSubject]
-kind PriorityLevelConfiguration: spec:PriorityLevelConfigurationSpec status:PriorityLevelConfigurationStatus
-PriorityLevelConfigurationCondition: lastTransitionTime:time message reason status type
-PriorityLevelConfigurationReference: name
-PriorityLevelConfigurationSpec: exempt:ExemptPriorityLevelConfiguration limited:LimitedPriorityLevelConfiguration type
-PriorityLevelConfigurationStatus: conditions:[PriorityLevelConfigurationCondition]#type
-QueuingConfiguration: handSize:int queueLengthLimit:int queues:int
-ResourcePolicyRule: apiGroups:[str]# clusterScope:bool namespaces:[str]# resources:[str]# verbs:[str]#
-ServiceAccountSubject: name namespace
-UserSubject: name
+ExemptPriorityLevelConfiguration: lendablePercent@2!:int nominalConcurrencyShares@1!:int
+FlowDistinguisherMethod: type@1!
+kind FlowSchema: spec@2:FlowSchemaSpec status@3:FlowSchemaStatus
+FlowSchemaCondition: lastTransitionTime@3:time message@5 reason@4 status@2 type@1
+FlowSchemaSpec: distinguisherMethod@3!:FlowDistinguisherMethod matchingPrecedence@2!:int
+  priorityLevelConfiguration@1!:PriorityLevelConfigurationReference rules@4:[PolicyRulesWithSubjects]
+FlowSchemaStatus: conditions@1:[FlowSchemaCondition]#type
+FlowSchemaSubject: group@3!:GroupSubject kind@1! serviceAccount@4!:ServiceAccountSubject user@2!:UserSubject
+GroupSubject: name@1!
+LimitResponse: queuing@2!:QueuingConfiguration type@1!
+LimitedPriorityLevelConfiguration: borrowingLimitPercent@4!:int lendablePercent@3!:int limitResponse@2:LimitResponse
+  nominalConcurrencyShares@1!:int
+NonResourcePolicyRule: nonResourceURLs@6:[str]# verbs@1:[str]#
+PolicyRulesWithSubjects: nonResourceRules@3:[NonResourcePolicyRule] resourceRules@2:[ResourcePolicyRule]
+  subjects@1:[FlowSchemaSubject]
+kind PriorityLevelConfiguration: spec@2:PriorityLevelConfigurationSpec status@3:PriorityLevelConfigurationStatus
+PriorityLevelConfigurationCondition: lastTransitionTime@3:time message@5 reason@4 status@2 type@1
+PriorityLevelConfigurationReference: name@1!
+PriorityLevelConfigurationSpec: exempt@3!:ExemptPriorityLevelConfiguration limited@2!:LimitedPriorityLevelConfiguration
+  type@1!
+PriorityLevelConfigurationStatus: conditions@1:[PriorityLevelConfigurationCondition]#type
+QueuingConfiguration: handSize@2!:int queueLengthLimit@3!:int queues@1!:int
+ResourcePolicyRule: apiGroups@2:[str]# clusterScope@4:bool namespaces@5:[str]# resources@3:[str]# verbs@1:[str]#
+ServiceAccountSubject: name@2! namespace@1!
+UserSubject: name@1!
 [networking.k8s.io/v1]
 HTTPIngressPath: path@1 pathType@3! backend@2!:IngressBackend
 HTTPIngressRuleValue: paths@1:[HTTPIngressPath]
@@ -328,10 +344,10 @@ kind ResourceSlice: spec@2!:ResourceSliceSpec
 ResourceSliceSpec: driver@1!^ pool@2!:ResourcePool nodeName@3!^ nodeSelector@4!:NodeSelector allNodes@5!:bool
   devices@6:[Device] perDeviceNodeSelection@7!:bool sharedCounters@8:[CounterSet]
 [resource.k8s.io/v1beta2]
-kind DeviceTaintRule: spec:DeviceTaintRuleSpec status:DeviceTaintRuleStatus
-DeviceTaintRuleSpec: deviceSelector:DeviceTaintSelector taint:DeviceTaint
-DeviceTaintRuleStatus: conditions:[Condition]#type
-DeviceTaintSelector: driver pool device
+kind DeviceTaintRule: spec@2!:DeviceTaintRuleSpec status@3:DeviceTaintRuleStatus
+DeviceTaintRuleSpec: deviceSelector@1!:DeviceTaintSelector taint@2:DeviceTaint
+DeviceTaintRuleStatus: conditions@1:[Condition]#type
+DeviceTaintSelector: driver@2! pool@3! device@4!
 [scheduling.k8s.io/v1]
 kind PriorityClass: value@2!:int globalDefault@3:bool description@4 preemptionPolicy@5!=PreemptLowerPriority
 [scheduling.k8s.io/v1alpha2]

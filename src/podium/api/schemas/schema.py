@@ -22,6 +22,7 @@ are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantit
     ##names   the same for server-side apply, if it differs; `-` for an atomic list
 
 A name that an earlier version already has is prefixed with its version: `autoscaling/v1.HorizontalPodAutoscaler`.
+The schemas of definitions are any JSON; only protobuf uses the types for them.
 Custom kinds have the structural schemas of their definitions (`podium.api.structural`).
 """
 
@@ -57,7 +58,7 @@ _LEAVES = frozenset(
 _OBJECT = ("apiVersion", "kind", "metadata@1:ObjectMeta")
 _TYPE = re.compile(r"(kind )?(\w+)(~?):(.*)")
 _FIELD = re.compile(
-    r"(?P<name>\w*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
+    r"(?P<name>[$\w-]*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
     r"(%(?P<strategy>\w+))?(=(?P<default>[^#]*))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
 )
 

@@ -25,7 +25,7 @@ from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange, Pages, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
 from podium.server.http.object_requests import GroupCommit, ObjectRequests
-from podium.server.http.replies import Reply, of_error, of_object, of_text, send
+from podium.server.http.replies import Reply, error_type, of_error, of_object, of_text, send
 from podium.server.http.security import Guard, forbidden
 from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Hub
@@ -82,7 +82,7 @@ class Handler:
             exchange = self._exchange(request, head)
             response = await self._answer(exchange)
         except StoreError as error:
-            response = await send(request, of_error(error), head)
+            response = await send(request, of_error(error, error_type(request.headers.get("Accept", ""))), head)
         except ConnectionError:
             raise
         except PodiumError as error:

@@ -13,6 +13,7 @@ from podium.api.schemas.structure import write_out_amounts
 from podium.apirequests.http_mapping import (
     BODY_TYPES,
     JSON,
+    PROTOBUF,
     YAML,
     IncomingRequest,
     body_type,
@@ -34,6 +35,7 @@ from podium.server.http.replies import (
     MakeTable,
     Reply,
     ResponseForm,
+    form_of_list,
     formed,
     is_pretty,
     list_reply,
@@ -48,6 +50,7 @@ from podium.server.http.security import forbidden
 from podium.server.http.settings import ServerLimits
 from podium.server.http.streams import EventFormatter, Hub, Stream, error_chunk
 from podium.server.kubernetes_documents import KubernetesDocuments
+from podium.server.protobuf import message_of
 from podium.store.errors import StoreError, bad_request
 from podium.store.patching import PatchType
 
@@ -82,7 +85,8 @@ class ObjectRequests:
         """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
         what = incoming_request(exchange.method, place, read_parameters(exchange.query))
         exchange.subject = _subject(what.verb, place)
-        form = negotiated(exchange.accepts())
+        has_protobuf = bool(message_of(place.resource.api_version, place.resource.kind)) or bool(place.subresource)
+        form = negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
         if exchange.caller.reads_only and what.verb not in _READS:
@@ -99,8 +103,9 @@ class ObjectRequests:
         request, warnings, size = await self._request(exchange, what)
         response = await self._backend.respond(request, size)
         if response.error is not None:
-            return of_error(response.error)
+            return of_error(response.error, form.content_type)
         if response.page is not None:
+            form = form_of_list(response.page, exchange.accepts(), form)
             reply = await list_reply(response.page, form, self._table(what))
             reply.code = response.code
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
@@ -141,8 +146,8 @@ class ObjectRequests:
         return lambda resource, objects: self._documents.table(resource, objects, self._backend.now(), include)
 
     async def _watch(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> StreamResponse:
-        if form.content_type != JSON:
-            raise StoreError(406, "NotAcceptable", f"a watch is told in {JSON} alone")
+        if form.content_type not in (JSON, PROTOBUF):
+            raise StoreError(406, "NotAcceptable", f"a watch is sent as {JSON} or {PROTOBUF}")
         if exchange.request.version < HttpVersion11:
             raise bad_request("a watch needs HTTP/1.1")
         with self._flights.flight(WATCHING):
@@ -151,14 +156,15 @@ class ObjectRequests:
             error = response.error
             if error is not None and error.code not in _SENT_IN_THE_STREAM:
                 raise error
-            reply = StreamResponse(headers={**exchange.reply_headers, "Content-Type": JSON})
+            type_ = f"{PROTOBUF};stream=watch" if form.is_protobuf else JSON
+            reply = StreamResponse(headers={**exchange.reply_headers, "Content-Type": type_})
             reply.enable_chunked_encoding()
             await reply.prepare(exchange.request)
             transport = exchange.request.transport
             if transport is None:
                 return reply
             if error is not None or response.watch is None:
-                transport.write(error_chunk(error or bad_request("there is nothing to watch")))
+                transport.write(error_chunk(error or bad_request("there is nothing to watch"), form))
                 return reply
             formatter = EventFormatter(what.place.resource, form, self._table(what))
             writer, bookmarks = exchange.request.writer, what.parameters.bookmarks

@@ -16,7 +16,9 @@ from multidict import CIMultiDict
 
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
-from podium.apirequests.http_mapping import JSON, YAML
+from podium.apirequests.http_mapping import JSON, PROTOBUF, YAML
+from podium.server.protobuf import message_of
+from podium.server.protobuf_encoding import encode, encode_item, encode_list
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import ListPage
@@ -46,15 +48,19 @@ class Reply(msgspec.Struct, kw_only=True):
 
 
 def of_object(raw: Any, code: int = 200, content_type: str = JSON) -> Reply:
-    """Return an object as JSON or YAML; `content_type` may have parameters."""
+    """Return an object as JSON, YAML or protobuf, if it has that form; `content_type` may have parameters."""
+    if content_type.startswith(PROTOBUF):
+        if message_of(str(raw.get("apiVersion")), str(raw.get("kind"))):
+            return Reply(code=code, pieces=(encode(raw),), content_type=content_type)
+        content_type = JSON
     if content_type.startswith(YAML):
         text = yaml.dump(raw, Dumper=Dumper, allow_unicode=True)
         return Reply(code=code, pieces=(text.encode(),), content_type=content_type)
     return Reply(code=code, pieces=(encoded(raw),), content_type=content_type)
 
 
-def of_error(error: StoreError) -> Reply:
-    """Return a refusal as a Status.
+def of_error(error: StoreError, content_type: str = JSON) -> Reply:
+    """Return a refusal as a Status, in JSON or protobuf.
 
     The refusal of a pod's disruption has no Retry-After header: kubectl waits for it silently, even past its --timeout.
     Without the header kubectl shows the message and tries again every five seconds. The time to wait is in the details.
@@ -62,8 +68,16 @@ def of_error(error: StoreError) -> Reply:
     is_judged = error.details.get("kind") == "pods" and error.code == HTTPStatus.TOO_MANY_REQUESTS
     seconds = 0 if is_judged else error.details.get("retryAfterSeconds")
     headers = (("Retry-After", str(seconds)),) if seconds else ()
-    closes = error.code in (413, 504)
-    return Reply(code=error.code, pieces=(encoded(error.to_dict()),), headers=headers, closes=closes)
+    reply = of_object(error.to_dict(), error.code, content_type if content_type == PROTOBUF else JSON)
+    return msgspec.structs.replace(reply, headers=headers, closes=error.code in (413, 504))
+
+
+def error_type(accept: str) -> str:
+    """Return the content type of a refusal for an Accept header."""
+    try:
+        return negotiated(accept, has_protobuf=True).content_type
+    except StoreError:
+        return JSON
 
 
 def of_text(text: str, code: int = 200, content_type: str = "text/plain; charset=utf-8") -> Reply:
@@ -146,7 +160,7 @@ def _quotable(text: str) -> str:
 _META = "meta.k8s.io"
 _TABLE = "Table"
 _KINDS = {_TABLE: ("v1", "v1beta1"), "PartialObjectMetadata": ("v1",), "PartialObjectMetadataList": ("v1",)}
-_GIVEN = {JSON: JSON, YAML: YAML, "*/*": JSON, "application/*": JSON}
+_GIVEN = {JSON: JSON, YAML: YAML, PROTOBUF: PROTOBUF, "*/*": JSON, "application/*": JSON}
 
 
 class ResponseForm(msgspec.Struct, frozen=True):
@@ -161,6 +175,10 @@ class ResponseForm(msgspec.Struct, frozen=True):
         return self.kind == _TABLE
 
     @property
+    def is_protobuf(self) -> bool:
+        return self.content_type == PROTOBUF
+
+    @property
     def header(self) -> str:
         """The Content-Type of the response."""
         plain = self.content_type
@@ -171,19 +189,22 @@ PLAIN_FORM = ResponseForm()
 
 
 @lru_cache(maxsize=256)
-def negotiated(accept: str) -> ResponseForm:
-    """Return the first supported format in an Accept header. Raises StoreError 406 if there is none."""
-    if not accept:
-        return PLAIN_FORM
-    for clause in accept.split(","):
-        form = _form(clause)
-        if form is not None:
-            return form
-    problem = f"only the following media types are accepted: {JSON}, {YAML}"
-    raise StoreError(406, "NotAcceptable", problem)
+def negotiated(accept: str, *, has_protobuf: bool = False, prefers_json: bool = False) -> ResponseForm:
+    """Return the first supported format in an Accept header. Raises StoreError 406 if there is none.
+
+    With `prefers_json`, protobuf comes after all others. `has_protobuf` says whether the objects have that form;
+    metadata alone always has it, and tables never.
+    """
+    forms = [PLAIN_FORM] if not accept else [_form(clause, has_protobuf) for clause in accept.split(",")]
+    found = [form for form in forms if form is not None]
+    if not found:
+        types = (JSON, YAML, PROTOBUF) if has_protobuf else (JSON, YAML)
+        problem = f"only the following media types are accepted: {', '.join(types)}"
+        raise StoreError(406, "NotAcceptable", problem)
+    return min(found, key=lambda form: form.is_protobuf) if prefers_json else found[0]
 
 
-def _form(clause: str) -> ResponseForm | None:
+def _form(clause: str, has_protobuf: bool) -> ResponseForm | None:
     name, *rest = (part.strip() for part in clause.split(";"))
     content_type = _GIVEN.get(name.lower())
     if content_type is None:
@@ -191,9 +212,11 @@ def _form(clause: str) -> ResponseForm | None:
     parameters = dict(part.partition("=")[::2] for part in rest)
     kind = parameters.get("as", "")
     if not kind:
-        return ResponseForm(content_type)
+        return ResponseForm(content_type) if has_protobuf or content_type != PROTOBUF else None
     version = parameters.get("v", "")
     if parameters.get("g") != _META or version not in _KINDS.get(kind, ()):
+        return None
+    if kind == _TABLE and content_type == PROTOBUF:
         return None
     return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
 
@@ -201,6 +224,7 @@ def _form(clause: str) -> ResponseForm | None:
 _META_VERSION = "meta.k8s.io/v1"
 # The number of objects that are encoded before the event loop runs other tasks.
 _AT_A_TIME = 500
+_ENCODED_AT_A_TIME = 20
 
 MakeTable = Callable[[APIResource, list[Raw]], Raw]
 
@@ -216,16 +240,29 @@ def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: Make
     return {**table, "metadata": {"resourceVersion": version}} if version else table
 
 
+# The maximum length of a list in protobuf for a client that also accepts JSON, which does not have to be encoded.
+_MOST_IN_PROTOBUF = 500
+
+
+def form_of_list(page: ListPage, accept: str, form: ResponseForm) -> ResponseForm:
+    """Return the format of a list: JSON for a long one, if the client accepts it."""
+    if not form.is_protobuf or len(page.items) <= _MOST_IN_PROTOBUF:
+        return form
+    return negotiated(accept, has_protobuf=True, prefers_json=True)
+
+
 async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) -> Reply:
     """Return the response for a page of a list; a long one is encoded in batches."""
     head = page.head()
+    if form.is_protobuf:
+        return await _protobuf_list(page, head, is_partial=bool(form.kind))
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
         return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
     if form.kind:
-        items = [metadata_of(stored.raw) for stored in page.items]
         head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
-        return of_object({**head, "items": items}, content_type=form.header)
+        head["items"] = [metadata_of(stored.raw) for stored in page.items]
+        return of_object(head, content_type=form.header)
     if form.content_type != JSON:
         return of_object({**head, "items": [stored.raw for stored in page.items]}, content_type=form.header)
     pieces = [encoded(head)[:-1] + b',"items":[']
@@ -237,6 +274,17 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
         pieces.append(stored.encoded)
     pieces.append(b"]}")
     return Reply(pieces=pieces, content_type=form.header)
+
+
+async def _protobuf_list(page: ListPage, head: Raw, *, is_partial: bool) -> Reply:
+    if is_partial:
+        head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
+    items: list[bytes] = []
+    for index, stored in enumerate(page.items):
+        if index % _ENCODED_AT_A_TIME == 0:
+            await asyncio.sleep(0)
+        items.append(encode_item(metadata_of(stored.raw) if is_partial else stored.raw))
+    return Reply(pieces=(encode_list(head, items),), content_type=PROTOBUF)
 
 
 def metadata_of(raw: Raw) -> Raw:

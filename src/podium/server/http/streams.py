@@ -22,6 +22,7 @@ from podium.api.meta import Raw
 from podium.server.backend import Backend
 from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
 from podium.server.http.settings import ServerLimits
+from podium.server.protobuf_encoding import encode, encode_event
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.stored import encoded, framed
@@ -120,7 +121,7 @@ class Stream:
         self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
 
     def _give_up(self, error: StoreError) -> None:
-        self._transport.write(error_chunk(error))
+        self._transport.write(self._formatter.error_chunk(error))
         self.end()
 
     def _send_bookmark(self) -> None:
@@ -234,18 +235,23 @@ class Frames:
     """
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, str], bytes] = {}
+        self._made: dict[tuple[int, str, bool], bytes] = {}
 
-    def chunk(self, notice: Notice) -> bytes:
+    def chunk(self, notice: Notice, *, in_protobuf: bool = False) -> bytes:
         stored = notice.stored
         if stored is None:
-            return chunked(notice.encoded())
-        known = id(stored), notice.type
+            return _plain_chunk(notice, in_protobuf=in_protobuf)
+        known = id(stored), notice.type, in_protobuf
         made = self._made.get(known)
         if made is None:
             # The notice keeps the stored object alive, so its id is not reused meanwhile.
-            made = self._made[known] = chunked(notice.encoded())
+            made = self._made[known] = _plain_chunk(notice, in_protobuf=in_protobuf)
         return made
+
+
+def _plain_chunk(notice: Notice, *, in_protobuf: bool) -> bytes:
+    """Return the event with the object as it is, as an HTTP chunk."""
+    return _protobuf_chunk(notice.type, notice.raw) if in_protobuf else chunked(notice.encoded())
 
 
 class EventFormatter:
@@ -259,9 +265,15 @@ class EventFormatter:
 
     def chunk(self, notice: Notice, frames: Frames) -> bytes:
         if not self._form.kind:
-            return frames.chunk(notice)
+            return frames.chunk(notice, in_protobuf=self._form.is_protobuf)
+        if self._form.is_protobuf:
+            return _protobuf_chunk(notice.type, metadata_of(notice.raw))
         raw = self._table(notice) if self._form.is_table else metadata_of(notice.raw)
         return chunked(framed(notice.type, encoded(raw)))
+
+    def error_chunk(self, error: StoreError) -> bytes:
+        """Return the error event that ends a failed watch."""
+        return error_chunk(error, self._form)
 
     def _table(self, notice: Notice) -> Raw:
         """Return the object as a table row; only the first table has column definitions."""
@@ -276,11 +288,19 @@ class EventFormatter:
         return {**table, "metadata": list_metadata}
 
 
-def error_chunk(error: StoreError) -> bytes:
+def error_chunk(error: StoreError, form: ResponseForm) -> bytes:
     """Return the error event that ends a failed watch."""
+    if form.is_protobuf:
+        return _protobuf_chunk("ERROR", error.to_dict())
     return chunked(framed("ERROR", encoded(error.to_dict())))
 
 
 def chunked(event: bytes) -> bytes:
     """Return an event with a newline, as an HTTP chunk."""
     return b"%x\r\n%b\n\r\n" % (len(event) + 1, event)
+
+
+def _protobuf_chunk(type_: str, raw: Raw) -> bytes:
+    """Return an event in protobuf, as an HTTP chunk."""
+    frame = encode_event(type_, encode(raw))
+    return b"%x\r\n%b\r\n" % (len(frame), frame)
