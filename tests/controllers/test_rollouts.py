@@ -86,12 +86,12 @@ def test_a_paused_deployment_only_scales_what_has_pods() -> None:
 
 
 def scaled(replicas: int, available: int, by: int) -> Size:
-    """A ReplicaSet of a Deployment that had ``by`` replicas, with a surge of 3."""
+    """Return a ReplicaSet of a Deployment that had ``by`` replicas, with a surge of 3."""
     return Size(replicas, available, by, by + 3)
 
 
 def test_a_rollout_that_is_scaled_scales_all_replica_sets_in_proportion() -> None:
-    rolling = {"max_surge": 3, "max_unavailable": 2}
+    rolling: Any = {"max_surge": 3, "max_unavailable": 2}
 
     # Upstream's example: 8 old pods and 5 new ones, scaled from 10 to 30.
     assert step(spec(30, **rolling), scaled(5, 0, 10), scaled(8, 8, 10)) == (13, 20)
@@ -101,7 +101,7 @@ def test_a_rollout_that_is_scaled_scales_all_replica_sets_in_proportion() -> Non
 
 
 def test_the_largest_replica_set_gets_what_rounding_leaves_and_of_equal_ones_the_newest_grows() -> None:
-    rolling = {"max_surge": 3, "max_unavailable": 2}
+    rolling: Any = {"max_surge": 3, "max_unavailable": 2}
 
     assert step(spec(11, **rolling), scaled(2, 0, 10), scaled(3, 3, 10), scaled(8, 8, 10)) == (2, 3, 9)
     assert step(spec(11, **rolling), scaled(0, 0, 10), scaled(6, 6, 10), scaled(6, 6, 10)) == (0, 6, 8)

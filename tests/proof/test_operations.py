@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,10 +22,12 @@ from podium.app.bench.measurement import operations
 from podium.app.bench.scheduling import BenchDriver
 from podium.controllers.controller import Controller, watches_kind
 from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.endpoints import ServiceEndpoints
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
 from podium.controllers.observations import Changed, Gone, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.daemon_sets import DaemonSets, target_node
+from podium.controllers.workloads.replica_sets import ReplicaSets
 from tests import builders as build
 from tests.builders import HOSTNAME, ZONE
 from tests.controllers import cluster_rig, store_rig, workload_rig
@@ -244,7 +247,46 @@ def budgets(number: int) -> Counter[str]:
     return reaction(rig, rig.machine, lambda: rig.put({**store_rig.pod("0"), "status": store_rig.UNREADY}))
 
 
-@pytest.mark.parametrize("cost", [daemons, filled_in_daemons, failed_nodes, budgets])
+def endpoints(number: int) -> Counter[str]:
+    """Make a pod of a Service unready, among other Services and their pods."""
+    services = [a_service(f"{one}") for one in range(number)]
+    pods = [an_endpoint(f"{one}") for one in range(number)]
+    rig = store_rig.Rig(ServiceEndpoints, *services, *pods)
+    rig.wait(1)
+    return reaction(rig, rig.machine, lambda: rig.put(an_endpoint("0", ready=False)))
+
+
+def a_service(name: str) -> Any:
+    spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def an_endpoint(name: str, *, ready: bool = True) -> Any:
+    raw = store_rig.pod(name, ready=ready, labels={"app": name})
+    return {**raw, "status": {**raw["status"], "podIP": "10.0.0.1"}}
+
+
+def orphans(number: int) -> Counter[str]:
+    """Create a pod without a controller that a workload selects, among other workloads and such pods."""
+
+    def labelled(raw: Any, app: int) -> Any:
+        return {**raw, "metadata": {**raw["metadata"], "labels": {"app": f"{app}"}, "ownerReferences": []}}
+
+    rig = workload_rig.Rig(partial(ReplicaSets, adopts=True), runs=False)
+    sets = [
+        workload_rig.workload("ReplicaSet", f"w{one}", {"replicas": 0, "selector": {"matchLabels": {"app": f"{one}"}}})
+        for one in range(number)
+    ]
+    for one, raw in enumerate(sets):
+        look = workload_rig.template()
+        raw["spec"]["template"] = {**look, "metadata": {"labels": {"app": f"{one}"}}}
+    pods = [labelled(workload_rig.owned_by(sets[0], f"p{one}"), one + 10_000) for one in range(number)]
+    rig.apply(*sets, *pods)
+    new = labelled(workload_rig.owned_by(sets[0], "new"), 0)
+    return reaction(rig, rig.machines[0], lambda: rig.store.create(new, now=rig.now))
+
+
+@pytest.mark.parametrize("cost", [daemons, filled_in_daemons, failed_nodes, budgets, endpoints, orphans])
 def test_a_change_costs_a_controller_what_it_concerns(cost: Callable[[int], Counter[str]]) -> None:
     few, many = cost(FEW), cost(MANY)
 

@@ -7,6 +7,7 @@ AUTOSCALER = "autoscaler"
 RESCHEDULER = "rescheduler"
 KUBELET = "kubelet"
 NODE_LIFECYCLE = "node-lifecycle-controller"
+ENDPOINTS = "endpointslice-controller"
 RESCHEDULER_CONFIG_MAP = "kube-system/podium-rescheduler"
 """The ConfigMap from which a control plane's rescheduler reads its configuration at run time."""
 
@@ -29,8 +30,12 @@ CONTROLLERS = (
     "default-budget-controller",
     "disruption-controller",
     "avoid-list-controller",
+    ENDPOINTS,
 )
 """The controllers that a driver runs, in the order in which they act at the same instant."""
+
+SERVING = frozenset((ENDPOINTS,))
+"""The controllers that only served clusters have, because no decision depends on what they write."""
 
 SERVICE_ACCOUNTS = "serviceaccount-controller"
 ROOT_CA_PUBLISHER = "root-ca-certificate-publisher-controller"

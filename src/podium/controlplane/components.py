@@ -15,6 +15,7 @@ from podium.controllers.controller import Controller
 from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.disruption.default_budgets import DefaultBudgets
 from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.endpoints import ServiceEndpoints
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
@@ -32,11 +33,13 @@ from podium.controllers.workloads.stateful_sets import StatefulSets
 from podium.controlplane.component_names import (
     AUTOSCALER,
     CONTROLLERS,
+    ENDPOINTS,
     KUBELET,
     NODE_LIFECYCLE,
     RESCHEDULER,
     RESCHEDULER_CONFIG_MAP,
     SCHEDULER,
+    SERVING,
 )
 from podium.decide.autoscaling import NodeGroup
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -84,12 +87,14 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "default-budget-controller": lambda _: DefaultBudgets(),
     "disruption-controller": lambda _: DisruptionController(),
     "avoid-list-controller": lambda _: AvoidListController(),
+    ENDPOINTS: lambda _: ServiceEndpoints(),
 }
 
 
 def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> list[Component]:
     """Return the kubelets and controllers, all stopped, except for those in ``without``."""
     left_out = frozenset(without)
+    left_out |= frozenset() if settings.reports_all else SERVING
     names = [name for name in (KUBELET, *CONTROLLERS) if name not in left_out]
     return [Component(name, partial(_MACHINES[name], settings)) for name in names]
 

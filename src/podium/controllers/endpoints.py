@@ -1,0 +1,442 @@
+"""The controller of endpoints: the EndpointSlices and the Endpoints of each Service with a selector.
+
+Source: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice (reconciler.go, utils.go), and
+pkg/controller/endpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.selectors import Selector, selector_from_labels
+from podium.api.workloads import Service
+from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, owner_reference
+from podium.controllers.controller import NO_CHANGE, PLACED
+from podium.controllers.indexes import LabelIndex, SelectorIndex
+from podium.controllers.reconciler import Reconciler
+from podium.store.verbs.eviction import is_ready
+
+SERVICE_NAME = "kubernetes.io/service-name"
+"""Label of an EndpointSlice: its Service."""
+
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_MANAGER = "endpointslice-controller.k8s.io"
+_ENDPOINTS_MANAGED_BY = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
+_HEADLESS = {"service.kubernetes.io/headless": ""}
+_ZONE = "topology.kubernetes.io/zone"
+_SLICE, _ENDPOINTS = "EndpointSlice", "Endpoints"
+_MOST_IN_SLICE = 100
+_MOST_IN_ENDPOINTS = 1_000
+# A Service with many pods is written less often, so that the work grows with the number of changes alone.
+_WAIT_NS_PER_POD = 1_000_000
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """The pods with addresses of a namespace, and its Services' selectors.
+
+    Labels of pods are indexed from the first Service on.
+    """
+
+    pods: dict[str, tuple[Pod, Raw]] = field(default_factory=dict)
+    selectors: SelectorIndex[str] = field(default_factory=SelectorIndex)
+    labels: LabelIndex[str] | None = None
+
+
+class ServiceEndpoints(Reconciler[str]):
+    """Writes the addresses of the pods that each Service selects.
+
+    An endpoint stays in its slice. Names of slices follow from the Service's uid and a number, so that none is created
+    twice.
+    """
+
+    watches = frozenset(("Service", "Pod", "Node", "EndpointSlice", "Endpoints"))
+    pod_aspects = PLACED
+    awaits_answers = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._services: dict[str, tuple[Service, Raw]] = {}
+        self._namespaces: dict[str, _Namespace] = {}
+        self._zones: dict[str, str] = {}
+        # By Service, its own slices by name; and Endpoints by key.
+        self._slices: dict[str, dict[str, Raw]] = {}
+        self._endpoints: dict[str, Raw] = {}
+        # By Service, when it may be written again.
+        self._next_ns: dict[str, int] = {}
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._pod_changed(object_, raw, now)
+        if isinstance(object_, Node):
+            self._zones[object_.metadata.name] = object_.metadata.labels.get(_ZONE, "")
+            return NO_CHANGE
+        if isinstance(object_, Service):
+            self._service_changed(object_, raw, now)
+        elif object_.kind == _ENDPOINTS:
+            self._endpoints[object_.key] = raw
+            self._due(object_.key, now)
+        elif service := _service_of(object_):
+            self._slices.setdefault(service, {})[object_.metadata.name] = raw
+            self._due(service, now)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._pod_gone(object_, now)
+        if isinstance(object_, Node):
+            self._zones.pop(object_.metadata.name, None)
+        elif isinstance(object_, Service):
+            key = object_.key
+            self._services.pop(key, None)
+            self._next_ns.pop(key, None)
+            self._forget(key)
+            self._namespace(object_).selectors.remove(key)
+            self._tidy(object_.metadata.namespace)
+            if key in self._endpoints:
+                self._queue.add(key)
+        elif object_.kind == _ENDPOINTS:
+            self._endpoints.pop(object_.key, None)
+            self._due(object_.key, now)
+        elif service := _service_of(object_):
+            slices = self._slices.get(service, {})
+            slices.pop(object_.metadata.name, None)
+            if not slices:
+                self._slices.pop(service, None)
+            self._due(service, now)
+        return []
+
+    def _namespace(self, object_: Kubernetes) -> _Namespace:
+        return self._namespaces.setdefault(object_.metadata.namespace, _Namespace())
+
+    def _tidy(self, namespace: str) -> None:
+        """Forget a namespace without pods and Services."""
+        known = self._namespaces[namespace]
+        if not known.pods and not known.selectors:
+            del self._namespaces[namespace]
+
+    def _service_changed(self, service: Service, raw: Raw, now: int) -> None:
+        key, namespace = service.key, self._namespace(service)
+        known = self._services.get(key)
+        self._services[key] = service, raw
+        if not _is_selecting(service, raw):
+            namespace.selectors.remove(key)
+            self._tidy(service.metadata.namespace)
+            return
+        if known is None or known[0].spec.selector != service.spec.selector:
+            namespace.selectors.put(key, selector_from_labels(service.spec.selector))
+        self._due(key, now)
+
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> list[Action]:
+        namespace = self._namespace(pod)
+        known = namespace.pods.get(pod.key)
+        if pod.is_terminal or not _address_of(raw):
+            return self._pod_gone(pod, now)
+        namespace.pods[pod.key] = pod, raw
+        is_moved = known is None or known[0].metadata.labels != pod.metadata.labels
+        if is_moved and namespace.labels is not None:
+            namespace.labels.put(pod.key, pod.metadata.labels)
+        if known is not None and not is_moved and _state_of(*known) == _state_of(pod, raw):
+            return NO_CHANGE
+        found = namespace.selectors.matching(pod.metadata.labels)
+        if is_moved and known is not None:
+            found += namespace.selectors.matching(known[0].metadata.labels)
+        return self._all_due(found, now)
+
+    def _pod_gone(self, pod: Pod, now: int) -> list[Action]:
+        namespace = self._namespace(pod)
+        known = namespace.pods.pop(pod.key, None)
+        if known is None:
+            self._tidy(pod.metadata.namespace)
+            return NO_CHANGE
+        if namespace.labels is not None:
+            namespace.labels.remove(pod.key)
+        self._tidy(pod.metadata.namespace)
+        return self._all_due(namespace.selectors.matching(known[0].metadata.labels), now)
+
+    def _all_due(self, services: list[str], now: int) -> list[Action]:
+        for key in services:
+            self._due(key, now)
+        return [] if services else NO_CHANGE
+
+    def _due(self, key: str, now: int) -> None:
+        """Queue a Service, unless it was written a short time ago."""
+        next_ns = self._next_ns.get(key, 0)
+        if key not in self._services:
+            return
+        if next_ns > now:
+            self._queue.add_by(key, next_ns)
+        else:
+            self._queue.add(key)
+
+    def _key_of(self, action: Action) -> str | None:
+        match action:
+            case CreateObject(cause=cause) | PatchObject(cause=cause) | DeleteObject(cause=cause):
+                return cause.partition(" ")[2]
+        return None
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        known, cause = self._services.get(key), f"Service {key}"
+        if known is None:
+            endpoints = self._endpoints.get(key)
+            return [] if endpoints is None else [_deletion(_ENDPOINTS, endpoints, cause)]
+        service, raw = known
+        if not _is_selecting(service, raw) or service.metadata.deletion_timestamp is not None:
+            return []
+        pods = self._pods_of(service)
+        self._next_ns[key] = now + len(pods) * _WAIT_NS_PER_POD
+        wanted = self._wanted(service, raw, pods)
+        actions = _slice_actions(service, raw, wanted, self._slices.get(key, {}), cause)
+        return [*actions, *_endpoints_actions(service, raw, wanted, self._endpoints.get(key), cause)]
+
+    def _pods_of(self, service: Service) -> list[tuple[Pod, Raw]]:
+        """Return the pods that the Service selects, by key."""
+        namespace = self._namespace(service)
+        if namespace.labels is None:
+            namespace.labels = LabelIndex()
+            for key, (pod, _) in namespace.pods.items():
+                namespace.labels.put(key, pod.metadata.labels)
+        selector: Selector = selector_from_labels(service.spec.selector)
+        return [namespace.pods[key] for key in sorted(namespace.labels.matching(selector))]
+
+    def _wanted(self, service: Service, raw: Raw, pods: Iterable[tuple[Pod, Raw]]) -> _Wanted:
+        """Return the endpoints of pods with equal ports, by these."""
+        publishes = raw["spec"].get("publishNotReadyAddresses") is True
+        wanted: _Wanted = {}
+        for pod, pod_raw in pods:
+            ports = _ports_of(raw["spec"], pod_raw)
+            if ports is None:
+                continue
+            serving, terminating = is_ready(pod), pod.is_terminating
+            meta, spec = pod.metadata, pod_raw.get("spec", {})
+            endpoint: Raw = {
+                "addresses": [_address_of(pod_raw)],
+                "conditions": {
+                    "ready": publishes or (serving and not terminating),
+                    "serving": serving,
+                    "terminating": terminating,
+                },
+                "targetRef": {"kind": "Pod", "namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
+                "nodeName": pod.spec.node_name,
+            }
+            if zone := self._zones.get(pod.spec.node_name):
+                endpoint["zone"] = zone
+            if spec.get("hostname") and spec.get("subdomain") == service.metadata.name:
+                endpoint["hostname"] = spec["hostname"]
+            wanted.setdefault(_port_key(ports), (ports, {}))[1][meta.uid] = endpoint
+        return wanted
+
+
+_PortKey = tuple[tuple[str, str, int, str], ...]
+_Wanted = dict[_PortKey, tuple[list[Raw], dict[str, Raw]]]
+"""By the ports as a key, the ports, and the endpoints by the uid of their pod."""
+
+
+def _port_key(ports: Iterable[Raw]) -> _PortKey:
+    return tuple(
+        (port.get("name") or "", port.get("protocol") or "TCP", port.get("port") or 0, port.get("appProtocol") or "")
+        for port in ports
+    )
+
+
+def _is_selecting(service: Service, raw: Raw) -> bool:
+    """Return whether this controller writes the endpoints of the Service."""
+    return bool(service.spec.selector) and raw.get("spec", {}).get("type") != "ExternalName"
+
+
+def _service_of(slice_: Kubernetes) -> str:
+    """Return the key of the Service of a slice of this controller; "" for another slice."""
+    meta = slice_.metadata
+    name = meta.labels.get(SERVICE_NAME, "")
+    return f"{meta.namespace}/{name}" if name and meta.labels.get(MANAGED_BY) == _MANAGER else ""
+
+
+def _address_of(pod: Raw) -> str:
+    return pod.get("status", {}).get("podIP") or ""
+
+
+def _state_of(pod: Pod, raw: Raw) -> tuple[object, ...]:
+    """Return what endpoints say of a pod."""
+    return pod.metadata.uid, _address_of(raw), pod.spec.node_name, is_ready(pod), pod.is_terminating
+
+
+def _ports_of(service: Raw, pod: Raw) -> list[Raw] | None:
+    """Return the ports of a Service on a pod, without those that the pod does not name; None if none is left."""
+    given = service.get("ports") or []
+    ports: list[Raw] = []
+    for port in given:
+        protocol = port.get("protocol", "TCP")
+        number = _port_number(port.get("targetPort") or port["port"], protocol, pod.get("spec", {}))
+        if number is not None:
+            kept = {name: port[name] for name in ("appProtocol",) if name in port}
+            ports.append({"name": port.get("name", ""), "protocol": protocol, "port": number, **kept})
+    is_left = ports or (not given and service.get("clusterIP") == "None")
+    return ports if is_left else None
+
+
+def _port_number(target: int | str, protocol: str, pod: Raw) -> int | None:
+    """Return the container port with a name; None if there is none (FindPort)."""
+    if isinstance(target, int):
+        return target
+    sidecars = [one for one in pod.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    for container in (*(pod.get("containers") or ()), *sidecars):
+        for port in container.get("ports") or ():
+            if port.get("name") == target and port.get("protocol", "TCP") == protocol:
+                number: int = port["containerPort"]
+                return number
+    return None
+
+
+def _labels_of(service: Service, raw: Raw) -> dict[str, str]:
+    """Return the labels that endpoints take over from their Service."""
+    is_headless = raw.get("spec", {}).get("clusterIP") == "None"
+    return {**service.metadata.labels, **(_HEADLESS if is_headless else {})}
+
+
+def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str, Raw], cause: str) -> Iterator[Action]:
+    """Yield the writes of slices; a Service without endpoints has an empty one."""
+    labels = {**_labels_of(service, raw), SERVICE_NAME: service.metadata.name, MANAGED_BY: _MANAGER}
+    kept, new = _assigned(wanted, known)
+    if not wanted and not kept:
+        new = [([], [])]
+    taken = set(known)
+    for ports, endpoints in new:
+        name = _free_name(service, taken)
+        taken.add(name)
+        yield CreateObject(_new_slice(service, name, labels, ports, endpoints), cause)
+    for name, endpoints in kept.items():
+        slice_ = known[name]
+        if not endpoints and (wanted or name != min(kept)):
+            yield _deletion(_SLICE, slice_, cause)
+            continue
+        patch: Raw = {} if endpoints == (slice_.get("endpoints") or []) else {"endpoints": endpoints}
+        if not endpoints and slice_.get("ports"):
+            patch["ports"] = []
+        patch |= _relabeled(slice_, labels)
+        if patch:
+            yield _patch(_SLICE, slice_, patch, cause)
+
+
+def _assigned(wanted: _Wanted, known: dict[str, Raw]) -> tuple[dict[str, list[Raw]], list[tuple[list[Raw], list[Raw]]]]:
+    """Return the endpoints of each known slice by name, and ports and endpoints of new slices.
+
+    Known endpoints stay in place, and others fill up slices with their ports.
+    """
+    left = {ports: dict(endpoints) for ports, (_, endpoints) in wanted.items()}
+    kept: dict[str, list[Raw]] = {}
+    room: list[tuple[str, _PortKey]] = []
+    for name, slice_ in sorted(known.items()):
+        ports = _port_key(slice_.get("ports") or ())
+        uids = [endpoint.get("targetRef", {}).get("uid") for endpoint in slice_.get("endpoints") or ()]
+        mine = left.get(ports, {})
+        kept[name] = [mine.pop(uid) for uid in uids if uid in mine]
+        room.append((name, ports))
+    # The fullest slices come first.
+    for name, ports in sorted(room, key=lambda each: (-len(kept[each[0]]), each[0])):
+        more = left.get(ports, {})
+        for uid in list(more)[: max(0, _MOST_IN_SLICE - len(kept[name]))]:
+            kept[name].append(more.pop(uid))
+    new = [
+        (wanted[ports][0], list(endpoints.values())[start : start + _MOST_IN_SLICE])
+        for ports, endpoints in sorted(left.items())
+        for start in range(0, len(endpoints), _MOST_IN_SLICE)
+    ]
+    return kept, new
+
+
+def _new_slice(service: Service, name: str, labels: Raw, ports: list[Raw], endpoints: list[Raw]) -> Raw:
+    meta = service.metadata
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": _SLICE,
+        "metadata": {
+            "name": name,
+            "generateName": f"{meta.name}-",
+            "namespace": meta.namespace,
+            "labels": labels,
+            "ownerReferences": [owner_reference(service)],
+        },
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": ports,
+    }
+
+
+def _free_name(service: Service, taken: set[str]) -> str:
+    """Return the first free name of a slice."""
+    number = 0
+    while True:
+        digest = blake2b(f"{service.metadata.uid} {number}".encode(), digest_size=3).hexdigest()[:5]
+        name = f"{service.metadata.name}-{digest}"
+        if name not in taken:
+            return name
+        number += 1
+
+
+def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw | None, cause: str) -> Iterator[Action]:
+    """Yield the write of the Endpoints, which list ready and other pods, none of them terminating."""
+    subsets = []
+    room = _MOST_IN_ENDPOINTS
+    for _, (ports, endpoints) in sorted(wanted.items()):
+        shown = [
+            one for one in endpoints.values() if one["conditions"]["ready"] or not one["conditions"]["terminating"]
+        ]
+        shown, room = shown[:room], room - min(room, len(shown))
+        groups = {
+            "addresses": _subset_addresses(one for one in shown if one["conditions"]["ready"]),
+            "notReadyAddresses": _subset_addresses(one for one in shown if not one["conditions"]["ready"]),
+            "ports": [{name: value for name, value in port.items() if value != ""} for port in ports],
+        }
+        if shown:
+            subsets.append({name: group for name, group in groups.items() if group})
+    labels = {**_labels_of(service, raw), **_ENDPOINTS_MANAGED_BY}
+    meta = service.metadata
+    if known is None:
+        metadata = {"name": meta.name, "namespace": meta.namespace, "labels": labels}
+        content = {"subsets": subsets} if subsets else {}
+        yield CreateObject({"apiVersion": "v1", "kind": _ENDPOINTS, "metadata": metadata, **content}, cause)
+        return
+    patch: Raw = {} if subsets == (known.get("subsets") or []) else {"subsets": subsets or None}
+    patch |= _relabeled(known, labels)
+    if patch:
+        yield _patch(_ENDPOINTS, known, patch, cause)
+
+
+def _relabeled(known: Raw, labels: dict[str, str]) -> Raw:
+    """Return the part of a patch that gives an object these labels alone; empty if it has them."""
+    before = known["metadata"].get("labels", {})
+    removed = {label: None for label in before if label not in labels}
+    return {} if before == labels else {"metadata": {"labels": {**removed, **labels}}}
+
+
+def _subset_addresses(endpoints: Iterable[Raw]) -> list[Raw]:
+    found = [
+        {
+            "ip": endpoint["addresses"][0],
+            **{name: endpoint[name] for name in ("hostname", "nodeName", "targetRef") if endpoint.get(name)},
+        }
+        for endpoint in endpoints
+    ]
+    return sorted(found, key=lambda address: (address["ip"], address["targetRef"]["uid"]))
+
+
+def _key(raw: Raw) -> str:
+    meta: Any = raw["metadata"]
+    return f"{meta['namespace']}/{meta['name']}"
+
+
+def _patch(kind: str, known: Raw, patch: Raw, cause: str) -> PatchObject:
+    """Return a patch that fails with Conflict if the object has changed."""
+    meta = known["metadata"]
+    patch = {**patch, "metadata": {"resourceVersion": meta["resourceVersion"], **patch.get("metadata", {})}}
+    return PatchObject(kind, _key(known), meta["uid"], patch, cause)
+
+
+def _deletion(kind: str, known: Raw, cause: str) -> DeleteObject:
+    return DeleteObject(kind, _key(known), known["metadata"]["uid"], cause)
