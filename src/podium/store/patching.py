@@ -10,6 +10,8 @@ import msgspec
 from podium.api.errors import shown
 from podium.api.input.yaml import MAX_DEPTH
 from podium.api.meta import Raw
+from podium.api.schemas.schema import schema_of
+from podium.api.schemas.structure import write_out_amounts
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
@@ -42,6 +44,9 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
         if type_ == "json":
             result = json_patch(raw, patch)
             check_depth(result, MAX_DEPTH)
+            schema = schema_of(resource.group, resource.kind)
+            if schema is not None:
+                write_out_amounts(result, schema)
         else:
             # A merge result is no deeper than the deeper of its inputs.
             check_depth(patch, MAX_DEPTH)
@@ -221,12 +226,12 @@ class _Document:
         path = _pointer(operation["path"])
         match operation["op"]:
             case "add":
-                self._add(path, _copied(operation["value"]))
+                self._add(path, _taken(operation["value"]))
             case "remove":
                 self._remove(path)
             case "replace":
                 self._get(path)
-                self._set(path, _copied(operation["value"]))
+                self._set(path, _taken(operation["value"]))
             case "copy":
                 self._add(path, self._copy(_pointer(operation["from"])))
             case "move":
@@ -315,12 +320,18 @@ def _index(step: str, length: int) -> int:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy of a value. Raises ValueError for an integer that no object can hold."""
     if isinstance(value, dict):
         return {key: _copied(entry) for key, entry in value.items()}
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise ValueError(f"{shown(value)} is not an integer of 64 bits")
     return [_copied(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _taken(value: Any) -> Any:
+    """Return a copy of a value. Raises ValueError for an integer that no object can hold."""
+    if isinstance(value, dict):
+        return {key: _taken(entry) for key, entry in value.items()}
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError(f"{shown(value)} is not an integer of 64 bits")
+    return [_taken(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -87,6 +88,30 @@ def _constant(text: str) -> float:
 
 
 _READER: dict[str, Any] = {"object_pairs_hook": _Entries, "parse_float": _float, "parse_constant": _constant}
+
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+def with_floats(value: Any, data: bytes) -> Any:
+    """Return a value from these bytes with floats for integers beyond 64 bits, as kube-apiserver reads them.
+
+    Raises StoreError 400 for a number that is too large for that.
+    """
+    if not _LONG_NUMBER.search(data):
+        return value
+    try:
+        return _with_floats(value)
+    except OverflowError:
+        raise bad_request("the body has a number that is too large") from None
+
+
+def _with_floats(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_floats(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_floats(inner) for inner in value]
+    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
 # Larger bodies are decoded in a thread, off the event loop. YAML takes fifty times as long as JSON.

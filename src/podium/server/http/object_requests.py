@@ -27,7 +27,7 @@ from podium.apirequests.parameters import read_parameters
 from podium.apirequests.paths import ResourcePath
 from podium.apirequests.request import FieldValidation, Request, Verb
 from podium.server.backend import Backend
-from podium.server.http.bodies import Body, decoded, read_body
+from podium.server.http.bodies import Body, decoded, read_body, with_floats
 from podium.server.http.exchange import Exchange, seconds_of
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import (
@@ -138,7 +138,7 @@ class ObjectRequests:
         schema = schema_of(place.resource.group, place.resource.kind)
         if schema is not None:
             write_out_amounts(body.value, schema)
-        request = request_of(what, body.value, type_, asker)
+        request = request_of(what, with_floats(body.value, data), type_, asker)
         return request, _repeated(request, body), len(data)
 
     def _table(self, what: IncomingRequest) -> MakeTable:
