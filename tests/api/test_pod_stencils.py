@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from podium.api.input import pod_stencil
+from podium.api.input import exact_json, pod_stencil
 from podium.api.input.codec import load_text
+from podium.api.input.documents import Encoded
 from podium.api.input.listed_items import ItemReader
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodStencils, stencil_of
 from podium.api.input.text_forms import JSON
@@ -294,3 +296,32 @@ def test_texts_of_a_length_that_was_seen_are_read_as_all_others() -> None:
     for pod in (same, longer, shifted, same, longer):
         assert read_through(first, text_of(pod)) == looked_into(pod)
     assert first.read(text_of(elsewhere)) is None
+
+
+def without_managers(pod: Raw) -> Raw:
+    """Return the pod as kubectl shows it: without the fields in which addresses are parts of keys."""
+    del pod["metadata"]["managedFields"]
+    return pod
+
+
+@pytest.mark.parametrize("make", [pod_of, pod_of_stateful_set, partial(pod_of, is_bound_by_name=True)])
+def test_wire_form_of_a_pod_from_its_template_equals_that_of_its_text(make: Callable[[int], Raw]) -> None:
+    first = stencil(without_managers(make(0)))
+
+    for number in range(COUNT):
+        text = text_of(without_managers(make(number)))
+        read = first.read(text)
+        assert read is not None
+        encoded = Encoded(read.text, {}, JSON)
+        assert encoded.template() is not None
+        assert json.dumps(encoded.decode()) == json.dumps(exact_json.decode(text))
+        assert encoded.status() == exact_json.decode(text)["status"]
+
+
+def test_pod_with_a_value_in_a_key_has_no_template() -> None:
+    pod = pod_of(0)
+    read = stencil(pod).read(text_of(pod))
+
+    assert read is not None
+    assert Encoded(read.text, {}, JSON).template() is None
+    assert Encoded(read.text, {}, JSON).decode() == exact_json.decode(text_of(pod))

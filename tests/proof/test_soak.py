@@ -88,6 +88,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
     monkeypatch.setattr(outcomes, "MOST_OPEN", 2)
     monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 2)
+    monkeypatch.setattr(pod_classes, "KEPT_CONTAINERS", 2)
     monkeypatch.setattr(replacements, "_FEW", 2)
     monkeypatch.setattr(rescheduler_view, "DISRUPTION_MEMORY_NS", ROUND_S * 10**9)
 

@@ -271,13 +271,11 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
     resources keep theirs unless ``resizes_pods``.
     """
     spec, status = pod.spec, pod.status
-    if status.resources is None and not status.container_statuses and not status.init_container_statuses:
+    if status.resources is None and not _reports_any(status.container_statuses, status.init_container_statuses):
         return spec
     reported = {
         container.name: container for container in (*status.container_statuses, *status.init_container_statuses)
     }
-    if status.resources is None and all(container.resources is None for container in reported.values()):
-        return spec
     is_infeasible = _is_infeasible(pod)
     containers = tuple(
         _effective(container, reported.get(container.name), is_infeasible) for container in spec.containers
@@ -292,6 +290,15 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
     if (containers, init_containers, resources) == (spec.containers, spec.init_containers, spec.resources):
         return spec
     return msgspec.structs.replace(spec, containers=containers, init_containers=init_containers, resources=resources)
+
+
+def _reports_any(*statuses: tuple[ContainerStatus, ...]) -> bool:
+    """Return whether any container status has resources; most pods have none, and are asked often."""
+    for listed in statuses:
+        for container in listed:
+            if container.resources is not None:
+                return True
+    return False
 
 
 def _is_infeasible(pod: Pod) -> bool:

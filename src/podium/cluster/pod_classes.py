@@ -300,7 +300,13 @@ def disk_key(disk: Disk) -> IndexKey:
 KEPT_CLASSES = 256
 """The number of recently read plain classes that are kept after their last pod, since a similar pod may follow."""
 
+KEPT_CONTAINERS = 1_024
+"""The number of lists of containers whose last class is kept, for pods that share them."""
+
 _KEY_BYTES = 16
+
+Described = tuple[str, dict[str, str], Owner | None, tuple[str, ...]]
+"""What determines a class besides the spec: namespace, labels, owner and claims."""
 
 
 class ClassRef(ref[PodClass]):
@@ -380,6 +386,9 @@ class PodClasses:
         # By the identity of the spec, the classes of pending pods, with the other fields that determine the class.
         # Keeping the spec prevents the reuse of its identity.
         self._by_spec: dict[int, tuple[PodSpec, str, dict[str, str], tuple[OwnerReference, ...], ClassRef]] = {}
+        # By the identity of the containers, the class of the last pod with them, and what determines it. Pods that were
+        # read together share their containers, and comparing with the last one takes less than a digest.
+        self._by_containers: dict[int, tuple[PodSpec, Described, ClassRef]] = {}
         # By protocol and port, the host ports of all classes, with the number of classes that have each.
         self._host_ports: dict[tuple[str, int], dict[HostPort, int]] = {}
         self.requests: Int64s = np.zeros((len(columns.resources), 64), dtype=np.int64)
@@ -480,18 +489,26 @@ class PodClasses:
         is_resized = spec.node_name and self._rules.resizes
         counted = effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
+        described = meta.namespace, meta.labels, owner_key, claims
+        alike = self._by_containers.get(id(spec.containers))
+        if resized is None and alike is not None and alike[1] == described and alike[0] == shared:
+            pod_class = alike[2]()
+            if pod_class is not None:
+                self._hold(pod_class)
+                return pod_class, False
         # A digest, since an encoded spec takes kilobytes and DaemonSets make as many classes as there are nodes.
-        encoded = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
-        key = blake2b(encoded, digest_size=_KEY_BYTES).digest()
+        key = blake2b(self._encoder.encode((*described, shared, resized)), digest_size=_KEY_BYTES).digest()
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
-        if pod_class is not None:
-            self._hold(pod_class)
-            return pod_class, False
-        pod_class = self._compile(meta, shared, counted, owner_key, claims)
-        self._append(pod_class, key)
+        if is_new := pod_class is None:
+            pod_class = self._compile(meta, shared, counted, owner_key, claims)
+            known = self._append(pod_class, key)
         self._hold(pod_class)
-        return pod_class, True
+        if resized is None and known is not None:
+            if len(self._by_containers) >= KEPT_CONTAINERS:
+                self._by_containers.clear()
+            self._by_containers[id(spec.containers)] = shared, described, known
+        return pod_class, is_new
 
     def _hold(self, pod_class: PodClass) -> None:
         """Keep a plain class as the most recently read one. Classes with terms, claims or ports end with their pods."""
@@ -531,7 +548,7 @@ class PodClasses:
             pod_group=group_of_pod(namespace, meta.labels, spec),
         )
 
-    def _append(self, pod_class: PodClass, key: bytes) -> None:
+    def _append(self, pod_class: PodClass, key: bytes) -> ClassRef:
         known = self._by_key[key] = ClassRef(pod_class, self.ended.append, key)
         if pod_class.id == len(self._by_id):
             self._by_id.append(known)
@@ -552,6 +569,7 @@ class PodClasses:
         self._marked.put(pod_class.id, pod_class.index_keys)
         for port in pod_class.host_ports:
             self._count_port(port, 1)
+        return known
 
     def _count_port(self, port: HostPort, sign: int) -> None:
         place = (port.protocol, port.port)

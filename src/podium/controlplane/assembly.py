@@ -21,6 +21,7 @@ from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlane
 from podium.controlplane.ledger_file import LedgerFile
+from podium.controlplane.similar_pods import SimilarPods
 from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
 from podium.store.durable_journal import DurableJournal
@@ -44,15 +45,19 @@ def create_objects(
 
     Raises InputError for objects that the store refuses.
     """
+    similar = SimilarPods(store)
     for document in sorted(documents, key=_place):
         if document.object is None:
             raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
-        written = _with_shared_parts(document.read_raw())
-        raw = complete(as_running(written, document.object, now))
         try:
-            store.create(raw, now=now, reading=reread(document.object, written, raw), was_there=True)
+            if similar.create(document):
+                continue
+            written = _with_shared_parts(document.read_raw())
+            raw = complete(as_running(written, document.object, now))
+            stored = store.create(raw, now=now, reading=reread(document.object, written, raw), was_there=True)
         except StoreError as error:
             raise located(InputError(error.message), document) from None
+        similar.learn(document, stored)
 
 
 def _with_shared_parts(raw: Raw) -> Raw:

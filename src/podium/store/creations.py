@@ -24,7 +24,7 @@ from podium.store.admission.quotas import QuotaAccounting
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
-from podium.store.errors import already_exists, bad_request, invalid, not_found
+from podium.store.errors import StoreError, already_exists, bad_request, invalid, not_found
 from podium.store.field_ownership import FieldWriter
 from podium.store.listing import ListOptions, ListPage, ObjectSelector, check_version, list_page, read_object_selector
 from podium.store.revisions import NO_OBJECTS, Revisions
@@ -276,10 +276,7 @@ class WritableStore(ReadableStore):
         if is_special:
             named = self._judged(resource, named, now)
         key, uid = object_.key, object_.metadata.uid
-        namespace, must_exist = object_.metadata.namespace, self._require_namespaces
-        check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
-        if key in self._objects.get(resource.name, NO_OBJECTS):
-            raise already_exists(resource, key)
+        self._check_free(resource, object_)
         if is_new:
             self._admission.check_new(object_)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
@@ -288,8 +285,32 @@ class WritableStore(ReadableStore):
         if not uid:
             raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
         elif not self._revisions.identities.give(uid):
-            raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
+            raise _uid_used(resource, key, uid)
         return self.commit(resource, None, raw, object_)
+
+    def create_alike(self, raw: Raw, object_: Kubernetes, like: Stored) -> Stored:
+        """Create an object from a dump that differs from another one only in its own values, given in both forms.
+
+        What `create` completed and checked in the other one, `like`, has the same result for this one. Raises
+        StoreError as `create` does.
+        """
+        identities, resource, uid = self._revisions.identities, like.resource, object_.metadata.uid
+        self._check_free(resource, object_)
+        mark = identities.mark()
+        try:
+            if not identities.give(uid):
+                raise _uid_used(resource, object_.key, uid)
+            return self.commit(resource, None, raw, object_)
+        except BaseException:
+            identities.rewind(mark)
+            raise
+
+    def _check_free(self, resource: APIResource, object_: Kubernetes) -> None:
+        """Raise StoreError if the object cannot be created in its namespace, or if its key is taken."""
+        key, must_exist = object_.key, self._require_namespaces
+        check_namespace(self._revisions, resource, object_.metadata.namespace, key, must_exist=must_exist)
+        if key in self._objects.get(resource.name, NO_OBJECTS):
+            raise already_exists(resource, key)
 
     def _completed(self, raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
         """Return both forms of a new object, of a pod on a node with the node's labels."""
@@ -333,6 +354,10 @@ class WritableStore(ReadableStore):
             name = self._revisions.identities.name(base)
             if self.find(kind, key_of({"namespace": namespace, "name": name})) is None:
                 return name
+
+
+def _uid_used(resource: APIResource, key: str, uid: str) -> StoreError:
+    return invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
 
 
 # The client that registers a node reports its status in the same request.

@@ -8,6 +8,8 @@ from typing import Any, SupportsBytes, TypeVar
 
 from podium.api.errors import InputError
 from podium.api.input.exact_json import without_nulls
+from podium.api.input.pod_stencil import FilledStencil
+from podium.api.input.pod_template import PodTemplate
 from podium.api.input.text_forms import TextForm
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
@@ -33,7 +35,10 @@ _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An object that is an item of a List, in the form of its text; `common` is what the List states for its items."""
+    """An object that is an item of a List, in the form of its text; `common` is what the List states for its items.
+
+    The decoded objects of similar pods share parts and must not be changed.
+    """
 
     text: SupportsBytes
     common: Raw
@@ -41,11 +46,21 @@ class Encoded:
 
     def decode(self) -> Raw:
         """Return the object, without nulls except in lists."""
+        template = self.template()
+        if template is not None and isinstance(self.text, FilledStencil):
+            return {**self.common, **template.of(self.text.values)}
         return {**self.common, **without_nulls(self.form.decode(bytes(self.text)))}
 
     def status(self) -> Raw:
         """Return the status of the object alone, which is faster; empty if it has none."""
+        template = self.template()
+        if template is not None and isinstance(self.text, FilledStencil):
+            return template.part("status", self.text.values)
         return self.form.status(bytes(self.text))
+
+    def template(self) -> PodTemplate | None:
+        """Return the template of a pod that a stencil read; None for any other object."""
+        return self.text.stencil.template(self.form) if isinstance(self.text, FilledStencil) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from typing import NamedTuple, SupportsBytes
 from msgspec.structs import replace
 
 from podium.api.input.pod_gaps import FORMS, HOSTNAME, LABELS, SHARED, TIMES, Gap, gaps_in, is_time
+from podium.api.input.pod_template import PodTemplate, template_of
 from podium.api.input.text_forms import TextForm
 from podium.api.input.yaml import is_text
 from podium.api.meta import Raw
@@ -30,6 +31,7 @@ _MAX_OWNERS = 1_024
 _MAX_STENCILS = 4
 BETWEEN = b" "
 """The separator of values, which no usual value contains."""
+_BETWEEN = BETWEEN.decode()
 
 _METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
@@ -51,6 +53,11 @@ class FilledStencil:
     def __bytes__(self) -> bytes:
         return filled(self.stencil.around, self.gaps)
 
+    @property
+    def values(self) -> list[str]:
+        """The pod's own values, for `PodStencil.template`."""
+        return self.gaps.decode().split(_BETWEEN)
+
 
 def filled(around: Sequence[bytes], gaps: bytes) -> bytes:
     """Return the text with this content in the gaps."""
@@ -71,6 +78,7 @@ class PodStencil:
         "_addresses",
         "_bare",
         "_closings",
+        "_counts",
         "_form",
         "_is_hostname",
         "_labels",
@@ -79,6 +87,7 @@ class PodStencil:
         "_own",
         "_own_volumes",
         "_pod",
+        "_template",
         "_times",
         "around",
         "numbers",
@@ -112,6 +121,9 @@ class PodStencil:
         self._times = [group for (what, _), group in groups.items() if what in TIMES]
         self._addresses = [group for (what, _), group in groups.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
+        self._counts = frozenset(number for number, gap in enumerate(gaps) if gap.what == "count")
+        # Made on first use; empty if there is none.
+        self._template: tuple[PodTemplate, ...] | None = None
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
         self._own_volumes = tuple(
             place for place, own in enumerate(pod.spec.volumes) if volume is not None and own.name == volume
@@ -128,6 +140,13 @@ class PodStencil:
         if found is None or not self._are_right(gaps, found):
             return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
+
+    def template(self, form: TextForm) -> PodTemplate | None:
+        """Return the template of the wire form of all pods; None if it takes a full parse."""
+        if self._template is None:
+            found = template_of(self.around, self._counts, form)
+            self._template = () if found is None else (found,)
+        return self._template[0] if self._template else None
 
     def distinct(self, gaps: bytes) -> bytes:
         """Return the values by their numbers, from the content of the gaps."""

@@ -267,7 +267,8 @@ _NO_RESTARTS = Restarts()
 def read_restarts(raw: Raw) -> Restarts:
     """Return the restarts in a pod's status; none if it cannot be read."""
     listed = _listed(raw)
-    if not listed:
+    # Nearly all containers never restarted, and for them there is nothing else to read.
+    if not any(status.get("restartCount") for status in listed):
         return _NO_RESTARTS
     try:
         statuses = msgspec.convert(listed, list[_ContainerStatus])

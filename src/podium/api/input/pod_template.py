@@ -1,0 +1,98 @@
+"""The wire form of pods that differ only in their own values: that of one pod, and the place of each such value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
+from typing import Any, TypeAlias
+
+from podium.api.input.exact_json import without_nulls
+from podium.api.input.text_forms import TextForm
+from podium.api.meta import Raw
+
+Places: TypeAlias = "dict[Any, int | Places]"
+"""By key or index, the number of the value there, or the places within."""
+
+_MARK = "podium.gap."
+_MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
+
+
+class PodTemplate:
+    """The wire form of similar pods, made from the values of one of them in the order of its text.
+
+    Parts without own values are shared by all pods, and must not be changed.
+    """
+
+    __slots__ = ("_counts", "_places", "_raw")
+
+    def __init__(self, raw: Raw, places: Places, counts: frozenset[int]) -> None:
+        self._raw = raw
+        self._places = places
+        # The values that are numbers.
+        self._counts = counts
+
+    def of(self, values: Sequence[str]) -> Raw:
+        """Return the wire form of the pod with these values."""
+        found: Raw = self._filled(self._raw, self._places, values)
+        return found
+
+    def part(self, name: str, values: Sequence[str]) -> Raw:
+        """Return one section of the wire form, such as the status; empty if the pods have none."""
+        section: Raw = self._raw.get(name, {})
+        places = self._places.get(name)
+        return self._filled(section, places, values) if isinstance(places, dict) else section
+
+    def on(self, raw: Raw) -> PodTemplate:
+        """Return the template of another wire form, in which these values have the same places."""
+        return PodTemplate(raw, self._places, self._counts)
+
+    def numbers(self, *path: str) -> list[int]:
+        """Return the numbers of the values within a part, in their order there."""
+        places: Places | int = self._places
+        for name in path:
+            places = places.get(name, {}) if isinstance(places, dict) else {}
+        return [] if isinstance(places, int) else list(_numbers(places))
+
+    def _filled(self, part: Any, places: Places, values: Sequence[str]) -> Any:
+        filled = part.copy()
+        for key, place in places.items():
+            if isinstance(place, dict):
+                filled[key] = self._filled(part[key], place, values)
+            elif place in self._counts:
+                filled[key] = int(values[place])
+            else:
+                filled[key] = values[place]
+        return filled
+
+
+def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm) -> PodTemplate | None:
+    """Return the template of the pods with this text around their values, of which ``counts`` are numbers.
+
+    None if a value is not one in the wire form, such as part of a key.
+    """
+    number = len(around) - 1
+    marks = (f"{_MARK}{place}" for place in range(number))
+    written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
+    raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
+    places = _places_in(raw)
+    return PodTemplate(raw, places, counts) if len([*_numbers(places)]) == number else None
+
+
+def _places_in(part: Any) -> Places:
+    found: Places = {}
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(value, str):
+            if (mark := _MARKED.fullmatch(value)) is not None:
+                found[key] = int(mark[1])
+        elif isinstance(value, dict | list) and (places := _places_in(value)):
+            found[key] = places
+    return found
+
+
+def _numbers(places: Places) -> Iterator[int]:
+    for place in places.values():
+        if isinstance(place, int):
+            yield place
+        else:
+            yield from _numbers(place)
