@@ -23,14 +23,11 @@ def start_time(documents: Iterable[Document]) -> int:
 
     The end of a grace period is in the future; its beginning counts.
     """
-    typed = ((document.object, document) for document in documents)
-    times = (
-        time
-        for object_, document in typed
-        if object_ is not None
-        for time in chain(_times(object_), _condition_times(object_, document))
-    )
-    return max(times, default=DEFAULT_START_NS)
+    typed = [(document.object, document) for document in documents if document.object is not None]
+    # Many objects have equal times.
+    of_conditions = {text for object_, document in typed for text in _condition_times(object_, document)}
+    times = chain.from_iterable(_times(object_) for object_, _ in typed)
+    return max(chain(times, map(parse_time, of_conditions)), default=DEFAULT_START_NS)
 
 
 def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> int | None:
@@ -83,9 +80,10 @@ def _times(object_: Kubernetes) -> Iterator[int]:
         yield parse_time(object_.status.start_time)
 
 
-def _condition_times(object_: Kubernetes, document: Document) -> Iterator[int]:
-    """Yield the times of the conditions of a pod or a node, from its document."""
+def _condition_times(object_: Kubernetes, document: Document) -> Iterator[str]:
+    """Yield the times of the conditions of a pod or a node, as written in its document."""
     if isinstance(object_, Pod | Node):
         for condition in document.read_status().get("conditions", ()):
-            times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
-            yield from (parse_time(time) for time in times if time)
+            for name in ("lastTransitionTime", "lastHeartbeatTime"):
+                if time := condition.get(name):
+                    yield time

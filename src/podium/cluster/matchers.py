@@ -344,6 +344,8 @@ class _TermsOfKind(Generic[Term]):
 
     def select(self, pod_class: PodClass) -> None:
         """Match a class against all terms."""
+        if not self._carriers:
+            return
         for term in self._queries.candidates(pod_class.index_keys):
             self._ask(term, pod_class)
 

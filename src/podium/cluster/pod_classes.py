@@ -361,6 +361,14 @@ class CountingRules(NamedTuple):
 ALL_COUNTS = CountingRules()
 
 
+def _differ_in_nodes_alone(spec: PodSpec, other: PodSpec) -> bool:
+    """Return whether specs with equal containers differ at most in the nodes that their affinity requires."""
+    affinity, others = spec.affinity, other.affinity
+    if affinity is None or others is None or msgspec.structs.replace(spec, affinity=others) != other:
+        return False
+    return msgspec.structs.replace(affinity, node_affinity=others.node_affinity) == others
+
+
 class PodClasses:
     """The classes of all known pods. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
 
@@ -501,7 +509,14 @@ class PodClasses:
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if is_new := pod_class is None:
-            pod_class = self._compile(meta, shared, counted, owner_key, claims)
+            like = None
+            if resized is None and alike is not None and alike[1] == described:
+                like = alike[2]()
+            if like is not None and _differ_in_nodes_alone(shared, like.spec):
+                # Pods of a DaemonSet, which name their nodes.
+                pod_class = replace(like, id=self._free_id(), spec=shared, memo={})
+            else:
+                pod_class = self._compile(meta, shared, counted, owner_key, claims)
             known = self._append(pod_class, key)
         self._hold(pod_class)
         if resized is None and known is not None:
@@ -531,7 +546,7 @@ class PodClasses:
         nonzero = self._nonzero_requests(counted)
         without = counted if counted.resources is None else msgspec.structs.replace(counted, resources=None)
         return PodClass(
-            id=self._free.pop() if self._free else len(self._by_id),
+            id=self._free_id(),
             namespace=namespace,
             labels=meta.labels,
             spec=spec,
@@ -547,6 +562,9 @@ class PodClasses:
             preferred=preferred_terms(near, far, namespace),
             pod_group=group_of_pod(namespace, meta.labels, spec),
         )
+
+    def _free_id(self) -> int:
+        return self._free.pop() if self._free else len(self._by_id)
 
     def _append(self, pod_class: PodClass, key: bytes) -> ClassRef:
         known = self._by_key[key] = ClassRef(pod_class, self.ended.append, key)
@@ -565,7 +583,7 @@ class PodClasses:
         for index, amount in pod_class.requests.items():
             self.requests[index, pod_class.id] = amount
         self.nonzero[:, pod_class.id] = pod_class.nonzero
-        pod_class.index_keys = index_keys_of(pod_class)
+        pod_class.index_keys = pod_class.index_keys or index_keys_of(pod_class)
         self._marked.put(pod_class.id, pod_class.index_keys)
         for port in pod_class.host_ports:
             self._count_port(port, 1)

@@ -13,7 +13,7 @@ from operator import attrgetter
 import msgspec
 
 from podium.api.times import MAX_TIME_NS
-from podium.controllers.actions import Record
+from podium.controllers.actions import Action, Record
 from podium.controllers.controller import (
     ADDED,
     ANY,
@@ -28,7 +28,7 @@ from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 from podium.runtime.component import CallCount, Component, RequestedAction, Transport
 
-_TICK = Tick()
+_TICKS = (Tick(),)
 # The maximum number of cached routes.
 _MOST_ROUTES = 10_000
 
@@ -66,8 +66,8 @@ class Runtime:
         self._components: dict[int, Component] = {}
         self._joined = 0
         self._lives = 0
-        # The recipients of an entry, the latest life that it is for, and the observation.
-        self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
+        # The recipients of an entry, the latest life that it is for, and its observations: one, or those of a start.
+        self._inbox: deque[tuple[Sequence[Component], int, Sequence[Observation]]] = deque()
         # By kind, aspects and the set of idle components; computed on first use, and cleared when a component joins or
         # leaves.
         self._routes: dict[tuple[str, int, int], _Route] = {}
@@ -110,7 +110,7 @@ class Runtime:
         component.began = self._lives
         self._routes.clear()
         self._called[component] = None
-        self._inbox.extend(((component,), component.began, observation) for observation in observations)
+        self._inbox.extend(((component,), component.began, (observation,)) for observation in observations)
 
     def stop(self, component: Component) -> None:
         """Stop a component: it gets nothing, not even what is queued, until it begins again."""
@@ -135,13 +135,17 @@ class Runtime:
         if route.is_put_off:
             self._unread.put(kind, observation, aspects)
         if route.receivers:
-            self._inbox.append((route.receivers, self._lives, observation))
+            self._inbox.append((route.receivers, self._lives, (observation,)))
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component in its current life."""
+        self.tell_all(component, (observation,))
+
+    def tell_all(self, component: Component, observations: Sequence[Observation]) -> None:
+        """Queue observations for one component in its current life; they are delivered one after the other."""
         if component.is_at_rest:
             self._rouse(component)
-        self._inbox.append(((component,), component.began, observation))
+        self._inbox.append(((component,), component.began, observations))
 
     def answer(self, asked: RequestedAction, answered: Answered) -> None:
         """Queue the result of an action for the component that requested it, unless that has begun another life.
@@ -153,7 +157,7 @@ class Runtime:
         component = asked.component
         if component.is_at_rest:
             self._rouse(component)
-        self._inbox.append(((component,), asked.began, answered))
+        self._inbox.append(((component,), asked.began, (answered,)))
 
     @property
     def has_mail(self) -> bool:
@@ -164,12 +168,12 @@ class Runtime:
     def deliver(self, now: int, most: int | None = None) -> None:
         """Deliver the queued observations, and those that result immediately, until the queue is empty.
 
-        ``most`` limits the number of observations, None means no limit.
+        ``most`` limits the number of entries of the queue, None means no limit.
         """
         inbox, left = self._inbox, most
         while inbox and left != 0:
-            targets, newest, observation = inbox.popleft()
-            self._hand(targets, newest, observation, now)
+            targets, newest, observations = inbox.popleft()
+            self._hand(targets, newest, observations, now)
             if left is not None:
                 left -= 1
 
@@ -190,7 +194,7 @@ class Runtime:
         if component.machine is None:
             raise ValueError(f"{component.name} is down")
         self._called[component] = None
-        self._hand((component,), component.began, _TICK, now)
+        self._hand((component,), component.began, _TICKS, now)
 
     def next_time(self, now: int) -> int | None:
         """Return the time when the next component is due, None for never."""
@@ -215,30 +219,35 @@ class Runtime:
                 if component.is_at_rest and not is_idle(machine):
                     raise AssertionError(f"{component.name} rests no more and was not called since")
 
-    def _hand(self, targets: Sequence[Component], newest: int, observation: Observation, now: int) -> None:
-        """Deliver an observation to components that have begun no life since, and send their actions in order."""
+    def _hand(self, targets: Sequence[Component], newest: int, observations: Sequence[Observation], now: int) -> None:
+        """Deliver observations to components that have begun no life since, and send their actions in order."""
         count = self._count
-        count.calls += len(targets)
-        if count.calls > count.unchecked:
-            count.check(targets)
-        for component in targets:
-            machine = component.machine
-            if machine is None or component.began > newest:
-                continue
-            try:
-                actions = machine.handle(observation, now)
-            except Exception as error:
-                self._fail(component, error)
-                continue
-            if actions is NO_CHANGE:
-                continue
-            self._called[component] = None
-            began = component.began
-            for action in actions:
-                # One of its actions may stop the component.
-                if component.machine is None:
-                    break
-                self._transport.send(RequestedAction(component, began, action), now)
+        for observation in observations:
+            count.calls += len(targets)
+            if count.calls > count.unchecked:
+                count.check(targets)
+            for component in targets:
+                machine = component.machine
+                if machine is None or component.began > newest:
+                    continue
+                try:
+                    actions = machine.handle(observation, now)
+                except Exception as error:
+                    self._fail(component, error)
+                    continue
+                if actions is NO_CHANGE:
+                    continue
+                self._called[component] = None
+                if actions:
+                    self._send(component, actions, now)
+
+    def _send(self, component: Component, actions: Sequence[Action], now: int) -> None:
+        began = component.began
+        for action in actions:
+            # One of its actions may stop the component.
+            if component.machine is None:
+                break
+            self._transport.send(RequestedAction(component, began, action), now)
 
     def _ask(self, now: int) -> None:
         """Read the deadlines of the components that were called."""
@@ -275,7 +284,7 @@ class Runtime:
 
     def _rouse(self, component: Component) -> None:
         """Deliver the deferred observations to a component."""
-        self._inbox.extend(((component,), component.began, missed) for missed in self._unread.end(component))
+        self._inbox.extend(((component,), component.began, (missed,)) for missed in self._unread.end(component))
 
     def _route(self, kind: str, aspects: int) -> _Route:
         """Return the components subscribed to this change, excluding idle ones for which it is deferred."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.times import format_duration, parse_duration, parse_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
-from podium.controllers.scheduling.attempts import OnAttempt
-from podium.framework.settings.configuration import Configuration
 from podium.runtime.component import CallCount, Component
-from podium.sim.history import EventHistory
+
+if TYPE_CHECKING:
+    from podium.controllers.scheduling.attempts import OnAttempt
+    from podium.framework.settings.configuration import Configuration
+    from podium.sim.history import EventHistory
 
 _Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
 

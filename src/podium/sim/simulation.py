@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -131,6 +131,8 @@ class Simulation:
         self._in_flight = RequestsInFlight(settings.latency_ns, settings.latency_seed)
         # The cluster exists already: what controllers still have to write is written at the start.
         self._takes_time = False
+        # By kind, the observations of all objects, and the number of changes until then; while components start.
+        self._listed: dict[str, tuple[int, Sequence[Observation]]] = {}
         # When the garbage collector runs next; None if no write requires it.
         self._collects_ns: int | None = None
         self._standstill = Standstill(self.store.count)
@@ -216,11 +218,12 @@ class Simulation:
         self._standstill.show(component.name)
         self.driver.begin(component, self.control_plane.news(component))
         if self._informers is not None:
-            seen: Iterable[Observation] = self._informers.begin(component, self.now)
-        else:
-            seen = self._listed(component)
-        for one in seen:
-            self.driver.tell(component, one)
+            for one in self._informers.begin(component, self.now):
+                self.driver.tell(component, one)
+        elif component.machine is not None:
+            for kind in self.store.resources.all():
+                if watches_kind(component.machine, kind.name) and (seen := self._existing(kind.name)):
+                    self.driver.tell_all(component, seen)
 
     def send(self, asked: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -261,11 +264,13 @@ class Simulation:
         self.driver.add(component)
         self.start(component)
 
-    def _listed(self, component: Component) -> Iterator[Changed]:
-        """Yield all objects of the kinds that a component watches."""
-        for kind in self.store.resources.all():
-            if component.machine is not None and watches_kind(component.machine, kind.name):
-                yield from (Changed(stored.object, stored.raw) for stored in self.store.objects(kind.name))
+    def _existing(self, kind: str) -> Sequence[Observation]:
+        """Return all objects of a kind; components that start before one of them changes share the observations."""
+        version, found = self._listed.get(kind, (-1, ()))
+        if version != self.store.changes(kind):
+            found = [Changed(stored.object, stored.raw) for stored in self.store.objects(kind)]
+            self._listed[kind] = self.store.changes(kind), found
+        return found
 
     def _play(self, step: ScenarioStep) -> None:
         for component, observation in self.player.play(step, self.now):
@@ -313,6 +318,7 @@ class Simulation:
     def _settle(self) -> None:
         """Deliver writes and answers, and let kubelets and controllers act on them, until all are idle."""
         driver, server = self.driver, self.server
+        self._listed.clear()
         while True:
             driver.deliver(self.now)
             # Objects whose owners are gone are collected before other components act.

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, SupportsBytes, TypeVar
 
+from msgspec import Struct
+
 from podium.api.errors import InputError
 from podium.api.input.exact_json import without_nulls
 from podium.api.input.pod_stencil import FilledStencil
@@ -33,8 +35,7 @@ Read = TypeVar("Read")
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(Struct, frozen=True, gc=False):
     """An object that is an item of a List, in the form of its text; `common` is what the List states for its items.
 
     The decoded objects of similar pods share parts and must not be changed.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, zip_longest
 from typing import NamedTuple, SupportsBytes
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.input.pod_gaps import FORMS, HOSTNAME, LABELS, SHARED, TIMES, Gap, gaps_in, is_time
@@ -43,8 +43,7 @@ class ReadPod(NamedTuple):
     text: SupportsBytes
 
 
-@dataclass(frozen=True, slots=True)
-class FilledStencil:
+class FilledStencil(Struct, frozen=True, gc=False):
     """The text of a pod that a stencil read, with the content of its `gaps`; `bytes` reconstructs it."""
 
     stencil: PodStencil

@@ -18,13 +18,12 @@ from podium.app.console.cells import agreeing
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Names, Page, Part, Section, counted, listed, names_of
 from podium.app.planning.constants import FINDING_CODES
-from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
 from podium.app.planning.scenarios import Remedy
-from podium.app.simulating.timeline import folded, write_timeline
 
 # Questions that are not played answer without loading the simulator.
 if TYPE_CHECKING:
     from podium.api.input.codec import Input
+    from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.sim.run_options import RunOptions
 
@@ -307,6 +306,8 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
 
 def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts: Collection[str]) -> None:
     if TIMELINE in parts:
+        from podium.app.simulating.timeline import folded, write_timeline
+
         write_timeline(page, folded(result.events))
     if PODS in parts:
         labels = {workload.workload for workload in answer.impact}

@@ -93,8 +93,10 @@ class Consumption:
         if meter is None:
             meter = self._meters[group] = _Meter(now - self._start_ns)
         meter.settle(now - self._start_ns)
-        meter.rate.update(requests)
-        meter.rate[PODS] += 1
+        rate = meter.rate
+        for name, amount in requests.items():
+            rate[name] += amount
+        rate[PODS] += 1
         self._pods[uid] = group, requests
 
     def catch_up(self, pods: Iterable[Pod], now: int) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, cmp_to_key
+from functools import cmp_to_key
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
@@ -92,8 +94,7 @@ def status_with(old: Raw, fields: Raw, always: Collection[str] = ()) -> Raw:
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedChange(Generic[Item]):
+class OwnedChange(Struct, Generic[Item], frozen=True):
     """A change of an owned object: its state before, None if it is new, and now; its last state if it ``is_gone``."""
 
     owner_uid: str
@@ -146,26 +147,20 @@ class OwnedObjects(Generic[Kind]):
 _SECOND = 10**9
 
 
-@dataclass(frozen=True)
 class OwnedPod:
-    """A pod with the wire form of its status, which has times, restarts and exit codes."""
+    """A pod with the wire form of its status, which has times, restarts and exit codes.
 
-    pod: Pod
-    status: Raw
+    ``is_active``: it has neither ended nor been deleted (IsPodActive). ``is_ready``: its condition Ready is True.
+    """
 
-    @property
-    def uid(self) -> str:
-        return self.pod.metadata.uid
+    __slots__ = ("is_active", "is_ready", "pod", "status", "uid")
 
-    @cached_property
-    def is_active(self) -> bool:
-        """Return whether it has neither ended nor been deleted (IsPodActive)."""
-        return not self.pod.is_terminal and not self.pod.is_terminating
-
-    @cached_property
-    def is_ready(self) -> bool:
-        """Return whether its condition Ready is True."""
-        return is_ready(self.pod)
+    def __init__(self, pod: Pod, status: Raw) -> None:
+        self.pod = pod
+        self.status = status
+        self.uid = pod.metadata.uid
+        self.is_active = not pod.is_terminal and not pod.is_terminating
+        self.is_ready = is_ready(pod)
 
     @property
     def created_ns(self) -> int:

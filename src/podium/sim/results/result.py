@@ -112,13 +112,14 @@ class NodeStates:
         self._nodes: Mapping[str, Node] = {
             stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)
         }
+        self._ready = {name for name, node in self._nodes.items() if is_ready(node)}
 
     def marks(self, node: str) -> tuple[str, ...]:
         """Return what is unusual about a node: gone, down, not ready, cordoned."""
         found = self._nodes.get(node)
         if found is None:
             return ("gone",)
-        unwell = "down" if self._is_down(node) else "" if is_ready(found) else "not ready"
+        unwell = "down" if self._is_down(node) else "" if node in self._ready else "not ready"
         return tuple(mark for mark in (unwell, "cordoned" if found.spec.unschedulable else "") if mark)
 
     def state_of(self, pod: Pod) -> PodState:
@@ -129,8 +130,7 @@ class NodeStates:
         name = pod.spec.node_name
         if not name:
             return "pending"
-        node = self._nodes.get(name)
-        if node is None or self._is_down(name) or not is_ready(node):
+        if name not in self._ready or self._is_down(name):
             return "lost"
         if pod.status.phase != "Running":
             return "starting"
