@@ -161,6 +161,17 @@ def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path:
     assert saved.read_text().startswith("# podium simulate -f saved.yaml\n")
 
 
+def test_a_saved_plan_contains_the_options_of_its_run(cluster: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.yaml"
+    options = ["--until", "20m", "--termination", "5s", "--seed", "3", "--ignore-extenders"]
+    gates = ["--feature-gates", "NonPreemptingPriority=false"]
+
+    ask("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved), *options, *gates)
+
+    (first, *_) = saved.read_text().splitlines()
+    assert first == f"# podium simulate -f saved.yaml {' '.join([*options, *gates])}"
+
+
 def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("shop", 5, "7", "high"))
     answer = told("-f", str(cluster), "deploy", "-f", new)

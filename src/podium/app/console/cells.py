@@ -16,6 +16,7 @@ _FEWEST_ALIKE = 3
 _PLURALS = {"is": "are", "has": "have", "does": "do"}
 
 Same = TypeVar("Same", bound=Hashable)
+Item = TypeVar("Item")
 
 
 class Cell(NamedTuple):
@@ -81,14 +82,20 @@ def listed(names: Sequence[str], most: int) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 
 
+def by_key(pairs: Iterable[tuple[Same, Item]]) -> dict[Same, list[Item]]:
+    """Return the items by key, in the order of the keys' first items."""
+    found: dict[Same, list[Item]] = {}
+    for key, item in pairs:
+        found.setdefault(key, []).append(item)
+    return found
+
+
 def grouped_by_text(named: Iterable[tuple[str, Same]], fewest: int = _FEWEST_ALIKE) -> list[tuple[list[str], Same]]:
     """Return the names with the text about each: names with equal texts are joined, unless they are too few.
 
     The groups are in the order of their first names.
     """
-    alike: dict[Same, list[str]] = {}
-    for name, text in named:
-        alike.setdefault(text, []).append(name)
+    alike = by_key((text, name) for name, text in named)
     return [
         (group, text)
         for text, names in alike.items()

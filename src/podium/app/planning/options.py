@@ -179,27 +179,16 @@ class PlanInputs:
         """Print the answer, save what reproduces it if asked to, and exit with 2 for findings of --fail-on."""
         from podium.app.console.output import show_answer
         from podium.app.planning.answer import plan_csv, write_answer
-        from podium.app.planning.scenarios import save_decided, save_scenario
+        from podium.app.planning.scenarios import save_answer
 
         if self.save:
-            if answer.read is None or answer.scenario is None:
-                raise click.UsageError(f"--save: {answer.question} has played nothing here.")
-            if answer.options is not None:
-                save_scenario(self.save, answer.read, answer.scenario, answer.options)
-            else:
-                said = (answer.headline, answer.remedy, self.options_text)
-                save_decided(self.save, answer.read, answer.scenario, *said)
+            save_answer(self.save, answer)
         if self.form == "csv":
             click.echo(plan_csv(answer), nl=False)
         else:
             show_answer(answer, self.form, lambda page: write_answer(page, answer, self.parts))
         if any(code in self.fail_on for code in answer.codes):
             click.get_current_context().exit(2)
-
-    @property
-    def options_text(self) -> str:
-        """The options that `podium simulate` needs to reproduce a decided answer."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +231,6 @@ class DecisionInputs(PlanInputs):
         with self.progress("deciding") as progress:
             answer = ask(progress)
         self.show(answer)
-
-    @property
-    def options_text(self) -> str:
-        """The options that `podium simulate` needs to reproduce a decided answer."""
-        configuration, settings = self.settings.configuration, self.settings
-        options = f" --config {configuration.source}" if configuration else ""
-        options += " --ignore-extenders" if settings.ignore_extenders else ""
-        return options + settings.release.options
 
 
 _OPTIONS = (

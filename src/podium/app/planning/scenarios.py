@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError, escape
 from podium.api.input.codec import Document, Input
@@ -16,7 +16,10 @@ from podium.api.selectors import parse_label_selector
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time
 from podium.app.console.output import in_yaml
-from podium.sim.run_options import RunOptions
+from podium.sim.run_options import DURATIONS, RunOptions
+
+if TYPE_CHECKING:
+    from podium.app.planning.answer import PlanAnswer
 
 SCENARIO = "Scenario"
 _MAX_COMMENT = 1_000
@@ -124,33 +127,28 @@ def nodes_text(nodes: Sequence[str], most: int = 3, labels: str = "") -> str:
     return f"{len(nodes):,} nodes" + (f" with {labels}" if labels else "")
 
 
-def save_scenario(file: str, read: Input, scenario: Raw, options: RunOptions) -> None:
-    """Write the cluster and the scenario that was played, for `podium simulate -f FILE`.
+def save_answer(file: str, answer: PlanAnswer) -> None:
+    """Write the cluster and the scenario of an answer, for `podium simulate -f FILE`.
 
-    A comment at the beginning has the command's options, such as the seed.
+    Comments at the beginning have the command with its options, such as the seed. For a question that is decided they
+    also have the headline, and a file beside it has the remedy's change. Raises InputError for an answer without a
+    scenario.
     """
-    latency = format_duration(options.latency_ns or 0)
-    timed = {**scenario, "spec": {"latency": latency, **scenario["spec"]}}
-    command = f"podium simulate -f {Path(file).name}{_options_text(options)}"
-    _write(file, [command], _documents(read, timed))
-
-
-def save_decided(file: str, read: Input, scenario: Raw, headline: str, remedy: Remedy | None, options: str) -> None:
-    """Write the cluster and the scenario that reproduces an answer, and the remedy's change into a file beside it.
-
-    Comments at the beginning say what to run, with which ``options``, and what that shows.
-    """
-    play = f"podium simulate -f {Path(file).name}{options}"
-    comments = [play, f"  {headline}"]
-    if remedy is not None:
-        change = Path(file).with_name(f"{Path(file).stem}-change{Path(file).suffix}")
+    read, scenario, options = answer.read, answer.scenario, answer.options
+    if read is None or scenario is None or options is None:
+        raise InputError(f"--save: {answer.question} has played nothing here")
+    play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
+    comments = [play]
+    if answer.result is not None:
+        latency = format_duration(options.latency_ns or 0)
+        scenario = {**scenario, "spec": {"latency": latency, **scenario["spec"]}}
+    else:
+        comments.append(f"  {answer.headline}")
+    if answer.remedy is not None:
+        remedy, change = answer.remedy, Path(file).with_name(f"{Path(file).stem}-change{Path(file).suffix}")
         comments += [f"{play} --override {change.name}", f"  with {remedy.text}"]
         _write(str(change), [f"{remedy.text}: see {Path(file).name}"], remedy.objects)
-    _write(file, comments, _documents(read, scenario))
-
-
-def _documents(read: Input, scenario: Raw) -> Iterable[Raw]:
-    return (document.raw for document in with_scenario(read, scenario).documents)
+    _write(file, comments, (document.raw for document in with_scenario(read, scenario).documents))
 
 
 def _write(file: str, comments: Iterable[str], documents: Iterable[Raw]) -> None:
@@ -161,17 +159,20 @@ def _write(file: str, comments: Iterable[str], documents: Iterable[Raw]) -> None
 
 
 def _options_text(options: RunOptions) -> str:
-    durations = {
-        "until": options.until_ns,
-        "start-delay": options.start_delay_ns or None,
-        "bind-delay": options.bind_delay_ns or None,
-        "termination": options.termination_ns,
-    }
-    found = [f" --{name} {format_duration(value)}" for name, value in durations.items() if value is not None]
+    """Return the options that differ from the defaults, each after a space."""
+    usual = RunOptions()
+    fields = {name: f"{name}_ns" for name in DURATIONS if name != "latency"}
+    found = [
+        f" --{name.replace('_', '-')} {format_duration(getattr(options, field))}"
+        for name, field in fields.items()
+        if getattr(options, field) != getattr(usual, field)
+    ]
     if options.seed:
         found.append(f" --seed {options.seed}")
     if options.start_ns is not None:
         found.append(f" --start {format_exact_time(options.start_ns)}")
     if options.configuration is not None:
         found.append(f" --config {options.configuration.source}")
-    return "".join(found)
+    if options.ignore_extenders:
+        found.append(" --ignore-extenders")
+    return "".join(found) + options.release.options

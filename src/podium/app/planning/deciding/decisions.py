@@ -35,6 +35,7 @@ from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
 from podium.plugins.default_preemption import DefaultPreemption
+from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
 PodKind = tuple[object, ...]
@@ -516,7 +517,10 @@ def decided_answer(
     **others: Any,
 ) -> PlanAnswer:
     """Return the answer to a question that is decided; its scenario is by default that of the input."""
-    loaded = decisions.loaded
+    loaded, settings = decisions.loaded, decisions.loaded.settings
+    options = RunOptions(
+        configuration=settings.configuration, release=settings.release, ignore_extenders=settings.ignore_extenders
+    )
     given = {"caveats": loaded.caveats, "scenario": scenario_of_spec(loaded.read, question, {}), **others}
     shown = (*sections, *(() if outcomes is None else outcomes.sections()))
-    return PlanAnswer(question, headline, read=loaded.read, sections=shown, **given)
+    return PlanAnswer(question, headline, read=loaded.read, options=options, sections=shown, **given)
