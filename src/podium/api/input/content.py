@@ -70,6 +70,21 @@ def text_of(content: bytes) -> str:
     return text
 
 
+def objects_in(content: bytes, source: str) -> list[dict[str, Any]]:
+    """Return the documents of YAML or JSON, which need not be whole objects of Kubernetes, such as patches.
+
+    Raises InputError with the source for other content, and for a document that is not an object.
+    """
+    try:
+        documents = [(index, value) for index, value in yaml.parse_documents(text_of(content)) if value is not None]
+    except InputError as error:
+        raise error.located(source=source) from None
+    for index, value in documents:
+        if not isinstance(value, dict):
+            raise InputError("is not an object", source=source, document=index)
+    return [value for _, value in documents]
+
+
 def is_template(text: bytes) -> bool:
     """Return whether unreadable content is a template; binary content is not."""
     try:

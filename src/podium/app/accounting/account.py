@@ -14,6 +14,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.times import format_duration, format_time, parse_duration, parse_time
+from podium.app.console.cells import by_key
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Cause, Disruption, Seconds, disruption_of
 from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
@@ -227,10 +228,8 @@ class LedgerAnswer:
 def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:
     """Answer the query from the account. Raises InputError."""
     records = query.of(account)
-    grouped: dict[str, list[Disruption]] = {}
-    for record in records:
-        grouped.setdefault(group_of(record, query.grouping), []).append(record)
-    groups = [_summed(name, found) for name, found in grouped.items()]
+    by_name = by_key((group_of(record, query.grouping), record) for record in records)
+    groups = [_summed(name, found) for name, found in by_name.items()]
     groups.sort(key=lambda group: (-group.disruptions, -group.lost_seconds, group.name))
     # Chains with a selected disruption are shown whole, including disruptions that are not selected.
     wanted = {record.id for record in records}

@@ -18,7 +18,7 @@ from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.traces.event_records import EventRecord, event_records
 from podium.app.accounting.traces.reconstruction import Reconstructed, Reconstruction, Seen
-from podium.app.console.cells import counted
+from podium.app.console.cells import by_key, counted
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
 from podium.controllers.ledger.consumption import Consumption, UsageEntry
@@ -47,10 +47,8 @@ def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
 
 def dumped_account(items: Sequence[object], source: str) -> Account:
     """Reconstruct the disruptions in a dump: `kubectl get pods,replicasets,statefulsets,jobs,events -A -o json`."""
-    raws: dict[str, list[Raw]] = {}
-    for item in items:
-        if isinstance(item, dict) and isinstance(item.get("kind"), str):
-            raws.setdefault(item["kind"], []).append(item)
+    objects = (item for item in items if isinstance(item, dict) and isinstance(item.get("kind"), str))
+    raws = by_key((item["kind"], item) for item in objects)
     return reconstructed_account(raws, source, 0)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
-from podium.app.console.cells import Cell, Name, Names, Part, fitted, listed, style_of, text_of
+from podium.app.console.cells import Cell, Name, Names, Part, by_key, fitted, listed, style_of, text_of
 
 ELLIPSIS = "…"
 
@@ -108,9 +108,7 @@ def _alike(names: Collection[str]) -> str:
 
 
 def _by_form(forms: dict[str, str]) -> list[list[str]]:
-    groups: dict[str, list[str]] = {}
-    for name, form in forms.items():
-        groups.setdefault(form, []).append(name)
+    groups = by_key((form, name) for name, form in forms.items())
     return list(groups.values())
 
 

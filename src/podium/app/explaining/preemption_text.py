@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from podium.api.quantity import format_quantity
-from podium.app.console.cells import NODES, PODS
+from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
 from podium.app.explaining.gang import GangDecision
 from podium.app.explaining.obstacles import RESOURCES, NodeObstacles
@@ -34,9 +34,7 @@ _HEADINGS = ("violations", "priority", "victims")
 
 def write_by_reason(page: Page, statuses: Mapping[str, Status]) -> None:
     """Write a row for each message: the number of nodes, the message, and their names; nodes that fit come first."""
-    nodes: dict[str, list[str]] = {}
-    for node, status in sorted(statuses.items()):
-        nodes.setdefault(_FITS if status.is_success else status.message, []).append(node)
+    nodes = by_key((_FITS if status.is_success else status.message, node) for node, status in sorted(statuses.items()))
     order = sorted(nodes, key=lambda reason: (reason != _FITS, -len(nodes[reason]), reason))
     rows: list[list[Part]] = [
         [
@@ -261,9 +259,7 @@ def _write_gang_plan(page: Page, plan: GangPlan, chosen: GangCandidate) -> None:
 def _write_gang_victims(page: Page, way: GangCandidate) -> None:
     by_node = way.victims_by_node
     page.title("Victims", f"{counted(len(way.victims), 'pod')} on {counted(len(by_node), 'node')}")
-    comes_to: dict[str, list[str]] = {}
-    for member, node_name in way.placements:
-        comes_to.setdefault(node_name, []).append(member.key)
+    comes_to = by_key((node_name, member.key) for member, node_name in way.placements)
     rows: list[list[Part]] = []
     for name, victims in by_node.items():
         members = comes_to.get(name, [])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import format_time
-from podium.app.console.cells import NODES
+from podium.app.console.cells import NODES, by_key
 from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.explaining.attempts import explain_decision
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
@@ -79,9 +79,9 @@ def find_remedies(decision: PodDecision, obstacles: Sequence[NodeObstacles]) -> 
     ``obstacles`` are those of all nodes, the nearest first.
     """
     cluster = decision.runner.cluster
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for obstacle in obstacles[:_MAX_DESCRIBED]:
-        alike.setdefault(tuple(obstacle_texts(cluster, decision.record, obstacle)), []).append(obstacle.node)
+    alike = by_key(
+        (tuple(obstacle_texts(cluster, decision.record, each)), each.node) for each in obstacles[:_MAX_DESCRIBED]
+    )
     return Remedies(
         nodes=tuple(NodeRemedy(tuple(nodes), clauses) for clauses, nodes in alike.items()),
         further=len(obstacles[_MAX_DESCRIBED:]),

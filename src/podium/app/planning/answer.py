@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_duration
 from podium.app.answers import Frame, Kind, Shown, flat, kinds
 from podium.app.console import cells
-from podium.app.console.cells import agreeing
+from podium.app.console.cells import agreeing, by_key
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Names, Page, Part, Section, counted, listed, names_of
 from podium.app.planning.constants import FINDING_CODES
@@ -233,9 +233,7 @@ def impact_sections(answer: PlanAnswer) -> list[Section]:
 
 def _reasons(title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> Section:
     """Return each reason once, with the workloads for which it holds."""
-    reasons: dict[str, list[str]] = {}
-    for workload in workloads:
-        reasons.setdefault(workload.why, []).append(workload.workload)
+    reasons = by_key((workload.why, workload.workload) for workload in workloads)
     rows = [(names_of(names, cells.WORKLOADS, "warn", _MAX_NAMES), why) for why, names in reasons.items()]
     return Section(title, title, tuple(rows[:_MAX_WORKLOADS]), rest=rest)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from podium.app.console.cells import agreeing, counted, listed
+from podium.app.console.cells import agreeing, by_key, counted, listed
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.controllers.actions import GANG_RELEASE
@@ -297,9 +297,7 @@ def _held(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
 
 class _Reasons:
     def __init__(self, result: Result) -> None:
-        self._pods: dict[str, list[dict[str, Any]]] = {}
-        for pod in result.pods:
-            self._pods.setdefault(pod["workload"], []).append(pod)
+        self._pods = by_key((pod["workload"], pod) for pod in result.pods)
         self._failed = {event.pod: event.message for event in result.events if event.reason == "FailedScheduling"}
         self._held = result.held
         self._refused: dict[str, str] = {}

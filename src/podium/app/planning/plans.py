@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from podium.api.errors import InputError
 from podium.api.input.files import FileName
 from podium.app.inputs import Given, Objects, as_document, assignments_of, read_objects, several
 from podium.app.planning.answer import PlanAnswer, PlanProgress
@@ -110,8 +109,6 @@ class Plans:
         """Patch objects of any kind: each a strategic merge patch with the kind and name of its object, or a file."""
         written = [each for each in patches if isinstance(each, dict)]
         files = [str(each) for each in patches if not isinstance(each, dict)]
-        if not patches:
-            raise InputError("no patch is given")
         return patch(self._run, [*written, *(read_patches(files) if files else ())])
 
     def reschedule(self, rescheduler: ReschedulerConfiguration | dict[str, Any] | FileName | None = None) -> PlanAnswer:

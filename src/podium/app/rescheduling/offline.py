@@ -19,7 +19,7 @@ from podium.api.times import format_exact_time, format_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
-from podium.app.console.cells import NODES, PODS
+from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
 from podium.app.live.caveats import hidden_kinds, of_access
 from podium.client.credentials import ClusterAccess
@@ -309,9 +309,7 @@ def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
     if not plan.left_alone and not plan.stopped and not plan.is_cut:
         return
     page.title("Left alone")
-    groups: dict[tuple[str, str], list[str]] = {}
-    for left in plan.left_alone:
-        groups.setdefault((left.policy, left.why), []).append(left.pod)
+    groups = by_key(((left.policy, left.why), left.pod) for left in plan.left_alone)
     for (policy, why), pods in list(groups.items())[:_MAX_REASONS]:
         page.paragraph(f"{listed(pods, _MAX_PODS)} ({policy}): {why}", indent=2, hanging=2)
     more = sum(len(pods) for pods in list(groups.values())[_MAX_REASONS:])

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
 from podium.api.collector import collector_paused, settle_collector
 from podium.api.errors import InputError, escape, shown
-from podium.api.input import yaml
 from podium.api.input.codec import Document, Input
+from podium.api.input.content import objects_in
 from podium.api.input.documents import refuse_empty_pods
 from podium.api.input.files import read_bytes
 from podium.api.meta import Raw
@@ -250,19 +250,15 @@ def _journal(directory: Path, *, accept_loss: bool) -> DurableJournal:
 
 
 def _served(documents: list[Document]) -> list[Document]:
-    documents = [document for document in documents if not _tells_of_others(document)]
-    scenarios = [document for document in documents if _is_scenario(document)]
-    for document in scenarios:
-        _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
-    return [document for document in documents if not _is_scenario(document)]
-
-
-def _tells_of_others(document: Document) -> bool:
-    return document.object is None and (is_snapshot(document.raw) or is_recording(document.raw))
-
-
-def _is_scenario(document: Document) -> bool:
-    return document.object is None and document.raw.get("kind") == "Scenario"
+    """Return the objects to serve, without a Scenario and descriptions of other objects; warn about a Scenario."""
+    found = []
+    for document in documents:
+        is_known = document.object is not None
+        if not is_known and document.raw.get("kind") == "Scenario":
+            _warn(f"{document.source}: the Scenario is left out; `podium simulate` plays it")
+        elif is_known or not (is_snapshot(document.raw) or is_recording(document.raw)):
+            found.append(document)
+    return found
 
 
 @contextmanager
@@ -349,15 +345,7 @@ def _autoscaling(raw: Raw) -> Autoscaling:
 
 def read_one(path: str, kind: str) -> Raw:
     """Return the only object in a file of YAML or JSON, without nulls. Raises InputError."""
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", source=path) from None
-    try:
-        found: list[Any] = [root for _, root in yaml.parse_documents(text) if root is not None]
-    except InputError as error:
-        raise error.located(source=path) from None
-    if len(found) != 1 or not isinstance(found[0], dict):
+    found = objects_in(read_bytes(path), path)
+    if len(found) != 1:
         raise InputError(f"holds {len(found)} objects; one {kind} is needed, and nothing else", source=path)
-    raw: Raw = found[0]
-    return raw
+    return found[0]

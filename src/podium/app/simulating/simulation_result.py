@@ -15,6 +15,7 @@ from podium.api.pod import Pod
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.app.answers import Frame, Kind, Shown, flat, kinds
+from podium.app.console.cells import by_key
 from podium.sim.results.result import NodeStates, PodState, Result
 from podium.sim.run import Progress, played, result_of_run
 from podium.sim.run_options import RunOptions
@@ -115,11 +116,10 @@ class FilledNode:
 
 def placement_of(store: Store, states: NodeStates) -> tuple[FilledNode, ...]:
     """Return the nodes in name order, with the pods on them that have not ended."""
-    pods: dict[str, list[Pod]] = {}
-    for stored in store.objects("Pod"):
-        pod = stored.object
-        if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal:
-            pods.setdefault(pod.spec.node_name, []).append(pod)
+    live = (stored.object for stored in store.objects("Pod"))
+    pods = by_key(
+        (pod.spec.node_name, pod) for pod in live if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal
+    )
     nodes = {stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
     most_pods = MOST_PODS if len(nodes) <= MOST_NODES else 0
     return tuple(_filled(nodes[name], pods.get(name, []), states, most_pods) for name in sorted(nodes))

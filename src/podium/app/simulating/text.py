@@ -12,7 +12,7 @@ import msgspec
 
 from podium.api.quantity import format_quantity
 from podium.api.times import format_duration, format_time
-from podium.app.console.cells import NODES, PODS, WORKLOADS, grouped_by_text
+from podium.app.console.cells import NODES, PODS, WORKLOADS, by_key, grouped_by_text
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, Section, counted, listed, names_of
 from podium.app.simulating.simulation_result import MOST_NODES, FilledNode, PlacedPod, SimulationResult
@@ -112,9 +112,7 @@ def _write_waiting(page: Page, result: Result) -> None:
 
 
 def _write_reasons(page: Page, reasons: Iterable[tuple[str, str]], *, by_size: bool = False) -> None:
-    alike: dict[str, list[str]] = {}
-    for reason, pod in reasons:
-        alike.setdefault(reason, []).append(pod)
+    alike = by_key(reasons)
     order = sorted(alike, key=lambda reason: (-len(alike[reason]), reason)) if by_size else alike
     rows = [(counted(len(alike[reason]), "pod"), f"{reason}: {listed(alike[reason], _MOST_NAMES)}") for reason in order]
     page.table(rows, most=_MOST_WAITING, noun="reason", right=(0,))

@@ -9,7 +9,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.times import format_duration
 from podium.app.answers import Frame, Shown, Value
-from podium.app.console.cells import text_of
+from podium.app.console.cells import by_key, text_of
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
@@ -60,12 +60,14 @@ def write_sweep(page: Page, played: Sequence[Played]) -> None:
 
 def _write_failed(page: Page, failed: Sequence[Played]) -> None:
     """Write why runs have no result, grouped by reason."""
-    alike: dict[str, list[str]] = {}
-    for run in failed:
-        settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
-        alike.setdefault(run.outcome.error, []).append(f"{settings} seed {run.seed}".strip())
+    alike = by_key((run.outcome.error, _settings_and_seed(run)) for run in failed)
     rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in alike.items()]
     page.table(rows, most=_MOST_RUNS, noun="reason")
+
+
+def _settings_and_seed(run: Played) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
+    return f"{settings} seed {run.seed}".strip()
 
 
 def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
@@ -157,9 +159,7 @@ def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
 
 
 def _by_settings(played: Sequence[Played]) -> list[list[Played]]:
-    groups: dict[tuple[tuple[str, str], ...], list[Played]] = {}
-    for run in played:
-        groups.setdefault(tuple(run.combination.items()), []).append(run)
+    groups = by_key((tuple(run.combination.items()), run) for run in played)
     return list(groups.values())
 
 

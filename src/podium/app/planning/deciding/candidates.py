@@ -28,7 +28,7 @@ from podium.api.storage import (
     PersistentVolumeClaimStatus,
     PersistentVolumeSpec,
 )
-from podium.app.console.cells import counted
+from podium.app.console.cells import by_key, counted
 from podium.app.explaining.obstacles import (
     CORDONED,
     OTHER,
@@ -140,11 +140,7 @@ def _grouped(
     waiting: Iterable[BlockedPods], keys: Callable[[BlockedPods], Iterable[Key]]
 ) -> dict[Key, list[BlockedPods]]:
     """Return the blocked pods by each of their keys."""
-    found: dict[Key, list[BlockedPods]] = {}
-    for blocked in waiting:
-        for key in keys(blocked):
-            found.setdefault(key, []).append(blocked)
-    return found
+    return by_key((key, blocked) for blocked in waiting for key in keys(blocked))
 
 
 def _kinds(held: Iterable[BlockedPods]) -> frozenset[PodKind]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podium.api.node import Node
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
+from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import joined, obstacles_of
 from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_PLACED_PODS
 from podium.app.planning.deciding.causes import blocked_pod, blocked_pods
@@ -113,10 +114,8 @@ def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
 
 def _identifying_labels(cluster: Cluster) -> set[str]:
     """Return the labels with another value on each of many nodes."""
-    values: dict[str, list[str]] = {}
-    for row in cluster.nodes.row_of.values():
-        for key, value in cluster.nodes.node(row).metadata.labels.items():
-            values.setdefault(key, []).append(value)
+    nodes = map(cluster.nodes.node, cluster.nodes.row_of.values())
+    values = by_key(label for node in nodes for label in node.metadata.labels.items())
     return {HOSTNAME, *(key for key, found in values.items() if len(found) > _FEW and len(set(found)) == len(found))}
 
 

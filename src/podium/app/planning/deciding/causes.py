@@ -14,11 +14,11 @@ from podium.api.input.codec import Document
 from podium.api.pod import Pod
 from podium.api.policy import ResourceQuota
 from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
-from podium.app.console.cells import counted
+from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import NodeGroup, Obstacle, cut, joined, node_groups
 from podium.app.explaining.workload import next_pod, wanted_of
-from podium.app.planning.deciding.decisions import AwaitedVictims, Decisions, PodKind, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import AwaitedVictims, Decisions, QueueResult, kind_of
 from podium.cluster.pods import PodRecord
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
@@ -81,9 +81,7 @@ class BlockedPods:
 
 def blocked_pods(decisions: Decisions, result: QueueResult) -> list[BlockedPods]:
     """Return the waiting pods by kind, in the order of their first ones, with their obstacles."""
-    kinds: dict[PodKind, list[PodRecord]] = {}
-    for pod in result.waiting:
-        kinds.setdefault(kind_of(pod), []).append(pod)
+    kinds = by_key((kind_of(pod), pod) for pod in result.waiting)
     found = []
     for kind, pods in kinds.items():
         postponed = result.postponed.get(kind)
@@ -172,11 +170,9 @@ class QuotaRefusals:
 
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
-        self._by_namespace: dict[str, list[ResourceQuota]] = {}
+        quotas = (item for item in decisions.objects if isinstance(item, ResourceQuota))
+        self._by_namespace = by_key((quota.metadata.namespace, quota) for quota in quotas)
         self._usage: dict[str, dict[str, int]] = {}
-        for item in decisions.objects:
-            if isinstance(item, ResourceQuota):
-                self._by_namespace.setdefault(item.metadata.namespace, []).append(item)
 
     def refused(self, namespace: str = "") -> list[RefusedPods]:
         """Return the refused pods of one namespace or of all, by workload."""

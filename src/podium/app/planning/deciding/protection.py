@@ -21,11 +21,12 @@ from podium.api.policy import (
 )
 from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
+from podium.app.console.cells import by_key
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, manifest_changes, rounded, with_request
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.store.admission.quotas import written_amount
 
@@ -69,10 +70,8 @@ def potential_preemptors(decisions: Decisions, targets: Sequence[PodRecord]) -> 
     """Return the pending pods that preempt or may preempt some targets, by importance, and how many were not tried."""
     uids = {pod.uid for pod in targets if pod.is_preemptible}
     least = min((pod.priority for pod in targets if pod.uid in uids), default=None)
-    kinds: dict[PodKind, list[PodRecord]] = {}
-    for pod in decisions.pending:
-        if least is not None and may_preempt(decisions.runners, pod, least):
-            kinds.setdefault(kind_of(pod), []).append(pod)
+    above = [pod for pod in decisions.pending if least is not None and may_preempt(decisions.runners, pod, least)]
+    kinds = by_key((kind_of(pod), pod) for pod in above)
     found = []
     for pods in list(kinds.values())[:MAX_ASKED]:
         runner = decisions.runners.get(pods[0].scheduler_name)

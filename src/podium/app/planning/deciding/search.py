@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.node import Node
+from podium.app.console.cells import by_key
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates
 from podium.app.planning.deciding.capacity import NodeShape, add_node, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
@@ -190,9 +191,7 @@ def _nodes_for_blocked_gangs(
 
 def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Iterator[VerifiedChange]:
     """Yield each quota raised so that it admits all pods, and which of these get a node then."""
-    by_quota: dict[str, list[RefusedPods]] = {}
-    for each in refused:
-        by_quota.setdefault(each.quota.key, []).append(each)
+    by_quota = by_key((each.quota.key, each) for each in refused)
     for key, some in sorted(by_quota.items()):
         quota = some[0].quota
         enough = {

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError, PodiumError
-from podium.api.input import yaml
 from podium.api.input.codec import Document, Input
+from podium.api.input.content import objects_in
 from podium.api.input.files import read_bytes, shown_name
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
@@ -113,6 +113,8 @@ def changes_set(read: Input, target: str, assignments: Sequence[str], namespace:
 
 def changes_patched(read: Input, patches: Sequence[Raw]) -> list[ChangedObject]:
     """Return the changes of strategic merge patches that name their objects. Raises InputError for wrong patches."""
+    if not patches:
+        raise InputError("no patch is given")
     found: dict[str, tuple[Document, Raw]] = {}
     for patch in patches:
         metadata = patch.get("metadata")
@@ -131,23 +133,8 @@ def changes_patched(read: Input, patches: Sequence[Raw]) -> list[ChangedObject]:
 
 
 def read_patches(files: Sequence[str]) -> list[Raw]:
-    """Return the documents of the files, YAML or JSON. Raises InputError for other values, and if there are none."""
-    found: list[Raw] = []
-    for file in files:
-        name = shown_name(file)
-        try:
-            documents = list(yaml.parse_documents(read_bytes(file).decode("utf-8-sig")))
-        except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8", source=name) from None
-        except InputError as error:
-            raise error.located(source=name) from None
-        for index, document in documents:
-            if not isinstance(document, dict):
-                raise InputError("is not an object", source=name, document=index)
-            found.append(document)
-    if not found:
-        raise InputError("the files hold no patch")
-    return found
+    """Return the documents of the files, YAML or JSON. Raises InputError for other values."""
+    return [patch for file in files for patch in objects_in(read_bytes(file), shown_name(file))]
 
 
 def kind_named(text: str) -> str:

@@ -13,7 +13,7 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
-from podium.app.console.cells import Name, Names, Part, agreeing, counted
+from podium.app.console.cells import Name, Names, Part, agreeing, by_key, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import beyond, refused_workloads
@@ -189,9 +189,7 @@ def _preemptions(result: Result) -> list[PlannedPreemption]:
 
     The pod of a StatefulSet comes back under its own name, that of a Deployment under another.
     """
-    pods_named: dict[str, list[dict[str, Any]]] = {}
-    for pod in result.pods:
-        pods_named.setdefault(pod["pod"], []).append(pod)
+    pods_named = by_key((pod["pod"], pod) for pod in result.pods)
 
     def pod_at(name: str | None, time: float) -> dict[str, Any] | None:
         """Return the last pod of a name that was created by this time."""

@@ -18,7 +18,7 @@ from podium.api.pod import Pod, PodStatus
 from podium.api.policy import POLICY_ANNOTATION
 from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, agreeing, counted, listed
+from podium.app.console.cells import Name, agreeing, by_key, counted, listed
 from podium.app.console.page import Section
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import PlanAnswer, PlanTable
@@ -242,9 +242,7 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
 
 
 def _limits_section(names: Sequence[str], found: Capacity) -> Section:
-    by_text: dict[str, list[str]] = {}
-    for row, text in found.limits.items():
-        by_text.setdefault(text, []).append(names[row])
+    by_text = by_key((text, names[row]) for row, text in found.limits.items())
     ordered = sorted(by_text.items(), key=lambda item: (-len(item[1]), item[0]))
     rows = tuple(
         (counted(len(nodes), "node"), f"{text}: {listed(sorted(nodes), _MAX_NAMES)}") for text, nodes in ordered

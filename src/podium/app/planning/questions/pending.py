@@ -9,12 +9,12 @@ from typing import Any
 
 from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.console.cells import Name, Part, by_key, counted, listed
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer, PlanProgress, PlanTable
 from podium.app.planning.deciding.capacity import NodeShape, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, QuotaRefusals, RefusedPods, blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, decided_answer, sampled_decisions
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.deciding.search import (
     VerifiedChange,
     helpful_changes,
@@ -132,9 +132,7 @@ def _causes(
     decisions: Decisions, waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]
 ) -> list[PendingCause]:
     """Return the causes, those of the most pods first, each with the change that places the most of its pods."""
-    groups: dict[frozenset[Any], list[BlockedPods]] = {}
-    for each in waiting:
-        groups.setdefault(each.cause, []).append(each)
+    groups = by_key((each.cause, each) for each in waiting)
     found = []
     for group in groups.values():
         uids = {pod.uid for each in group for pod in each.pods}
@@ -279,9 +277,7 @@ def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: in
 
 
 def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
-    groups: dict[tuple[str, bool], list[PlacedPod]] = {}
-    for each in result.placed:
-        groups.setdefault((decisions.workloads.of(each.pod), bool(each.victims)), []).append(each)
+    groups = by_key(((decisions.workloads.of(each.pod), bool(each.victims)), each) for each in result.placed)
     rows: list[tuple[Part, ...]] = []
     for (workload, preempts), placed in groups.items():
         victims = QueueResult(tuple(placed), ()).victims_by(decisions.workloads)

@@ -11,8 +11,8 @@ import click
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input import yaml
 from podium.api.input.codec import Document, Input, load_text
+from podium.api.input.content import objects_in
 from podium.api.meta import Raw
 from podium.app.cluster import Cluster
 from podium.app.console.page import Page
@@ -55,12 +55,7 @@ class PageInputs:
 
     def patches(self, texts: Sequence[str]) -> list[Raw]:
         """Return the documents in YAML or JSON, which are no whole objects. Raises InputError."""
-        found = []
-        for index, document in (document for text in texts for document in yaml.parse_documents(text)):
-            if not isinstance(document, dict):
-                raise InputError("is not an object", source=_MANIFESTS, document=index)
-            found.append(document)
-        return found
+        return [patch for text in texts for patch in objects_in(text.encode(), _MANIFESTS)]
 
     def rescheduler(self, text: str) -> ReschedulerConfiguration:
         """Return the configuration; a cautious one without a text. Raises InputError."""
