@@ -13,6 +13,7 @@ from tests.store.objects import SECOND, Raw
 from tests.store.test_definitions import definition, version
 
 KEY = "default/web"
+LAST = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def config(data: Raw | None = None, **metadata: Any) -> Raw:
@@ -175,7 +176,7 @@ class TestApplying:
             ({**config(), "kind": "Secret"}, {"kind": "ConfigMap"}, 400),
             ({**config(), "metadata": 7}, {}, 400),
             ({**config(), "data": {"a": 7}}, {"field_validation": "Warn"}, 400),
-            ({**config(), "datta": {}}, {"field_validation": "Strict"}, 400),
+            ({**config(), "datta": {}}, {"field_validation": "Strict"}, 500),
             (config(), {"manager": ""}, 400),
             (config(), {"subresource": "status"}, 404),
         ],
@@ -368,12 +369,56 @@ class TestUpdating:
 
     def test_kubectl_takes_over_what_it_applied_on_its_own_side(self) -> None:
         api = API()
-        annotations = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"1"}}'}
+        annotations = {LAST: '{"data":{"a":"1"}}'}
         body = config({"a": "1"}, annotations=annotations)
         api.ask("create", "ConfigMap", namespace="default", body=body, field_manager="kubectl-client-side-apply")
 
         assert apply(api, config({"a": "2"}), "other").code == 409
         assert applied(api, config({"a": "2"}), "kubectl")["data"] == {"a": "2"}
+
+    def test_kubectl_takes_over_the_labels_that_it_applied_on_its_own_side(self) -> None:
+        api = API()
+        last = '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"labels":{"b":"2"},"name":"a"}}'
+        body = config({"a": "1"}, annotations={LAST: last}, labels={"b": "2"})
+        api.ask("create", "ConfigMap", namespace="default", body=body, field_manager="kubectl-client-side-apply")
+
+        assert apply(api, config({"a": "1"}, labels={"b": "3"}), "other").code == 409
+        assert applied(api, config({"a": "1"}, labels={"b": "3"}), "kubectl")["metadata"]["labels"] == {"b": "3"}
+
+    def test_kubectl_takes_no_label_that_was_changed_since(self) -> None:
+        api = API()
+        last = '{"data":{},"metadata":{"labels":{"b":"1"}}}'
+        body = config({}, annotations={LAST: last}, labels={"b": "2"})
+        api.ask("create", "ConfigMap", namespace="default", body=body, field_manager="kubectl-client-side-apply")
+
+        assert apply(api, config({}, labels={"b": "3"}), "kubectl").code == 409
+
+    @pytest.mark.parametrize(("manager", "is_refreshed"), [("kubectl", True), ("other", False)])
+    def test_an_apply_by_kubectl_refreshes_the_annotation_of_client_side_apply(
+        self, manager: str, is_refreshed: bool
+    ) -> None:
+        api = API()
+        body = config({"a": "1"}, annotations={LAST: '{"data":{"a":"1"}}'})
+        api.ask("create", "ConfigMap", namespace="default", body=body, field_manager="kubectl-client-side-apply")
+
+        raw = applied(api, config({"b": "2"}), manager)
+
+        refreshed = json.loads(raw["metadata"]["annotations"][LAST])
+        assert refreshed["data"] == ({"b": "2"} if is_refreshed else {"a": "1"})
+
+    def test_an_apply_by_kubectl_adds_no_annotation(self) -> None:
+        api = API()
+        applied(api, config({"a": "1"}), "kubectl")
+
+        assert "annotations" not in applied(api, config({"a": "2"}), "kubectl")["metadata"]
+
+    def test_the_keys_of_owned_fields_are_sorted(self) -> None:
+        api = API()
+
+        raw = applied(api, config({"b": "1", "a": "2"}, labels={"d": "1", "c": "2"}))
+
+        fields = raw["metadata"]["managedFields"][0]["fieldsV1"]
+        assert [list(fields), list(fields["f:data"])] == [["f:data", "f:metadata"], ["f:a", "f:b"]]
 
     def test_only_the_last_update_managers_are_kept_apart(self) -> None:
         api = API()

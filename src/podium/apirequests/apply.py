@@ -16,7 +16,16 @@ from podium.apirequests.handlers import checked_fields, write_response
 from podium.apirequests.request import Request, Response
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request, conflict, not_found
-from podium.store.field_ownership import ApplyRequest, ApplyResult, FieldWriter, owned_fields, owned_part, with_part
+from podium.store.field_ownership import (
+    KUBECTL,
+    ApplyRequest,
+    ApplyResult,
+    FieldWriter,
+    owned_fields,
+    owned_part,
+    with_last_applied,
+    with_part,
+)
 from podium.store.managed_fields import entries_of, entry_of
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
@@ -111,6 +120,8 @@ def _applied(context: Context, request: Request, stored: Stored, config: Raw, wr
     )
     writer.settled = application.entries
     raw = with_part(stored.raw, application.result, resource, part)
+    if request.field_manager == KUBECTL and not part:
+        raw = with_last_applied(raw, config)
     with context.store.written_by(writer):
         if part == "status":
             return context.store.update_status(raw)

@@ -21,7 +21,7 @@ from podium.apirequests.request import Request, Response, check_name
 from podium.store.admission.defaults import with_addresses, with_defaults
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.errors import bad_request, invalid, too_large_object
+from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldWriter, shape_of
 from podium.store.managed_fields import FieldManager, Operation
 from podium.store.patching import without_nulls
@@ -231,10 +231,10 @@ def _is_short(body: Any) -> bool:
 
 
 def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[str, ...]:
-    """Return the warnings about unknown fields, if the request wants warnings.
+    """Return the warnings about unknown and repeated fields, if the request wants warnings.
 
-    Raises StoreError 400 for unknown fields in strict mode, for an invalid `fieldValidation`, and for a field whose
-    value has the wrong type.
+    Raises StoreError 400 for such fields in strict mode, for an invalid `fieldValidation`, and for a field whose value
+    has the wrong type; and 500 as kube-apiserver does for an unknown field in an applied configuration.
     """
     mode = request.field_validation
     if mode not in ("Ignore", "Warn", "Strict"):
@@ -242,7 +242,8 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
         try:
-            return _unknown_field_warnings(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
+            unknown = [] if mode == "Ignore" and not _applies(request) else shaped(raw, structural)[1]
+            return _field_warnings(request, raw, unknown)
         except TooLargeError:
             raise too_large_object() from None
     found = findings(raw, advises=False)
@@ -250,19 +251,43 @@ def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[s
         if not finding.is_unknown:
             place = finding.path.removeprefix(".")
             raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
-    if mode == "Ignore":
-        return ()
-    return _unknown_field_warnings(
-        request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown]
-    )
+    return _field_warnings(request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
 
 
-def _unknown_field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
-    """Return the warnings about unknown fields. Raises StoreError 400 in strict mode."""
+def _applies(request: Request) -> bool:
+    return request.verb == "patch" and request.patch_type == "apply"
+
+
+def _field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
+    """Return the warnings about the unknown fields at these paths, and about repeated ones."""
+    mode, repeated = request.field_validation, request.repeated
+    in_lines = "".join(f"\n  {problem}" for problem in repeated if problem.startswith("line "))
+    lines = [f"yaml: unmarshal errors:{in_lines}"] if in_lines else []
+    if _applies(request):
+        if lines and mode == "Strict":
+            raise _not_strict(f"error strict decoding YAML: error converting YAML to JSON: {lines[0]}")
+        if paths:
+            raise _undeclared(request, raw, paths)
     unknown = [f'unknown field "{path}"' for path in paths]
-    if unknown and request.field_validation == "Strict":
-        raise bad_request(f"{_unhandled(raw)}: strict decoding error: {', '.join(unknown)}")
-    return tuple(unknown)
+    problems = (*lines, *unknown, *(repeated if not lines else ()))
+    if problems and mode == "Strict":
+        raise _not_strict(f"{_unhandled(raw)}: strict decoding error: {', '.join(problems)}")
+    return () if mode == "Ignore" else (*unknown, *repeated)
+
+
+def _not_strict(problem: str) -> StoreError:
+    """Return the refusal of unknown and repeated fields, which may have several lines."""
+    return StoreError(400, "BadRequest", problem, status_message=problem)
+
+
+def _undeclared(request: Request, raw: Raw, paths: list[str]) -> StoreError:
+    """Return the refusal of an applied configuration with unknown fields (managedfields' structuredmerge.go)."""
+    namespace, _, name = request.key.rpartition("/")
+    problems = [f".{path}: field not declared in schema" for path in paths]
+    listed = problems[0] if len(problems) == 1 else "".join(["errors:", *(f"\n  {problem}" for problem in problems)])
+    of = f"{namespace}/{name}; {raw['apiVersion']}, Kind={raw['kind']}"
+    message = f"failed to create typed patch object ({of}): {listed}"
+    return StoreError(500, "", message, status_message=message)
 
 
 def _unhandled(raw: Raw) -> str:

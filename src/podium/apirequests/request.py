@@ -38,8 +38,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     `api_version` is the version of the objects in request and response, "" for the storage version. `reading` is the
     typed reading of the body, if the caller has it: the response is the same without it. `field_manager` is the manager
     of the written fields, "" if ownership is not recorded; `force` lets an apply patch take fields from other managers.
-    `user` is the name of the user, "" if unknown. Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver
-    (pkg/endpoints/handlers).
+    `user` is the name of the user, "" if unknown. `repeated` are the problems of fields that the body has twice.
+    Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
     """
 
     verb: Verb
@@ -57,6 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     user: str = ""
     reading: Kubernetes | None = None
+    repeated: tuple[str, ...] = ()
 
     @property
     def written_body(self) -> Any:

@@ -49,7 +49,9 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager that owns the existing fields when the first apply meets an object without managed fields."""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_KUBECTL = "kubectl"
+KUBECTL = "kubectl"
+"""The manager with which kubectl applies on the server."""
+
 SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace", "selfLink"))
 """The metadata fields that no manager owns."""
 
@@ -172,21 +174,37 @@ def _is_kubectls_own(
 ) -> bool:
     """Return whether the only conflict is with kubectl's own client-side apply, unchanged since."""
     text = value_at(live, "metadata", "annotations", LAST_APPLIED)
-    if manager.name != _KUBECTL or not isinstance(text, str):
+    if manager.name != KUBECTL or not isinstance(text, str):
         return False
     try:
         known = json.loads(text)
         if not isinstance(known, dict):
             return False
-        known.pop("metadata", None)
+        known = comparable(known)
         fields = fields_of_value(known, shape)
-        differs = compared(known, {name: live[name] for name in known if name in live}, shape).modified
+        changes = compared(known, live, shape)
+        differs = union(changes.modified, changes.removed)
     except (KeyMissingError, ValueError, RecursionError):
         return False
     contested: FieldSet = {}
     for fields_of_another in conflicts.values():
         contested = union(contested, fields_of_another)
     return not difference(contested, fields) and not intersection(contested, differs)
+
+
+def with_last_applied(raw: Raw, config: Raw) -> Raw:
+    """Return an object to which kubectl applied a configuration, with that in the annotation of client-side apply.
+
+    An object without the annotation is returned unchanged (apimachinery's lastappliedupdater.go).
+    """
+    annotations = object_at(raw, "metadata", "annotations")
+    if LAST_APPLIED not in annotations:
+        return raw
+    own = {name: value for name, value in object_at(config, "metadata", "annotations").items() if name != LAST_APPLIED}
+    metadata = {name: value for name, value in object_at(config, "metadata").items() if name != "annotations"}
+    applied = {**config, "metadata": {**metadata, **({"annotations": own} if own else {})}}
+    text = json.dumps(applied, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return {**raw, "metadata": {**raw["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}}
 
 
 def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:

@@ -57,7 +57,8 @@ _KEPT_SETS = 8_192
 _KEPT_LISTS = 4_096
 # Entries by the identity of their list, which is kept alive with them.
 _read: dict[int, tuple[list[Raw], Entries]] = {}
-_ENCODER = msgspec.msgpack.Encoder()
+# FieldsV1 has sorted keys.
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
 def read_entries(listed: Any) -> dict[FieldManager, FieldsEntry] | None:

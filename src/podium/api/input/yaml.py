@@ -68,13 +68,16 @@ def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
 Dumper.add_representer(str, _represent_text)
 
 
-def parse_documents(text: str, progress: Callable[[float], None] | None = None) -> Iterator[tuple[int, Any]]:
+def parse_documents(
+    text: str, progress: Callable[[float], None] | None = None, repeated: list[str] | None = None
+) -> Iterator[tuple[int, Any]]:
     """Yield each document that is not empty, with its 1-based number; null entries are omitted.
 
-    `progress` receives the share of the text that has been read, from 0 to 1. Raises InputError with the document's
-    number, the line and the column.
+    `progress` receives the share of the text that has been read, from 0 to 1. `repeated` receives the problems of keys
+    that occur twice, in go-yaml's words; the last value counts. Without it they are errors. Raises InputError with the
+    document's number, the line and the column.
     """
-    composer = _Composer(text, progress)
+    composer = _Composer(text, progress, repeated=repeated)
     try:
         yield from composer.documents()
     except yaml.YAMLError as error:
@@ -171,8 +174,15 @@ class _Anchored:
 class _Composer:
     """A builder of values from libyaml's events. The value of an alias is shared, not copied, and never mutated."""
 
-    def __init__(self, text: str, progress: Callable[[float], None] | None, depth: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        progress: Callable[[float], None] | None,
+        depth: int = 0,
+        repeated: list[str] | None = None,
+    ) -> None:
         self._depth = depth
+        self._repeated = repeated
         self._length = len(text)
         self._progress = progress
         self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
@@ -270,7 +280,9 @@ class _Composer:
                 merged.extend(self._merged(event, depth))
                 continue
             if key in entries:
-                raise self._error(event, f"the key {shown(key)} is given twice")
+                if self._repeated is None or event.start_mark is None:
+                    raise self._error(event, f"the key {shown(key)} is given twice")
+                self._repeated.append(f'line {event.start_mark.line + 1}: key "{key}" already set in map')
             entries[key] = self._node(next(self.events), depth)
         for brought_in in merged:
             entries = {**brought_in, **entries}

@@ -24,7 +24,7 @@ _MOST_TOLD = 10
 
 
 class Body(NamedTuple):
-    """The content of a body, and its repeated fields."""
+    """The content of a body, and the problems of its repeated fields."""
 
     value: Any
     repeated: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ def _read_closely(data: bytes) -> Body:
         raise bad_request("the body is not in UTF-8") from None
     except ValueError as error:
         raise bad_request(f"the body is not valid JSON: {escape(str(error), _SHOWN)}") from None
-    return Body(value, tuple(repeated[:_MOST_TOLD]))
+    return Body(value, tuple(f'duplicate field "{field}"' for field in repeated[:_MOST_TOLD]))
 
 
 def _value(written: Any, path: str, levels: int, repeated: list[str]) -> Any:
@@ -196,15 +196,16 @@ def _read_yaml(data: bytes) -> Body:
             return read_json(data)
         except StoreError:
             pass
+    repeated: list[str] = []
     try:
-        documents = list(parse_documents(data.decode("utf-8")))
+        documents = list(parse_documents(data.decode("utf-8"), repeated=repeated))
     except UnicodeDecodeError:
         raise bad_request("the body is not in UTF-8") from None
     except InputError as error:
         raise bad_request(str(error)) from None
     if len(documents) > 1:
         raise bad_request("the body has more than one document")
-    return Body(documents[0][1]) if documents else _NO_BODY
+    return Body(documents[0][1], tuple(repeated[:_MOST_TOLD])) if documents else _NO_BODY
 
 
 def _unpacked(data: bytes, encoding: str, most_bytes: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from secrets import SystemRandom
 
+import msgspec
 from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
@@ -139,6 +140,8 @@ class ObjectRequests:
         if schema is not None:
             write_out_amounts(body.value, schema)
         request = request_of(what, with_floats(body.value, data), type_, asker)
+        if body.repeated and not request.subresource:
+            return msgspec.structs.replace(request, repeated=body.repeated), [], len(data)
         return request, _repeated(request, body), len(data)
 
     def _table(self, what: IncomingRequest) -> MakeTable:
@@ -194,13 +197,12 @@ def _type_of_body(what: IncomingRequest, content_type: str) -> tuple[PatchType, 
 
 
 def _repeated(request: Request, body: Body) -> list[str]:
-    """Return the warnings about repeated fields in the body. Raises StoreError 400 in strict mode."""
+    """Return the warnings about repeated fields in the body of a subresource. Raises StoreError 400 in strict mode."""
     if not body.repeated or request.field_validation in ("", "Ignore"):
         return []
-    problems = [f'duplicate field "{path}"' for path in body.repeated]
     if request.field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(problems)}")
-    return problems
+        raise bad_request(f"strict decoding error: {', '.join(body.repeated)}")
+    return list(body.repeated)
 
 
 def _has_part(place: ResourcePath) -> bool:
