@@ -46,6 +46,8 @@ class Devices:
         self._backs_resources = release.enabled(Gate.DRA_EXTENDED_RESOURCES)
         self.consumer_noun = "Pod" if release.has(Behavior.CLAIM_OWNERS_CAPITALIZED) else "pod"
         self.keeps_alternative = release.has(Behavior.ALTERNATIVE_KEPT_FOR_ALL)
+        self.shares_matches = not release.has(Behavior.ALTERNATIVES_MATCHED_APART)
+        self.skips_incomplete_pools = release.has(Behavior.INCOMPLETE_POOLS_SKIPPED)
         self.claim_cache = ClaimCache(self._pool_changed)
         self.claims = self.claim_cache.claims
         self.in_flight = self.claim_cache.in_flight

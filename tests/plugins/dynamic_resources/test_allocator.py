@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from podium.api.input.codec import decode
 from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim
+from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources.allocator import allocate
 from podium.plugins.dynamic_resources.selectors import (
@@ -37,11 +38,13 @@ from tests.store.objects import Raw, node
 LARGE = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
 
 
-def found(*objects: Raw, on: str = "n1", most_steps: int = 50_000, labels: Raw | None = None) -> list[list[str]] | None:
+def found(
+    *objects: Raw, on: str = "n1", most_steps: int = 50_000, labels: Raw | None = None, version: str = "1.36"
+) -> list[list[str]] | None:
     """Return what each unallocated claim gets on a node, as `request=device` (with its pool where that is not the
     node's).
     """
-    cluster = Cluster()
+    cluster = Cluster(read_version(version))
     waiting = []
     for raw in (device_class(), *objects):
         item = decode(raw)
@@ -102,6 +105,32 @@ def test_all_of_an_incomplete_pool_is_an_error_and_one_of_it_is_not_to_be_had() 
     assert found(half, claim("c")) is None
     with pytest.raises(AllocationError, match=r"resource pool gpu.example.com/n1 is currently being updated"):
         found(half, claim("c", request(allocationMode="All")))
+
+
+@pytest.mark.parametrize(("version", "devices"), [("1.34", [["r=a"]]), ("1.35", None)])
+def test_devices_of_incomplete_pools_are_not_taken_since_1_35(version: str, devices: list[list[str]] | None) -> None:
+    assert found(devices_of("n1", device("a"), count=2), claim("c"), version=version) == devices
+
+
+@pytest.mark.parametrize(("version", "devices"), [("1.34", [["r=p/a"]]), ("1.35", None)])
+def test_a_newer_generation_on_another_node_counts_since_1_35(version: str, devices: list[list[str]] | None) -> None:
+    older = devices_of("n1", device("a"), pool="p", name="older", count=2)
+    newer = devices_of("n2", device("a"), pool="p", name="newer", generation=2)
+
+    assert found(older, newer, claim("c"), version=version) == devices
+
+
+@pytest.mark.parametrize(("version", "devices"), [("1.35", None), ("1.36", [["r/fast=b"]])])
+def test_a_second_alternative_for_all_devices_has_matches_of_its_own_since_1_36(
+    version: str, devices: list[list[str]] | None
+) -> None:
+    """kube-scheduler before 1.36 gives it those of the first one, here a device in use."""
+    model = f'device.attributes["{DRIVER}"].model'
+    offered = devices_of("n1", *(device(name, **attributes(model=name)) for name in ("a", "b")))
+    either = [request(name, f'{model} == "{of}"', allocationMode="All") for name, of in (("slow", "a"), ("fast", "b"))]
+    other = claim("other", status=allocated("n1", "a"))
+
+    assert found(offered, other, claim("c", first_of("r", *either)), version=version) == devices
 
 
 def test_slices_of_an_older_generation_count_for_nothing() -> None:

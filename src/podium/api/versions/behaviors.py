@@ -127,6 +127,14 @@ class Behavior(Enum):
         "does not score",
         "pkg/scheduler/framework/plugins/dynamicresources, KEP-4816",
     )
+    INCOMPLETE_POOLS_SKIPPED = Change(
+        "1.35",
+        "DynamicResources",
+        "takes no devices of a pool that lacks slices, or has newer ones on another node",
+        "takes those in the slices of the node; a pool with other slices than the node's counts as incomplete for the "
+        "mode All",
+        "k8s.io/dynamic-resource-allocation/structured, GatherPools",
+    )
     ENDING_VICTIMS_LEFT_ALONE = Change(
         "1.35",
         "preemption",
@@ -161,6 +169,13 @@ class Behavior(Enum):
         "takes all devices for an alternative with the mode All",
         "takes the first device for it, and the others for the first alternative (an upstream bug)",
         "k8s.io/dynamic-resource-allocation/structured, allocateOne",
+    )
+    ALTERNATIVES_MATCHED_APART = Change(
+        "1.36",
+        "DynamicResources",
+        "matches devices with each alternative of a request by itself",
+        "if the first two alternatives have the mode All, the second gets the devices of the first (an upstream bug)",
+        "k8s.io/dynamic-resource-allocation/structured, validateDeviceRequest",
     )
     BALANCE_GAIN_SCORED = Change(
         "1.36",

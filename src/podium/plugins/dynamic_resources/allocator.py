@@ -101,7 +101,6 @@ class _Allocator:
         self._taking: dict[DeviceID, set[int]] = {}
         self._capacity: dict[DeviceID, dict[str, int]] = {}
         self._counters = PoolCounters(devices.allocated)
-        self._selected: dict[tuple[int, DeviceID], bool] = {}
 
     def run(self) -> bool:
         """Search until a solution is found or none is left. Parts run on an explicit stack."""
@@ -198,12 +197,8 @@ class _Allocator:
     def _is_usable(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
         if self._is_refused(at, wanted, candidate.id):
             return False
-        key = (id(wanted), candidate.id)
-        selected = self._selected.get(key)
-        if selected is None:
-            label = self.claims[at.claim].label
-            selected = self._selected[key] = self._reader.selects(wanted, label, candidate)
-        return selected and self._has_room(wanted, candidate)
+        label = self.claims[at.claim].label
+        return self._reader.selects(wanted, label, candidate) and self._has_room(wanted, candidate)
 
     def _is_refused(self, at: _SearchState, wanted: EvaluatedRequest, device: DeviceID) -> bool:
         """Return whether the device is held exclusively. Administrators ignore that, but only once for each claim."""

@@ -34,7 +34,7 @@ class Pool:
     """The slices of a pool's latest generation.
 
     ``slices`` have devices for the node, ``others`` only for other nodes. ``is_incomplete`` and ``is_invalid`` pools
-    are not used.
+    have no candidates, except for the slices of the node in incomplete ones before 1.35.
     """
 
     driver: str
@@ -112,7 +112,8 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
     """Return the pool of these slices; None if another node has a later generation."""
     wanted, generation = slices[0].spec.pool.resource_slice_count, slices[0].spec.pool.generation
     others: list[ResourceSlice] = []
-    if len(slices) != wanted:
+    is_incomplete = len(slices) != wanted and not devices.skips_incomplete_pools
+    if len(slices) != wanted and not is_incomplete:
         everywhere = list(devices.in_pool(pool))
         if any(slice_.spec.pool.generation > generation for slice_ in everywhere):
             return None
@@ -123,7 +124,8 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
         others = [slice_ for slice_ in of_generation if slice_.key not in here]
     slices = sorted(slices, key=lambda slice_: slice_.key)
     with_devices = tuple(slice_ for slice_ in slices if not slice_.spec.shared_counters)
-    made = Pool(*pool, with_devices, tuple(others), is_invalid=not _is_valid(slices, others))
+    is_invalid = not _is_valid(slices, others)
+    made = Pool(*pool, with_devices, tuple(others), is_incomplete=is_incomplete, is_invalid=is_invalid)
     if not made.is_invalid:
         made.counters = _counters(slices)
         made.candidates = tuple(

@@ -7,7 +7,7 @@ validateDeviceRequest).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.api.devices import (
     CapacityRange,
@@ -101,7 +101,8 @@ def _value(attribute: DeviceAttribute) -> AttributeValue | None:
 class EvaluatedRequest:
     """A request, or an alternative of the request ``parent``.
 
-    ``number`` is the number of devices; ``all`` are the devices if it asks for all.
+    ``number`` is the number of devices; ``all`` are the devices if it asks for all. ``matches`` says of devices that
+    were evaluated whether class and request select them.
     """
 
     name: str
@@ -110,6 +111,7 @@ class EvaluatedRequest:
     device_class: DeviceClass
     number: int
     all: tuple[CandidateDevice, ...] | None = None
+    matches: dict[DeviceID, bool] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
@@ -135,6 +137,7 @@ class RequestReader:
         self._pools = pools
         self._classes = devices.classes
         self._capacity = devices.allocated.capacity
+        self._shares_matches = devices.shares_matches
         self._selectors = selectors
 
     def read(self, claims: Iterable[tuple[str, ResourceClaim]]) -> list[EvaluatedClaim]:
@@ -142,7 +145,18 @@ class RequestReader:
         return [self._claim(label, claim) for label, claim in claims]
 
     def selects(self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice) -> bool:
-        """Return whether class and request select a device that this node can use."""
+        """Return whether class and request select a device that this node can use, evaluated once."""
+        return self._matches(wanted, label, candidate, wanted.matches)
+
+    def _matches(
+        self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice, known: dict[DeviceID, bool]
+    ) -> bool:
+        found = known.get(candidate.id)
+        if found is None:
+            found = known[candidate.id] = self._evaluate(wanted, label, candidate)
+        return found
+
+    def _evaluate(self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice) -> bool:
         driver, device = candidate.id[0], candidate.device
         of_class = wanted.device_class
         selectors = self._selectors
@@ -170,14 +184,22 @@ class RequestReader:
 
     def _alternatives(self, label: str, request: DeviceRequest) -> list[EvaluatedRequest]:
         if request.first_available:
-            return [self._wanted(label, each.name, each, request.name) for each in request.first_available]
+            found: list[EvaluatedRequest] = []
+            for each in request.first_available:
+                is_shared = self._shares_matches and len(found) == 1 and found[0].all is not None
+                found.append(self._wanted(label, each.name, each, request.name, found[0] if is_shared else None))
+            return found
         exact = request.exact
         if exact is None:
             problem = "missing device class name (unsupported request type?)"
             raise AllocationError(f"claim {label}, request {request.name}: {problem}")
         return [self._wanted(label, request.name, exact, "")]
 
-    def _wanted(self, label: str, name: str, exact: ExactDeviceRequest, parent: str) -> EvaluatedRequest:
+    def _wanted(
+        self, label: str, name: str, exact: ExactDeviceRequest, parent: str, earlier: EvaluatedRequest | None = None
+    ) -> EvaluatedRequest:
+        """Return a request; the mode All uses the matches of an ``earlier`` alternative, if there is one."""
+
         def failed(problem: str) -> AllocationError:
             return AllocationError(f"claim {label}, request {name}: {problem}")
 
@@ -193,14 +215,18 @@ class RequestReader:
             )
         wanted = EvaluatedRequest(name, exact, parent, device_class, exact.count)
         if exact.allocation_mode == "All":
-            wanted.all = self._all(label, wanted, failed)
+            wanted.all = self._all(label, wanted, (earlier or wanted).matches, failed)
             wanted.number = len(wanted.all)
         elif exact.allocation_mode != "ExactCount":
             raise failed(f"unsupported count mode {exact.allocation_mode}")
         return wanted
 
     def _all(
-        self, label: str, wanted: EvaluatedRequest, failed: Callable[[str], AllocationError]
+        self,
+        label: str,
+        wanted: EvaluatedRequest,
+        known: dict[DeviceID, bool],
+        failed: Callable[[str], AllocationError],
     ) -> tuple[CandidateDevice, ...]:
         """Return all matching devices. Raises an error if a pool is incomplete or invalid."""
         found = []
@@ -211,7 +237,7 @@ class RequestReader:
             found += [
                 candidate
                 for candidate in pool.candidates
-                if self.selects(wanted, label, candidate) and self._has_room(wanted, candidate)
+                if self._matches(wanted, label, candidate, known) and self._has_room(wanted, candidate)
             ]
         return tuple(found)
 
