@@ -1,10 +1,15 @@
-"""The text form of the indexes of Indexed Jobs."""
+"""The indexes of Indexed Jobs: their text form, their limits, and success policies."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.controllers.workloads.job_pods import free_indexes, read_indexes, write_indexes
+from podium.controllers.workloads.job_pods import FAILURES, INDEX, free_indexes, read_indexes, write_indexes
+from podium.controllers.workloads.jobs import Jobs
+from tests.controllers.workload_rig import Rig, template, workload
+from tests.store.objects import Raw
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,120 @@ def test_unreadable_completion_indexes_are_skipped(text: str) -> None:
 def test_the_lowest_free_indexes_come_first() -> None:
     assert free_indexes(2, 6, {0, 2}) == [1, 3]
     assert free_indexes(9, 4, {1}) == [0, 2, 3]
+
+
+# Limits for each index, and success policies
+
+
+def indexed(**spec: Any) -> Rig:
+    """Return a rig with an indexed Job of 3 completions, whose pods run."""
+    rig = Rig(Jobs, runs=False)
+    counts = {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}
+    rig.apply(workload("Job", "sum", {**counts, "template": template(restartPolicy="Never"), **spec}))
+    return rig
+
+
+def pod_of(rig: Rig, index: int) -> str:
+    (name,) = (name for name in rig.active() if rig.pods()[name].metadata.annotations[INDEX] == str(index))
+    return name
+
+
+def status(rig: Rig) -> Raw:
+    found: Raw = rig.get("Job", "sum")["status"]
+    return found
+
+
+def ends(rig: Rig) -> list[tuple[str, str]]:
+    return [(one["type"], one["reason"]) for one in status(rig).get("conditions", ())]
+
+
+def test_an_index_fails_after_too_many_failures_and_the_others_go_on() -> None:
+    rig = indexed(backoffLimitPerIndex=1, backoffLimit=2**31 - 1)
+    assert rig.pods()[pod_of(rig, 0)].metadata.annotations[FAILURES] == "0"
+
+    rig.end(pod_of(rig, 0))
+    assert len(rig.active()) == 2
+    rig.pass_to(11)
+    assert rig.pods()[pod_of(rig, 0)].metadata.annotations[FAILURES] == "1"
+    assert status(rig)["failedIndexes"] == ""
+
+    rig.end(pod_of(rig, 0))
+    rig.pass_to(100)
+    assert status(rig)["failedIndexes"] == "0"
+    assert len(rig.active()) == 2
+
+    rig.end(pod_of(rig, 1), pod_of(rig, 2), phase="Succeeded")
+    rig.pass_to(200)
+    assert status(rig)["completedIndexes"] == "1,2"
+    assert ends(rig) == [("FailureTarget", "FailedIndexes"), ("Failed", "FailedIndexes")]
+
+
+def test_each_index_has_a_backoff_of_its_own() -> None:
+    rig = indexed(backoffLimitPerIndex=5, backoffLimit=2**31 - 1)
+
+    rig.end(pod_of(rig, 0))
+    rig.pass_to(5)
+    rig.end(pod_of(rig, 1))
+    rig.pass_to(11)
+    assert len(rig.active()) == 2
+    rig.restart()
+    rig.pass_to(16)
+
+    assert len(rig.active()) == 3
+    assert rig.pods()[pod_of(rig, 1)].metadata.annotations[FAILURES] == "1"
+
+
+def test_a_job_fails_with_more_failed_indexes_than_allowed() -> None:
+    rig = indexed(backoffLimitPerIndex=0, backoffLimit=2**31 - 1, maxFailedIndexes=1)
+
+    rig.end(pod_of(rig, 0))
+    assert len(rig.active()) == 2
+    rig.end(pod_of(rig, 1))
+    rig.finish(*(name for name, pod in rig.pods().items() if pod.is_terminating))
+
+    assert rig.active() == []
+    assert ends(rig) == [("FailureTarget", "MaxFailedIndexesExceeded"), ("Failed", "MaxFailedIndexesExceeded")]
+
+
+def test_a_failure_policy_fails_an_index_at_once_or_ignores_the_failure() -> None:
+    rules = [
+        {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}},
+        {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7]}},
+    ]
+    rig = indexed(backoffLimitPerIndex=1, backoffLimit=2**31 - 1, podFailurePolicy={"rules": rules})
+
+    rig.end(pod_of(rig, 0), exit_code=42)
+    rig.end(pod_of(rig, 1), exit_code=7)
+    rig.pass_to(30)
+
+    assert status(rig)["failedIndexes"] == "0"
+    assert rig.pods()[pod_of(rig, 1)].metadata.annotations[FAILURES] == "0"
+
+
+@pytest.mark.parametrize(
+    ("rule", "indexes"),
+    [
+        ({"succeededIndexes": "0,2"}, (0, 2)),
+        ({"succeededCount": 1}, (1,)),
+        ({"succeededIndexes": "1-2", "succeededCount": 1}, (2,)),
+    ],
+)
+def test_a_job_succeeds_by_its_success_policy(rule: Raw, indexes: tuple[int, ...]) -> None:
+    rig = indexed(successPolicy={"rules": [rule]})
+
+    for index in indexes:
+        assert ends(rig) == []
+        rig.end(pod_of(rig, index), phase="Succeeded")
+    rig.finish(*(name for name, pod in rig.pods().items() if pod.is_terminating))
+
+    assert rig.active() == []
+    assert ends(rig) == [("SuccessCriteriaMet", "SuccessPolicy"), ("Complete", "SuccessPolicy")]
+    assert status(rig)["succeeded"] == len(indexes)
+
+
+def test_a_complete_job_has_reached_its_completions() -> None:
+    rig = indexed()
+
+    rig.end(*rig.active(), phase="Succeeded")
+
+    assert ends(rig) == [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]

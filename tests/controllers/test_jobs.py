@@ -513,7 +513,7 @@ def test_the_pods_of_a_job_that_is_deleted_go_with_it() -> None:
     rig = rig_of(job(completions=3, parallelism=2))
     rig.end(rig.active()[0])
 
-    rig.delete("Job", "sum")
+    rig.delete("Job", "sum", propagation="Background")
 
     assert rig.names("Pod") == rig.names("Job") == []
 

@@ -82,8 +82,10 @@ def test_the_first_rule_that_matches_decides() -> None:
     )
 
 
-def test_a_limit_for_each_index_is_not_kept() -> None:
-    assert judged(policy(on_condition("FailIndex", "DisruptionTarget")), failed("DisruptionTarget")) == COUNTS
+def test_a_failure_can_end_its_index() -> None:
+    found = judged(policy(on_condition("FailIndex", "DisruptionTarget")), failed("DisruptionTarget"))
+
+    assert found == PodFailure(counts=True, ends_index=True)
 
 
 def test_codes_of_init_containers_count_too() -> None:

@@ -222,6 +222,19 @@ class PodFailurePolicy(Narrow, frozen=True, kw_only=True):
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
+class SuccessPolicyRule(Narrow, frozen=True, kw_only=True):
+    """The indexes that must succeed, in the form "1,3-5", or how many of them; "" for all indexes."""
+
+    succeeded_indexes: str = ""
+    succeeded_count: Int32 | None = None
+
+
+class SuccessPolicy(Narrow, frozen=True, kw_only=True):
+    """A list of rules, of which one suffices."""
+
+    rules: tuple[SuccessPolicyRule, ...] = ()
+
+
 class JobSpec(Narrow, frozen=True, kw_only=True):
     """The completions, the parallelism, and the backoff limits.
 
@@ -232,6 +245,9 @@ class JobSpec(Narrow, frozen=True, kw_only=True):
     completions: Int32 | None = None
     completion_mode: Literal["NonIndexed", "Indexed"] = "NonIndexed"
     backoff_limit: Int32 = 6
+    backoff_limit_per_index: Int32 | None = None
+    max_failed_indexes: Int32 | None = None
+    success_policy: SuccessPolicy | None = None
     active_deadline_seconds: Int64 | None = None
     selector: LabelSelector | None = None
     template: PodTemplate = PodTemplate()
@@ -250,12 +266,13 @@ class UncountedTerminatedPods(Narrow, frozen=True, kw_only=True):
 
 
 class JobStatus(Narrow, frozen=True, kw_only=True):
-    """The progress of a Job; `completed_indexes` have the form "1,3-5"."""
+    """The progress of a Job; `completed_indexes` and `failed_indexes` have the form "1,3-5"."""
 
     start_time: str | None = None
     succeeded: Int32 = 0
     failed: Int32 = 0
     completed_indexes: str = ""
+    failed_indexes: str = ""
     uncounted_terminated_pods: UncountedTerminatedPods = UncountedTerminatedPods()
     conditions: tuple[PodCondition, ...] = ()
 

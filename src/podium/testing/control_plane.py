@@ -273,8 +273,9 @@ class ControlPlane:
 
     @_there
     def delete(self, kind: str, name: str, namespace: str = "default", *, grace_seconds: int | None = None) -> None:
-        """Delete an object. Raises RefusedError."""
-        body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+        """Delete an object, and in the background what it owns, as kubectl does. Raises RefusedError."""
+        body: Raw = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+        body["propagationPolicy"] = "Background"
         resource = self._resource(kind)
         key = _key(resource, name, namespace)
         self.request(Request(verb="delete", kind=resource.name, key=key, body=body, field_manager=_NAME))

@@ -34,6 +34,8 @@ class JobState:
     were not observed, and since when. ``asked`` has the version on which finalizers were changed. ``checked`` were
     verified to be as known. ``noted`` are known to the backoff, which counts ``failures`` since the last success.
 
+    ``last_failed`` has by index the failed pod with most failures before it, if failures of each index are limited.
+
     ``is_gone``: the Job was deleted; ``missed_since``: it was not observed yet. ``completed`` are the completed indexes
     in its status, as text and as a set.
     """
@@ -46,6 +48,7 @@ class JobState:
     asked: dict[str, str] = field(default_factory=dict)
     checked: dict[str, None] = field(default_factory=dict)
     noted: dict[str, None] = field(default_factory=dict)
+    last_failed: dict[int, OwnedPod] = field(default_factory=dict)
     failures: int = 0
     last_failure_ns: int = 0
     is_gone: bool = False
@@ -66,6 +69,11 @@ class JobState:
                 group[uid] = pod
             else:
                 group.pop(uid, None)
+        count, index = failures_before(pod), index_of(pod.pod, 2**31)
+        if count is not None and index is not None and (pod.pod.is_terminating or pod.pod.status.phase == "Failed"):
+            last = self.last_failed.get(index)
+            if last is None or count >= (failures_before(last) or 0):
+                self.last_failed[index] = pod
         if not is_there or self.asked.get(uid) != pod.pod.metadata.resource_version:
             self.asked.pop(uid, None)
         if uid not in self.ended:
@@ -99,7 +107,7 @@ class JobState:
     @property
     def backoff_until_ns(self) -> int:
         """Return when the Job may create pods: 10 s after a failure, doubled with each earlier one, up to 10 min."""
-        return self.last_failure_ns + _wait_ns(self.failures) if self.failures else 0
+        return backoff_end_ns(self.last_failure_ns, self.failures)
 
     @property
     def is_hopeless(self) -> bool:
@@ -112,6 +120,11 @@ class JobState:
         if self.completed[0] != text:
             self.completed = text, frozenset(read_indexes(text, job.spec.completions or 0))
         return self.completed[1]
+
+
+def backoff_end_ns(last_failure_ns: int, failures: int) -> int:
+    """Return when a pod may be created after so many failures."""
+    return last_failure_ns + _wait_ns(failures) if failures else 0
 
 
 def _wait_ns(failures: int) -> int:
@@ -158,8 +171,8 @@ def is_check(action: PatchObject) -> bool:
     return "finalizers" not in action.patch["metadata"]
 
 
-def new_job_pod(workload: WorkloadObject[Job], index: int | None) -> Raw:
-    """Return a pod of a Job, with an index if the Job has indexes."""
+def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int | None = None) -> Raw:
+    """Return a pod of a Job; with its ``index``, and the ``failures`` of that before it if they are limited."""
     meta, template = workload.object.metadata, workload.template
     given, spec = template.get("metadata", {}), template.get("spec", {})
     names = {"job-name": meta.name, "controller-uid": meta.uid}
@@ -170,7 +183,8 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None) -> Raw:
     }
     if index is not None:
         metadata["generateName"] = f"{meta.name}-{index}-"
-        metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index)}
+        counted = {} if failures is None else {FAILURES: str(failures)}
+        metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index), **counted}
         labels[INDEX] = str(index)
         spec = {**spec, "hostname": f"{meta.name}-{index}"}
     return workload.new_pod(template, metadata, labels, spec)
@@ -178,6 +192,15 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None) -> Raw:
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation and label of a pod: its completion index."""
+
+
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
+"""Annotation of a pod: the failures of its index before it."""
+
+
+def failures_before(pod: OwnedPod) -> int | None:
+    """Return how many pods of its index failed before; None if its Job does not limit them."""
+    return parse_int64(pod.pod.metadata.annotations.get(FAILURES, ""))
 
 
 def index_of(pod: Pod, completions: int) -> int | None:

@@ -14,9 +14,11 @@ from podium.api.workloads import Job, PodFailurePolicy, PodFailurePolicyRule
 from podium.controllers.workloads.job_pods import (
     JobState,
     Outcome,
+    failures_before,
     index_of,
     is_tracked,
     outcome_of,
+    read_indexes,
     waits_for_failure,
     write_indexes,
 )
@@ -32,6 +34,7 @@ class Progress:
     in the status; its finalizer is removed; the number in ``finished`` grows and the uid is removed. ``indexes`` need
     no steps; ``counted`` are those in the status. ``released`` are pods to release, ``doubtful`` ones may have been
     counted before, and ``ended`` are all that have ended. ``ends_job`` is why the Job fails by its failure policy.
+    ``failed`` are the indexes with more failures than allowed.
     """
 
     finished: dict[Outcome, int]
@@ -42,6 +45,7 @@ class Progress:
     doubtful: list[OwnedPod] = field(default_factory=list)
     ended: list[tuple[OwnedPod, Outcome]] = field(default_factory=list)
     ends_job: str = ""
+    failed: set[int] = field(default_factory=set)
 
     def successes(self, job: Job) -> int:
         """Return the number of succeeded pods or indexes."""
@@ -64,6 +68,7 @@ class Progress:
             "succeeded": len(self.indexes) if _is_indexed(job) else self.finished["succeeded"],
             "failed": self.finished["failed"],
             "completedIndexes": job.status.completed_indexes if is_same else write_indexes(self.indexes),
+            "failedIndexes": None if job.spec.backoff_limit_per_index is None else write_indexes(self.failed),
             "uncountedTerminatedPods": {name: uids for name, uids in self.uncounted.items() if uids},
         }
 
@@ -92,6 +97,8 @@ def progress_of(
         "failed": status.uncounted_terminated_pods.failed,
     }
     progress = Progress({"succeeded": status.succeeded, "failed": status.failed}, counted, set(counted))
+    if status.failed_indexes:
+        progress.failed = read_indexes(status.failed_indexes, job.spec.completions or 0)
     if status.start_time is None and not (status.succeeded or status.failed or status.conditions):
         _take_over(job, known, progress)
     for outcome, uids in uncounted.items():
@@ -138,6 +145,9 @@ def _enter(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, *, is_
         progress.uncounted[outcome].append(pod.uid)
         if outcome == "failed":
             progress.ends_job = progress.ends_job or failure.ends_job
+            limit = job.spec.backoff_limit_per_index
+            if limit is not None and index is not None and (failure.ends_index or (failures_before(pod) or 0) >= limit):
+                progress.failed.add(index)
 
 
 def _take_over(job: Job, known: Mapping[str, OwnedPod], progress: Progress) -> None:
@@ -157,23 +167,21 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True)
 class PodFailure:
-    """Whether a failure counts towards the limit, and why the Job fails by it ("" if it does not)."""
+    """Whether a failure counts towards the limit and ends its index; ``ends_job`` is why it ends the Job, or ""."""
 
     counts: bool = True
     ends_job: str = ""
+    ends_index: bool = False
 
 
 def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> PodFailure:
-    """Return the result of a failure by the first matching rule.
-
-    FailIndex counts like Count: limits for each index are not implemented.
-    """
+    """Return the result of a failure by the first matching rule."""
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         matched = _matched(rule, pod)
         if matched and rule.action == "FailJob":
             return PodFailure(ends_job=f"{matched}, which rule {index} of the podFailurePolicy takes to be final")
         if matched:
-            return PodFailure(counts=rule.action != "Ignore")
+            return PodFailure(counts=rule.action != "Ignore", ends_index=rule.action == "FailIndex")
     return PodFailure()
 
 
@@ -266,11 +274,34 @@ def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd 
     if restarts and restarts >= limit:
         message = f"containers were restarted {restarts} times; backoffLimit is {limit}"
         return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
+    if job.spec.max_failed_indexes is not None and len(progress.failed) > job.spec.max_failed_indexes:
+        message = f"{len(progress.failed)} indexes have failed; maxFailedIndexes is {job.spec.max_failed_indexes}"
+        return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
     deadline = deadline_ns(job)
     if deadline is not None and deadline <= now:
         message = f"it was active for {job.spec.active_deadline_seconds} s, its activeDeadlineSeconds"
         return JobEnd("FailureTarget", "DeadlineExceeded", message)
     return None
+
+
+def success_of(job: Job, progress: Progress) -> JobEnd | None:
+    """Return why a Job succeeds by its success policy, or None (matchSuccessPolicy)."""
+    policy = job.spec.success_policy
+    for number, rule in enumerate(policy.rules if policy is not None else ()):
+        named = read_indexes(rule.succeeded_indexes, job.spec.completions or 0)
+        succeeded = progress.indexes & named if rule.succeeded_indexes else progress.indexes
+        if len(succeeded) >= (len(named) if rule.succeeded_count is None else rule.succeeded_count):
+            return JobEnd("SuccessCriteriaMet", "SuccessPolicy", f"Matched rules at index {number}")
+    return None
+
+
+def completion_of(job: Job, progress: Progress, completions: int | None) -> JobEnd | None:
+    """Return how a Job ends of which no pod is active, or None; ``completions`` None needs one success."""
+    if progress.successes(job) + len(progress.failed) < (1 if completions is None else completions):
+        return None
+    if progress.failed:
+        return JobEnd("FailureTarget", "FailedIndexes", "Job has failed indexes")
+    return JobEnd("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods")
 
 
 def deadline_ns(job: Job) -> int | None:

@@ -1,6 +1,6 @@
 """The controller of Jobs.
 
-Source: pkg/controller/job. Limits for each index and success policies are not implemented.
+Source: pkg/controller/job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from podium.controllers.workloads.adoption import is_claim
 from podium.controllers.workloads.job_pods import (
     TRACKING,
     JobState,
+    backoff_end_ns,
     check_patch,
+    failures_before,
     finalizers_patch,
     free_indexes,
     index_of,
@@ -31,13 +33,16 @@ from podium.controllers.workloads.job_pods import (
 from podium.controllers.workloads.job_progress import (
     JobEnd,
     Progress,
+    completion_of,
     deadline_ns,
     expiry_ns,
     failure_of,
     finished_ns,
     is_finished,
+    judged,
     progress_of,
     restarts_of,
+    success_of,
     target_of,
     with_suspension,
     with_target,
@@ -152,7 +157,7 @@ class Jobs(WorkloadController[Job]):
         # Restarts count towards the backoff limit with restart policy OnFailure.
         is_counted = job.spec.template.spec.restart_policy == "OnFailure"
         restarts = restarts_of(pods.all.values()) if is_counted else 0
-        target = target or failure_of(job, progress, restarts, now)
+        target = target or failure_of(job, progress, restarts, now) or success_of(job, progress)
         is_ready = self._expectations.are_met(uid)
         if is_ready and target is not None:
             # Other than surplus pods, these are counted.
@@ -165,9 +170,7 @@ class Jobs(WorkloadController[Job]):
         expected = self._expectations.get(uid)
         active = len(pods.active) + (expected.creations if expected is not None else 0)
         if target is None and not active:
-            completions, succeeded = completions_of(workload), progress.successes(job)
-            if succeeded >= (1 if completions is None else completions):
-                target = JobEnd("SuccessCriteriaMet")
+            target = completion_of(job, progress, completions_of(workload))
         return actions + self._write_status(workload, self._status(workload, state, progress, target, active, now))
 
     def _progress(self, workload: _Workload, state: JobState, target: JobEnd | None, now: int) -> Progress:
@@ -221,15 +224,37 @@ class Jobs(WorkloadController[Job]):
         missing = wanted - len(active) - len(ending)
         if missing <= 0:
             return []
-        if state.backoff_until_ns > now:
+        is_limited = job.spec.backoff_limit_per_index is not None
+        if not is_limited and state.backoff_until_ns > now:
             (self._retry_times if state.is_hopeless else self._times).append(state.backoff_until_ns)
             return []
         if not self._may_create(workload, now):
             return []
         count = 1 if self._waits.is_refused(uid) else missing
         indexes = new_indexes(job, progress, (*active.values(), *ending.values()), count)
+        if is_limited:
+            return self._make_limited(workload, state, indexes, now)
         self._expectations.expect_creations(uid, len(indexes), now)
         return [CreateObject(new_job_pod(workload, index), workload.label) for index in indexes]
+
+    def _make_limited(
+        self, workload: _Workload, state: JobState, indexes: Iterable[int | None], now: int
+    ) -> list[Action]:
+        """Create pods for indexes with limited failures, each after a backoff of its own."""
+        actions: list[Action] = []
+        for index in indexes:
+            last = None if index is None else state.last_failed.get(index)
+            failures, until = 0, 0
+            if last is not None:
+                failure = judged(workload.object.spec.pod_failure_policy, last)
+                failures = (failures_before(last) or 0) + failure.counts
+                until = backoff_end_ns(finished_ns(last), failures)
+            if until > now:
+                self._times.append(until)
+            else:
+                actions.append(CreateObject(new_job_pod(workload, index, failures), workload.label))
+        self._expectations.expect_creations(workload.uid, len(actions), now)
+        return actions
 
     def _status(
         self, workload: _Workload, state: JobState, progress: Progress, target: JobEnd | None, active: int, now: int
@@ -252,7 +277,8 @@ class Jobs(WorkloadController[Job]):
         }
         if is_reached and target is not None and not target.is_failure:
             fields["completionTime"] = format_time(now)
-        return status_with(workload.status, fields, always=_ALWAYS)
+        always = _ALWAYS if job.spec.backoff_limit_per_index is None else (*_ALWAYS, "failedIndexes")
+        return status_with(workload.status, fields, always=always)
 
 
 def _is_managed(job: Job) -> bool:
@@ -280,7 +306,7 @@ def wanted_pods(workload: _Workload, progress: Progress, active: int) -> int:
     succeeded = progress.successes(job)
     if completions is None:
         return active if succeeded else job.spec.parallelism
-    return max(0, min(job.spec.parallelism, completions - succeeded))
+    return max(0, min(job.spec.parallelism, completions - succeeded - len(progress.failed)))
 
 
 def surplus_pods(job: Job, active: Collection[OwnedPod], wanted: int, now: int) -> list[OwnedPod]:
@@ -312,4 +338,4 @@ def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count:
         return [None] * count
     completions = job.spec.completions or 0
     taken = {index for pod in others if (index := index_of(pod.pod, completions)) is not None}
-    return list(free_indexes(count, completions, taken | progress.indexes))
+    return list(free_indexes(count, completions, taken | progress.indexes | progress.failed))
