@@ -46,7 +46,9 @@ def told(answer: web.Response) -> bool:
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
+        ({"gitVersion": "v1.36.2", "compiler": "podium 0.1.0"}, True),
         ({"gitVersion": "v1.36.2+podium.1"}, True),
+        ({"gitVersion": "v1.36.2", "compiler": "gc"}, False),
         ({"gitVersion": "v1.36.2"}, False),
         ({"gitVersion": "v1.35.0+k3s1"}, False),
         ({"gitVersion": None}, False),

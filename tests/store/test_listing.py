@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import Raw, node, pod
@@ -246,3 +247,32 @@ def test_an_unknown_resource_is_not_found() -> None:
 
     assert answer(refusal(store, lambda: store.page("Gadget"))) == (404, "NotFound")
     assert answer(refusal(store, lambda: store.create(raw, now=0))) == (404, "NotFound")
+
+
+@pytest.mark.parametrize("reporter", [{"source": {"component": "kubelet"}}, {"reportingComponent": "kubelet"}])
+def test_events_are_selected_by_either_form_of_their_source(reporter: Raw) -> None:
+    store = Store()
+    involved = {"kind": "Pod", "namespace": "default", "name": "a"}
+    metadata = {"name": "a", "namespace": "default"}
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": involved, **reporter}
+    store.create(event, now=0)
+
+    for source, count in (("kubelet", 1), ("scheduler", 0)):
+        assert len(store.page("Event", "default", ListOptions(field_selector=f"source={source}")).items) == count
+
+
+@pytest.mark.parametrize(("name", "is_valid"), [("10.0.0.1", True), ("2001:db8::1", True), ("2001:DB8::1", False)])
+def test_an_ip_address_is_named_by_an_address_in_canonical_form(name: str, is_valid: bool) -> None:
+    parent = {"group": "", "resource": "services", "namespace": "default", "name": "a"}
+    raw = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {"name": name},
+        "spec": {"parentRef": parent},
+    }
+
+    if is_valid:
+        assert Store().create(raw, now=0, is_new=True).key == name
+    else:
+        with pytest.raises(StoreError):
+            Store().create(raw, now=0, is_new=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from ipaddress import ip_address
 
 from podium.api.errors import shown
 
@@ -63,7 +64,19 @@ def name_rule(group: str, kind: str) -> Callable[[str], str | None]:
     """Return the rule for the names of a kind's objects."""
     if group == "rbac.authorization.k8s.io":
         return path_name_problem
+    if kind == "IPAddress":
+        return address_problem
     return label_name_problem if (group, kind) in _WITH_LABEL_NAMES else subdomain_problem
+
+
+def address_problem(name: str) -> str | None:
+    """Check names of IPAddresses: an address in its canonical form (validation.ValidateIPAddressName)."""
+    try:
+        if str(ip_address(name)) == name:
+            return None
+    except ValueError:
+        pass
+    return f"{shown(name)} is not a valid name: it is an IP address in canonical form"
 
 
 @lru_cache(maxsize=_CACHE)

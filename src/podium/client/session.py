@@ -301,6 +301,8 @@ class Send:
 async def server_version(session: Session, *, must_answer: bool = False) -> str:
     """Return the API server's version, such as `v1.34.9-gke.5`; "" if it does not say.
 
+    That of Podium's own server ends in `+podium`, and its version.
+
     Raises NoAnswerError if the server ``must_answer`` and does not.
     """
     try:
@@ -309,5 +311,6 @@ async def server_version(session: Session, *, must_answer: bool = False) -> str:
         if must_answer:
             raise
         return ""
-    version = found.get("gitVersion")
-    return version if isinstance(version, str) else ""
+    version, maker = found.get("gitVersion"), str(found.get("compiler"))
+    own = f"+{maker.replace(' ', '.')}" if maker.startswith("podium ") else ""
+    return f"{version}{own}" if isinstance(version, str) else ""

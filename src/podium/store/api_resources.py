@@ -16,7 +16,7 @@ from podium.store.errors import unknown_kind
 _SELECTABLE_FIELDS = """
 Event involvedObject.kind= involvedObject.namespace= involvedObject.name= involvedObject.uid=
 Event involvedObject.apiVersion= involvedObject.resourceVersion= involvedObject.fieldPath=
-Event reason= reportingComponent= source.component= type=
+Event reason= reportingComponent= source= type=
 Job status.successful=0
 Namespace status.phase=
 Node spec.unschedulable=false

@@ -74,6 +74,10 @@ def _fields(stored: Stored) -> dict[str, str]:
     values = {"metadata.name": metadata.name, "metadata.namespace": metadata.namespace}
     for path, default in stored.resource.selectable:
         values[path] = _text(stored.raw, path, default)
+    if "source" in values and stored.kind == "Event":
+        # The field label of both fields, of which newer clients set the second.
+        component = _text(stored.raw, "source.component", "")
+        values["source"] = component or _text(stored.raw, "reportingComponent", "")
     return values
 
 

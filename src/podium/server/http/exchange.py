@@ -67,6 +67,11 @@ def seconds_of(timeout: str, most: float) -> float:
     return min(seconds, most) if seconds > 0 else most
 
 
+def check_timeout(query: list[tuple[str, str]]) -> None:
+    """Raise StoreError 400 for a query with an invalid timeout."""
+    seconds_of(next((value for name, value in query if name == "timeout"), ""), 0.0)
+
+
 @lru_cache(maxsize=256)
 def _manager(user_agent: str) -> str:
     """Return the program's name in a User-Agent header (apiserver's handlers/create.go, prefixFromUserAgent)."""

@@ -22,10 +22,10 @@ from podium.apirequests.http_mapping import body_type
 from podium.apirequests.paths import Paths, ResourcePath, not_allowed
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
 from podium.server.http.bodies import decoded, read_body
-from podium.server.http.exchange import Exchange, Pages, read_target
+from podium.server.http.exchange import Exchange, Pages, check_timeout, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
 from podium.server.http.object_requests import GroupCommit, ObjectRequests
-from podium.server.http.replies import Reply, error_type, of_error, of_object, of_text, send
+from podium.server.http.replies import Reply, error_type, negotiated, of_error, of_object, of_text, send
 from podium.server.http.security import Guard, forbidden
 from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Hub
@@ -124,6 +124,7 @@ class Handler:
 
     def _own(self, exchange: Exchange) -> Reply | None:
         path = exchange.path.rstrip("/")
+        check_timeout(exchange.query)
         if not path:
             reply: Reply | None = of_object({"paths": _paths(self._backend.resources)})
         elif path == "/version":
@@ -144,6 +145,8 @@ class Handler:
                 return None
             if exchange.caller.reads_only and exchange.method != "POST":
                 raise forbidden("this token is for reading")
+            if negotiated(exchange.accepts()).is_table:
+                raise StoreError(406, "NotAcceptable", "a review has no metadata, and is not answered as a Table")
             limits = self._settings.limits
             written_in = body_type(exchange.headers.get(hdrs.CONTENT_TYPE, ""))
             data = await read_body(exchange.request, limits.body_bytes, limits.request_seconds)
@@ -212,7 +215,7 @@ def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:
 def version_info(release: Release) -> Raw:
     """Return the response of `/version` (apimachinery's version.Info).
 
-    Clients compare the number; people also see that it is Podium.
+    The version is that of Kubernetes, since clients compare it with their own; `compiler` names Podium.
     """
     major, minor = "1", str(release.minor)
     return {
@@ -222,12 +225,12 @@ def version_info(release: Release) -> Raw:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(release.minor - 1),
-        "gitVersion": f"{release}+podium.{_podium()}",
+        "gitVersion": str(release),
         "gitCommit": "",
-        "gitTreeState": f"podium {_podium()}",
+        "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
-        "compiler": platform.python_implementation().lower(),
+        "compiler": f"podium {_podium()}",
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
 
@@ -281,15 +284,35 @@ Check = tuple[str, Callable[[], str]]
 
 _PLACES = ("healthz", "livez", "readyz")
 _WELL: Check = ("ping", lambda: "")
+_UPSTREAM_CHECKS = """
+ping log etcd poststarthook/start-apiserver-admission-initializer
+poststarthook/start-kube-apiserver-admission-initializer poststarthook/generic-apiserver-start-informers
+poststarthook/priority-and-fairness-config-consumer poststarthook/priority-and-fairness-filter
+poststarthook/storage-object-count-tracker-hook poststarthook/start-apiextensions-informers
+poststarthook/start-apiextensions-controllers poststarthook/crd-informer-synced poststarthook/bootstrap-controller
+poststarthook/start-system-namespaces-controller poststarthook/rbac/bootstrap-roles
+poststarthook/scheduling/bootstrap-system-priority-classes
+poststarthook/priority-and-fairness-config-producer poststarthook/start-cluster-authentication-info-controller
+poststarthook/start-kube-aggregator-informers poststarthook/apiservice-registration-controller
+poststarthook/apiservice-status-available-controller poststarthook/kube-apiserver-autoregistration
+autoregister-completion poststarthook/apiservice-openapi-controller
+"""
 
 
 class HealthEndpoints:
-    """The health endpoints. A failed check is reported by name, without its reason."""
+    """The health endpoints. A failed check is reported by name, without its reason.
+
+    They also have the checks of kube-apiserver, of which a server that answers passes all.
+    """
 
     def __init__(self, checks: Iterable[Check], is_stopping: Callable[[], bool]) -> None:
         stopping: Check = ("shutdown", lambda: "the server is stopping" if is_stopping() else "")
-        further = list(checks)
-        self._checks = {"healthz": [_WELL, *further], "livez": [_WELL], "readyz": [_WELL, *further, stopping]}
+        further, own = list(checks), [(name, _WELL[1]) for name in _UPSTREAM_CHECKS.split()]
+        self._checks = {
+            "healthz": [*own, *further],
+            "livez": own,
+            "readyz": [*own, ("informer-sync", _WELL[1]), *further, stopping],
+        }
 
     def reply(self, path: str, query: Sequence[tuple[str, str]]) -> Reply | None:
         """Return the response at a path; None for a path that is not a health endpoint."""

@@ -29,7 +29,7 @@ from podium.apirequests.paths import ResourcePath
 from podium.apirequests.request import FieldValidation, Request, Verb
 from podium.server.backend import Backend
 from podium.server.http.bodies import Body, decoded, read_body, with_floats
-from podium.server.http.exchange import Exchange, seconds_of
+from podium.server.http.exchange import Exchange, check_timeout, seconds_of
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import (
     PLAIN_FORM,
@@ -121,6 +121,8 @@ class ObjectRequests:
         """Return the request, the warnings about its body, and the size of the body in bytes."""
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
         asker = exchange.asker(validation)
+        if what.verb != "watch":
+            check_timeout(exchange.query)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), [], 0
         place = what.place
