@@ -409,3 +409,57 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
 
     assert rig.actions == []
     assert not rig.machines[0].deadline().keeps_alive
+
+
+# Surge
+
+
+def surging(note: str, surge: int | str = 1, **spec: Any) -> Raw:
+    raw = log(note, **spec)
+    update = {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": surge}}
+    return {**raw, "spec": {**raw["spec"], "updateStrategy": update}}
+
+
+def notes_on(rig: Rig, node_name: str) -> list[str]:
+    """Return the templates of a node's active pods."""
+    pods = (rig.pods()[name] for name in rig.active())
+    return sorted(pod.metadata.annotations["note"] for pod in pods if target_node(pod) == node_name)
+
+
+def test_with_surge_an_old_pod_stays_until_the_new_one_is_available() -> None:
+    rig = DaemonRig(*NODES, surging("a"))
+    rig.runs = False
+    rig.apply(surging("b"))
+    assert [notes_on(rig, name) for name in ("n1", "n2", "n3")] == [["a", "b"], ["a"], ["a"]]
+
+    (new,) = (name for name, pod in rig.pods().items() if pod.status.phase == "Pending")
+    rig.run(new, node="n1")
+    rig.finish(*(name for name, pod in rig.pods().items() if pod.is_terminating))
+    assert [notes_on(rig, name) for name in ("n1", "n2", "n3")] == [["b"], ["a", "b"], ["a"]]
+
+    rig.runs = True
+    rig.settle()
+    assert [notes_on(rig, name) for name in ("n1", "n2", "n3")] == [["b"]] * 3
+
+
+def test_a_share_of_surge_is_rounded_up_and_waits_for_min_ready_seconds() -> None:
+    rig = DaemonRig(*NODES, surging("a", "50%", minReadySeconds=10))
+    rig.pass_to(20)
+    rig.apply(surging("b", "50%", minReadySeconds=10))
+    assert sum(len(notes_on(rig, name)) for name in ("n1", "n2", "n3")) == 5
+
+    rig.pass_to(29)
+    assert sum(len(notes_on(rig, name)) for name in ("n1", "n2", "n3")) == 5
+    rig.pass_to(60)
+    assert [notes_on(rig, name) for name in ("n1", "n2", "n3")] == [["b"]] * 3
+
+
+def test_an_old_pod_that_is_not_ready_goes_at_once_when_there_is_a_new_one() -> None:
+    rig = DaemonRig(*NODES, surging("a"))
+    rig.runs = False
+    rig.unready(rig.on("n2"))
+
+    rig.apply(surging("b"))
+
+    assert notes_on(rig, "n2") == ["b"]
+    assert notes_on(rig, "n1") == ["a", "b"]

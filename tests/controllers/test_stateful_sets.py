@@ -440,3 +440,73 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
 
     assert rig.actions == []
     assert not rig.machines[0].deadline().keeps_alive
+
+
+# Several unavailable pods, and owners of claims
+
+
+def test_as_many_pods_are_exchanged_at_once_as_may_be_unavailable() -> None:
+    update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    rig = rig_of(db(4, note="a", updateStrategy=update), runs=False)
+    for _ in range(4):
+        rig.run_all()
+        rig.settle()
+    told(rig)
+
+    rig.apply(db(4, note="b", updateStrategy=update))
+    assert told(rig) == ["delete db-3", "delete db-2"]
+    rig.runs = True
+    rig.settle()
+
+    assert notes(rig) == {f"db-{number}": "b" for number in range(4)}
+
+
+def claim_owners(rig: Rig, number: int) -> list[str]:
+    references = rig.get("PersistentVolumeClaim", f"data-db-{number}")["metadata"].get("ownerReferences", [])
+    return [f"{each['kind']} {each['name']}" for each in references]
+
+
+def retained(replicas: int, deleted: str, scaled: str) -> Raw:
+    policy = {"whenDeleted": deleted, "whenScaled": scaled}
+    return db(replicas, volumeClaimTemplates=[CLAIM], persistentVolumeClaimRetentionPolicy=policy)
+
+
+def test_claims_go_with_their_stateful_set_if_it_says_so() -> None:
+    rig = rig_of(retained(1, "Delete", "Retain"))
+    assert claim_owners(rig, 0) == ["StatefulSet db"]
+
+    rig.apply(retained(1, "Retain", "Retain"))
+    assert claim_owners(rig, 0) == []
+
+    rig.apply(retained(1, "Delete", "Delete"))
+    rig.delete("StatefulSet", "db")
+    assert rig.names("PersistentVolumeClaim") == []
+
+
+@pytest.mark.parametrize(("scaled", "left"), [("Delete", ["data-db-0"]), ("Retain", ["data-db-0", "data-db-1"])])
+@pytest.mark.parametrize("deleted", ["Delete", "Retain"])
+def test_claims_go_with_pods_that_are_scaled_away_if_it_says_so(deleted: str, scaled: str, left: list[str]) -> None:
+    rig = rig_of(retained(2, deleted, scaled))
+
+    rig.apply(retained(1, deleted, scaled))
+
+    assert rig.names("PersistentVolumeClaim") == left
+
+
+def test_a_pod_that_is_replaced_keeps_its_claims_whatever_happens_when_it_is_scaled_away() -> None:
+    rig = rig_of(retained(2, "Retain", "Delete"))
+
+    rig.delete("Pod", "db-1")
+
+    assert rig.names("PersistentVolumeClaim") == ["data-db-0", "data-db-1"]
+    assert claim_owners(rig, 1) == []
+
+
+def test_a_claim_that_another_controller_owns_is_left_alone() -> None:
+    rig = rig_of(retained(1, "Retain", "Retain"))
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
+    rig.patch("PersistentVolumeClaim", "data-db-0", {"metadata": {"ownerReferences": [other]}})
+
+    rig.apply(retained(1, "Delete", "Delete"))
+
+    assert claim_owners(rig, 0) == ["ConfigMap x"]

@@ -91,9 +91,10 @@ class StatefulSetOrdinals(Narrow, frozen=True, kw_only=True):
 
 
 class RollingUpdateStatefulSet(Narrow, frozen=True, kw_only=True):
-    """The partition: pods with ordinals below `partition` keep their old template."""
+    """The partition, below which pods keep their old template, and the maximum number of unavailable pods."""
 
     partition: Int32 = 0
+    max_unavailable: Share = 1
 
 
 class StatefulSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
@@ -101,6 +102,13 @@ class StatefulSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     rolling_update: RollingUpdateStatefulSet = RollingUpdateStatefulSet()
+
+
+class ClaimRetentionPolicy(Narrow, frozen=True, kw_only=True):
+    """Whether claims are deleted with their StatefulSet, and with pods that are scaled away."""
+
+    when_deleted: Literal["Retain", "Delete"] = "Retain"
+    when_scaled: Literal["Retain", "Delete"] = "Retain"
 
 
 class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
@@ -111,6 +119,7 @@ class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
     update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
     ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    persistent_volume_claim_retention_policy: ClaimRetentionPolicy = ClaimRetentionPolicy()
     revision_history_limit: Int32 = 10
 
 
@@ -130,9 +139,10 @@ class StatefulSet(Kubernetes, frozen=True, kw_only=True):
 
 
 class RollingUpdateDaemonSet(Narrow, frozen=True, kw_only=True):
-    """The maximum number of nodes without an available pod during an update."""
+    """The maximum numbers of nodes without an available pod, and with a second one, during an update."""
 
     max_unavailable: Share = 1
+    max_surge: Share = 0
 
 
 class DaemonSetUpdateStrategy(Narrow, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """The controller of DaemonSets.
 
-Source: pkg/controller/daemon. Updates replace pods without surge.
+Source: pkg/controller/daemon.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class _DaemonSetState:
 
     ``touched`` nodes are to be synced, ``uncounted`` ones to be counted. ``counts`` are what nodes contribute to the
     status, ``sums`` their sums. Besides fields of the status, they have in_service: the node should have a pod, and has
-    an available one that is not deleted. ``replaceable`` are the only pods of nodes that have an old template.
+    an available one that is not deleted; and surging: it has a second pod. ``replaceable`` are the only pods of nodes
+    that have an old template.
     """
 
     fitness: NodeFitness
@@ -138,6 +139,7 @@ class _DaemonSetState:
             count["available"] = int(first.uid in serving)
             count["updated"] = int(not is_outdated(first.pod, self.revision))
             count["in_service"] = int(any(pod.uid in serving for pod in kept))
+            count["surging"] = int(len(kept) > 1)
             if len(kept) == 1 and is_outdated(kept[0].pod, self.revision):
                 self.replaceable[node_name] = kept[0]
         self.sums.subtract(self.counts.pop(node_name, ()))
@@ -303,7 +305,23 @@ class DaemonSets(RevisionedController[DaemonSet]):
             return self._make(workload, state, node_name, now)
         running = sorted((pod for pod in kept if not pod.pod.is_terminal), key=daemon_order)
         surplus = [pod for pod in kept if pod.pod.is_terminal and self._may_go(workload, state, pod, now)]
-        return [self._delete(workload, pod, now) for pod in (*surplus, *running[1:])]
+        surplus += self._surplus_of_surge(workload, state, running, now) if _surge(workload, state) else running[1:]
+        return [self._delete(workload, pod, now) for pod in surplus]
+
+    def _surplus_of_surge(
+        self, workload: _Workload, state: _DaemonSetState, running: list[OwnedPod], now: int
+    ) -> list[OwnedPod]:
+        """Return the surplus pods of a node, on which an old pod may stay until a new one is available."""
+        old = [pod for pod in running if is_outdated(pod.pod, state.revision)]
+        new = [pod for pod in running if not is_outdated(pod.pod, state.revision)]
+        if old and new:
+            time = new[0].available_ns(workload.object.spec.min_ready_seconds)
+            if not old[0].is_ready or (time is not None and time <= now):
+                return [*old, *new[1:]]
+            if time is not None:
+                self._times.append(time)
+                state.touch(target_node(new[0].pod))
+        return [*old[1:], *new[1:]]
 
     def _make(self, workload: _Workload, state: _DaemonSetState, node_name: str, now: int) -> list[Action]:
         if self._waits_for(self._ends, workload, node_name, now) or not self._may_create(workload, now):
@@ -339,6 +357,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
         if strategy.type != "RollingUpdate" or not state.replaceable:
             return []
         sums = state.sums
+        if surge := _surge(workload, state):
+            return self._add_new(workload, state, surge - sums["surging"], now)
         most = pods_of_share(strategy.rolling_update.max_unavailable, sums["desired"], rounds_up=True) or 1
         left = most - (sums["desired"] - sums["in_service"])
         actions: list[Action] = []
@@ -348,6 +368,18 @@ class DaemonSets(RevisionedController[DaemonSet]):
                 if left < 0:
                     continue
             actions.append(self._delete(workload, pod, now))
+        return actions
+
+    def _add_new(self, workload: _Workload, state: _DaemonSetState, left: int, now: int) -> list[Action]:
+        """Create new pods beside old ones: beside unavailable ones, and ``left`` others."""
+        actions: list[Action] = []
+        for node_name in sorted(state.replaceable):
+            if state.counts[node_name]["in_service"]:
+                left -= 1
+                if left < 0:
+                    continue
+            actions += self._make(workload, state, node_name, now)
+        self._expectations.expect_creations(workload.uid, len(actions), now)
         return actions
 
     def _count(self, workload: _Workload, state: _DaemonSetState, now: int) -> None:
@@ -378,6 +410,14 @@ class DaemonSets(RevisionedController[DaemonSet]):
         name = workload.object.metadata.name
         pods = self._pods.of(workload.uid).all.values()
         return {update.metadata.name, *(f"{name}-{pod.pod.metadata.labels.get(REVISION_LABEL, '')}" for pod in pods)}
+
+
+def _surge(workload: _Workload, state: _DaemonSetState) -> int:
+    """Return on how many nodes an update may add a second pod; 0 if it replaces pods."""
+    strategy = workload.object.spec.update_strategy
+    if strategy.type != "RollingUpdate":
+        return 0
+    return pods_of_share(strategy.rolling_update.max_surge, state.sums["desired"], rounds_up=True)
 
 
 def _status(workload: _Workload, state: _DaemonSetState) -> Raw:

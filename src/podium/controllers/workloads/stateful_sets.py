@@ -1,6 +1,6 @@
 """The controller of StatefulSets.
 
-Source: pkg/controller/statefulset (stateful_set_control.go). Claims are kept, as upstream by default.
+Source: pkg/controller/statefulset (stateful_set_control.go, stateful_set_utils.go).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import ControllerRevision, StatefulSet
-from podium.controllers.actions import Action
-from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, status_with
+from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, pods_of_share, status_with
 from podium.controllers.workloads.template_revisions import (
     REVISION_LABEL,
     RevisionedController,
@@ -69,8 +69,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
 
     def __init__(self, *, adopts: bool = False) -> None:
         super().__init__(StatefulSet, adopts=adopts)
-        # The known claims, and whether they were deleted.
-        self._claims: dict[str, bool] = {}
+        self._claims: dict[str, PersistentVolumeClaim] = {}
         # By claim, the StatefulSet that waits for it.
         self._claim_users: dict[str, str] = {}
 
@@ -82,7 +81,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
 
     def _see(self, object_: Kubernetes) -> None:
         if isinstance(object_, PersistentVolumeClaim):
-            self._claims[object_.key] = object_.metadata.deletion_timestamp is not None
+            self._claims[object_.key] = object_
             self._claim_changed(object_)
 
     def _lose(self, object_: Kubernetes) -> None:
@@ -125,7 +124,9 @@ class StatefulSets(RevisionedController[StatefulSet]):
 
     def _step(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
         is_ordered = workload.object.spec.pod_management_policy == "OrderedReady"
-        actions: list[Action] = []
+        actions = self._own_claims(workload, numbered)
+        if actions:
+            return actions
         for ordinal, pod in numbered.wanted.items():
             actions += self._keep(workload, numbered, ordinal, pod)
             if is_ordered and (actions or pod is None or not numbered.is_healthy(pod)):
@@ -155,13 +156,32 @@ class StatefulSets(RevisionedController[StatefulSet]):
         for claim in claims_of(workload, ordinal).values():
             metadata = claim["metadata"]
             key = f"{metadata['namespace']}/{metadata['name']}"
-            is_deleted = self._claims.get(key)
-            if is_deleted is not False:
+            known = self._claims.get(key)
+            if known is None or known.metadata.deletion_timestamp is not None:
                 is_waiting = True
                 self._claim_users[key] = workload.uid
-                if is_deleted is None and self._may_create(workload, now):
+                if known is None and self._may_create(workload, now):
                     actions.append(self._create_named(workload, claim, now))
         return actions, is_waiting
+
+    def _own_claims(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
+        """Return the changes of claims' owners, with which the claims are deleted (updateClaimOwnerRefForSetAndPod)."""
+        meta, spec = workload.object.metadata, workload.object.spec
+        names = [claim.metadata.name for claim in spec.volume_claim_templates]
+        policy = spec.persistent_volume_claim_retention_policy
+        pods = {ordinal: pod for ordinal, pod in numbered.wanted.items() if pod is not None} if names else {}
+        actions: list[Action] = []
+        for ordinal, pod in (*pods.items(), *numbered.condemned.items()):
+            goes_with_pod = ordinal in numbered.condemned and policy.when_scaled == "Delete"
+            owner = pod.pod if goes_with_pod else workload.object if policy.when_deleted == "Delete" else None
+            for name in names:
+                claim = self._claims.get(f"{meta.namespace}/{name}-{meta.name}-{ordinal}")
+                patch = _with_owner(claim, owner, workload, pod) if claim is not None else None
+                if claim is not None and patch is not None:
+                    self._claim_users[claim.key] = workload.uid
+                    self._expectations.expect(workload.uid, label_of(claim), numbered.now)
+                    actions.append(versioned_patch(claim, patch, workload.label))
+        return actions
 
     def _make_pod(self, workload: _Workload, numbered: _Numbered, ordinal: int) -> list[Action]:
         """Create a pod of the current template; one before the partition keeps the previous template."""
@@ -185,11 +205,22 @@ class StatefulSets(RevisionedController[StatefulSet]):
         return [] if last.pod.is_terminating or waits else [self._delete(workload, last, numbered.now)]
 
     def _exchange(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
-        """Delete the last pod of an old template, down to the partition, while all after it are healthy."""
+        """Delete the last pod of an old template, down to the partition, while all after it are healthy.
+
+        If more than one pod may be unavailable, delete the last ones of old templates, as many as may be missing.
+        """
         strategy = workload.object.spec.update_strategy
         if strategy.type != "RollingUpdate":
             return []
-        pods = list(numbered.wanted.values())[strategy.rolling_update.partition :]
+        rolling, wanted = strategy.rolling_update, list(numbered.wanted.values())
+        pods = wanted[rolling.partition :]
+        most = pods_of_share(rolling.max_unavailable, len(wanted), rounds_up=False)
+        if most > 1:
+            left = most - sum(pod is None or not numbered.is_healthy(pod) for pod in wanted)
+            revision = numbered.update.metadata.name
+            kept = (pod for pod in reversed(pods) if pod is not None and not pod.pod.is_terminating)
+            outdated = [pod for pod in kept if is_outdated(pod.pod, revision)]
+            return [self._delete(workload, pod, numbered.now) for pod in outdated[: max(0, left)]]
         for pod in reversed(pods):
             if pod is None:
                 return []
@@ -255,6 +286,22 @@ def claims_of(workload: _Workload, ordinal: int) -> dict[str, Raw]:
         base = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
         claims[given["name"]] = {**base, "spec": claim.get("spec", {})}
     return claims
+
+
+def _with_owner(
+    claim: PersistentVolumeClaim, owner: StatefulSet | Pod | None, workload: _Workload, pod: OwnedPod
+) -> Raw | None:
+    """Return the patch by which StatefulSet and pod own the claim only as ``owner``; None if it needs or allows none."""
+    references = claim.metadata.owner_references
+    pod_name = pod.pod.metadata.name
+    others = [each for each in references if each.uid != workload.uid and (each.kind, each.name) != ("Pod", pod_name)]
+    mine = {each.uid for each in references if each not in others}
+    if mine == ({owner.metadata.uid} if owner is not None else set()):
+        return None
+    if claim.metadata.deletion_timestamp is not None or any(each.controller for each in others):
+        return None
+    kept = [*map(plain, others), *([owner_reference(owner)] if owner is not None else [])]
+    return {"metadata": {"ownerReferences": kept or None}}
 
 
 def numbered_pod(workload: _Workload, ordinal: int, template: Raw, revision: str) -> Raw:
