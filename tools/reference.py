@@ -110,15 +110,24 @@ _NOT_MODELLED = (
     "constraints, 1.35 and later may batch pods that all its plugins sign; Podium decides each pod anew, which can "
     "choose another of several nodes.",
     "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
-    "1.37 was read, not measured: the scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, the types of "
-    "scheduling.k8s.io at 01d0b7277d40, the volumebinding scorer at de741dc85409, the changelog up to "
-    "v1.37.0-alpha.1, and the documentation. By default it differs from 1.36 in storage scores "
-    "(`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name counts, and "
-    "upstream takes any), required CSI drivers (`VolumeLimitScaling`), and nominations of gated pods. Podium does all "
-    "three, and all else as 1.36. It does not do what 1.37 has behind gates that are off: groups as victims "
-    "(`GenericWorkload`, which took over `GangScheduling` and `WorkloadAwarePreemption`), composite groups, messages "
-    "of groups with counts, and preemption for deferred resizes (`InPlacePodVerticalScalingSchedulerPreemption`). "
-    "Gangs follow Podium's own rules.",
+    "1.37 was read, not measured: the scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, groups as "
+    "victims at 06e67ba2130d, the volumebinding scorer at de741dc85409, the types at 10b39a39bcee of kubernetes/api "
+    "(v0.37.0-beta.0), the changelog up to v1.37.0-alpha.1, and the documentation. By default it differs from 1.36 in "
+    "storage scores (`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name "
+    "counts, and upstream takes any), required CSI drivers (`VolumeLimitScaling`), nominations of gated pods, updates "
+    "of StatefulSets (`MaxUnavailableStatefulSet`), and the API versions above. Podium does all of these, and all "
+    "else as 1.36.",
+    "`GenericWorkload` of 1.37 took over `GangScheduling` and `WorkloadAwarePreemption`. With it, as with these in "
+    "1.36, gangs are scheduled, and groups with the disruption mode PodGroup (`all`) are victims as a whole. Podium "
+    "chooses among the possible sets of victims by its own search, and gangs preempt by its own rules. In 1.35, gangs "
+    "follow the Workload that pods name; Podium reads PodGroups there, too.",
+    "`InPlacePodVerticalScalingSchedulerPreemption` (alpha in 1.37) lets pods preempt for a deferred resize. Podium's "
+    "kubelets resize no pods, and its scheduler attempts no pod that has a node: the gate has no effect.",
+    "`StaleControllerConsistency*` (on since 1.36) lets controllers wait until they have observed their own writes. "
+    "Podium's controllers do that in all versions, so that the gates have no effect. Before 1.36, a controller with a "
+    "stale cache may briefly create too many pods; that depends on delays, and no decision shows it.",
+    "In 1.34, an invalid pool of devices ends the search where it is met, in the order of a Go map. Podium reports it "
+    "if no other pool suffices, as 1.35 does.",
     "PodGroup and Workload are served in all versions, for gangs. Of the newer API versions, Podium drops "
     "`preemptionPolicy` and `parentCompositePodGroupName`, and `compositePodGroupTemplates` is unknown: the gates "
     "`PodGroupPreemptionPolicy` and `CompositePodGroup` have no effect.",

@@ -62,6 +62,15 @@ def test_nulls_stand_for_nothing() -> None:
     assert "data" not in raw
 
 
+def test_pod_level_requests_are_those_of_the_containers_or_else_the_limits() -> None:
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "250m"}}}
+    spec = {"containers": [container], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
+
+    resources = created("Pod", "v1", spec=spec)["spec"]["resources"]
+
+    assert resources == {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "250m", "memory": "1Gi"}}
+
+
 @pytest.mark.parametrize(
     ("fields", "place"), [({"data": {"a": 1}}, "data.a"), ({"data": []}, "data"), ({"immutable": "yes"}, "immutable")]
 )

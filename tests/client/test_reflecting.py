@@ -319,13 +319,30 @@ def test_however_long_a_server_asks_to_wait_it_is_asked_again(said: object, most
 
 
 class TestAKindInSeveralVersions:
-    OLDER = "scheduling.x-k8s.io/v1alpha1"
+    NEWER, OLDER = "scheduling.k8s.io/v1beta1", "scheduling.x-k8s.io/v1alpha1"
 
-    def given(self, *, is_optional: bool = True) -> ReflectorState:
+    def given(self, missing: int = 3, *, is_optional: bool = True) -> ReflectorState:
+        """Return the state after so many of the four versions were missing."""
         machine = ReflectorState(BUILT_IN["scheduling.k8s.io", "PodGroup"], is_optional=is_optional)
-        asked(machine)
-        machine.refused(error(404, "NotFound"), NOW)
+        for _ in range(missing):
+            asked(machine)
+            machine.refused(error(404, "NotFound"), NOW)
         return machine
+
+    def test_a_cluster_of_1_37_has_newer_versions(self) -> None:
+        machine = self.given(1)
+
+        request = asked(machine).request
+        metadata = {"name": "g", "namespace": "default", "resourceVersion": "5"}
+        spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}}
+        seen = machine.page(
+            {"metadata": {"resourceVersion": "9"}, "items": [{"metadata": metadata, "spec": spec}]}, NOW
+        )
+
+        assert request.api_version == self.NEWER
+        (shown_group,) = [each.object for each in seen]
+        assert isinstance(shown_group, PodGroup)
+        assert (shown_group.min_count, shown_group.is_one_victim) == (3, True)
 
     def test_a_kind_is_requested_in_its_other_version_if_the_first_is_missing(self) -> None:
         machine = self.given()
@@ -359,4 +376,4 @@ class TestAKindInSeveralVersions:
         assert machine.problem == problem
 
     def test_a_required_kind_is_not_requested_in_another_version(self) -> None:
-        assert self.given(is_optional=False).is_absent
+        assert self.given(1, is_optional=False).is_absent

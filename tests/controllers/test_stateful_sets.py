@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podium.api.versions.release import read_version
 from podium.controllers.actions import CreateObject, DeleteObject
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.stateful_sets import StatefulSets
@@ -445,9 +446,12 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
 # Several unavailable pods, and owners of claims
 
 
-def test_as_many_pods_are_exchanged_at_once_as_may_be_unavailable() -> None:
+def test_as_many_pods_are_exchanged_at_once_as_may_be_unavailable_with_the_gate() -> None:
+    release = read_version("1.36").with_gates({"MaxUnavailableStatefulSet": True})
     update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
-    rig = rig_of(db(4, note="a", updateStrategy=update), runs=False)
+    rig = Rig(lambda: StatefulSets(release), runs=False)
+    rig.store.serve_as(release)
+    rig.apply(db(4, note="a", updateStrategy=update))
     for _ in range(4):
         rig.run_all()
         rig.settle()

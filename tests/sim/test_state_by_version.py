@@ -228,3 +228,26 @@ def test_gangs_are_scheduled_with_the_gate_and_their_messages_have_counts_since_
     assert said["default/a-1"] == said["default/a-2"] == f"pod group is unschedulable, {says}"
     assert (said["default/a-3"] or "").startswith("0/1 nodes are available: 1 Insufficient cpu")
     assert [pod for _, _, pod in events(played(version, *objects), "Scheduled")] == ["default/a-1", "default/a-2"]
+
+
+@pytest.mark.parametrize(("version", "waves"), [("1.36", [1, 1, 1, 1]), ("1.37", [2, 2])])
+def test_a_stateful_set_replaces_as_many_pods_at_a_time_as_may_be_unavailable_since_1_37(
+    version: str, waves: list[int]
+) -> None:
+    """By reading: MaxUnavailableStatefulSet is on by default since 1.37."""
+
+    def of(image: str) -> Raw:
+        template = {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "main", "image": image}], "terminationGracePeriodSeconds": 1},
+        }
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+        spec = {"replicas": 4, "podManagementPolicy": "Parallel", "updateStrategy": rolling, "template": template}
+        labels = {"matchLabels": {"app": "web"}}
+        head = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"}}
+        return {**head, "spec": {**spec, "selector": labels, "serviceName": "web"}}
+
+    result = played(version, node("n1"), of("app:1"), steps=[{"at": "20s", "apply": [of("app:2")]}])
+
+    times = [time for time, _, _ in events(result, "Scheduled") if time > 20]
+    assert [times.count(time) for time in dict.fromkeys(times)] == waves

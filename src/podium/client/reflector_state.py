@@ -18,6 +18,7 @@ from random import Random
 from typing import Any, Literal
 
 from podium.api.errors import InputError
+from podium.api.kinds import SERVED_KINDS
 from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at, objects_at, value_at
 from podium.apirequests.http_mapping import error_of
@@ -323,7 +324,9 @@ class ObjectReader:
 
     def __init__(self, resource: APIResource, *, is_any_version: bool) -> None:
         self._resource = resource
-        self._versions = (resource.served_versions if is_any_version else ()) or (resource.api_version,)
+        # The server may be of another version, which serves the kind in other API versions.
+        kind = SERVED_KINDS.get((resource.group, resource.kind)) if is_any_version else None
+        self._versions = (resource.api_version, *(() if kind is None else kind.other_versions))
         self._tried = 0
         self.unreadable: dict[str, str] = {}
         self.failed = 0

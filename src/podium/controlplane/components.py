@@ -77,7 +77,7 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "replicaset-controller": lambda settings: ReplicaSets(
         counts_terminating=_counts_terminating(settings), adopts=settings.reports_all
     ),
-    "statefulset-controller": lambda settings: StatefulSets(adopts=settings.reports_all),
+    "statefulset-controller": lambda settings: StatefulSets(settings.kubelets.release, adopts=settings.reports_all),
     "daemonset-controller": lambda settings: DaemonSets(adopts=settings.reports_all),
     "job-controller": lambda settings: Jobs(settings.kubelets.release, adopts=settings.reports_all),
     "cronjob-controller": lambda _: CronJobs(),

@@ -34,6 +34,7 @@ class Gate(StrEnum):
     QUEUEING_HINTS = "SchedulerQueueingHints"
     MUTABLE_JOB_DIRECTIVES = "MutableSchedulingDirectivesForSuspendedJobs"
     MUTABLE_JOB_RESOURCES = "MutablePodResourcesForSuspendedJobs"
+    MAX_UNAVAILABLE_STATEFUL = "MaxUnavailableStatefulSet"
     SPREAD_KEYS_MERGED = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
     STORAGE_SCORED = "StorageCapacityScoring"
     TERMINATING_REPLICAS = "DeploymentReplicaSetTerminatingReplicas"

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, pods_of_share, status_with
@@ -60,15 +62,17 @@ class _Numbered:
 class StatefulSets(RevisionedController[StatefulSet]):
     """Creates missing pods and claims; deletes pods that ended, are surplus, or have an old template.
 
-    A pod is recreated when its predecessor is gone. With OrderedReady, one pod at a time is created, deleted or
-    replaced, while all before it are available.
+    A pod is recreated when its predecessor is gone. With OrderedReady, one pod at a time is created or deleted, while
+    all before it are available. Updates replace one pod after the other, or with a feature gate of the ``release`` up
+    to `maxUnavailable` at a time.
     """
 
     watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
     hash_label = "controller.kubernetes.io/hash"
 
-    def __init__(self, *, adopts: bool = False) -> None:
+    def __init__(self, release: Release = DEFAULT_RELEASE, *, adopts: bool = False) -> None:
         super().__init__(StatefulSet, adopts=adopts)
+        self._counts_unavailable = release.enabled(Gate.MAX_UNAVAILABLE_STATEFUL)
         self._claims: dict[str, PersistentVolumeClaim] = {}
         # By claim, the StatefulSet that waits for it.
         self._claim_users: dict[str, str] = {}
@@ -205,22 +209,13 @@ class StatefulSets(RevisionedController[StatefulSet]):
         return [] if last.pod.is_terminating or waits else [self._delete(workload, last, numbered.now)]
 
     def _exchange(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
-        """Delete the last pod of an old template, down to the partition, while all after it are healthy.
-
-        If more than one pod may be unavailable, delete the last ones of old templates, as many as may be missing.
-        """
+        """Delete the last pod of an old template, down to the partition, while all after it are healthy."""
         strategy = workload.object.spec.update_strategy
         if strategy.type != "RollingUpdate":
             return []
-        rolling, wanted = strategy.rolling_update, list(numbered.wanted.values())
-        pods = wanted[rolling.partition :]
-        most = pods_of_share(rolling.max_unavailable, len(wanted), rounds_up=False)
-        if most > 1:
-            left = most - sum(pod is None or not numbered.is_healthy(pod) for pod in wanted)
-            revision = numbered.update.metadata.name
-            kept = (pod for pod in reversed(pods) if pod is not None and not pod.pod.is_terminating)
-            outdated = [pod for pod in kept if is_outdated(pod.pod, revision)]
-            return [self._delete(workload, pod, numbered.now) for pod in outdated[: max(0, left)]]
+        if self._counts_unavailable:
+            return self._exchange_several(workload, numbered)
+        pods = list(numbered.wanted.values())[strategy.rolling_update.partition :]
         for pod in reversed(pods):
             if pod is None:
                 return []
@@ -229,6 +224,19 @@ class StatefulSets(RevisionedController[StatefulSet]):
             if not numbered.is_healthy(pod):
                 return []
         return []
+
+    def _exchange_several(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
+        """Delete the last pods of an old template, down to the partition, until too many are unavailable."""
+        spec, rolling = workload.object.spec, workload.object.spec.update_strategy.rolling_update
+        pods = list(numbered.wanted.values())
+        most = max(pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False), 1)
+        most -= sum(pod is None or not numbered.is_healthy(pod) for pod in pods)
+        outdated = [
+            pod
+            for pod in reversed(pods[rolling.partition :])
+            if pod is not None and not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name)
+        ]
+        return [self._delete(workload, pod, numbered.now) for pod in outdated[: max(most, 0)]]
 
     def _given_hash(self, workload: _Workload) -> str:
         meta, status = workload.object.metadata, workload.object.status
@@ -291,7 +299,7 @@ def claims_of(workload: _Workload, ordinal: int) -> dict[str, Raw]:
 def _with_owner(
     claim: PersistentVolumeClaim, owner: StatefulSet | Pod | None, workload: _Workload, pod: OwnedPod
 ) -> Raw | None:
-    """Return the patch by which StatefulSet and pod own the claim only as ``owner``; None if it needs or allows none."""
+    """Return the patch by which StatefulSet and pod own the claim only as ``owner``; None if none is needed or allowed."""
     references = claim.metadata.owner_references
     pod_name = pod.pod.metadata.name
     others = [each for each in references if each.uid != workload.uid and (each.kind, each.name) != ("Pod", pod_name)]

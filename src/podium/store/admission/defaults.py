@@ -13,8 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from podium.api.meta import Raw
 from podium.api.nested import object_at
+from podium.api.pod import PodSpec
+from podium.api.quantity import milli_value
+from podium.api.resource_requests import pod_level_requests
 from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
 
 
@@ -49,7 +54,26 @@ def _pod(raw: Raw) -> Raw:
             defaulted = [_container(container, shares=shares) for container in containers]
             if defaulted != containers:
                 filled[name] = defaulted
+    requests = _pod_level_requests({**spec, **filled})
+    if requests:
+        filled["resources"] = {**spec["resources"], "requests": requests}
     return {**raw, "spec": {**spec, **filled}} if filled else raw
+
+
+def _pod_level_requests(spec: Raw) -> Raw:
+    """Return the pod-level requests of a pod with pod-level limits; {} for any other (defaultPodRequests)."""
+    resources = object_at(spec, "resources")
+    limits, stated = object_at(resources, "limits"), object_at(resources, "requests")
+    if not limits:
+        return {}
+    try:
+        found = pod_level_requests(msgspec.convert(spec, PodSpec))
+        equal = {name for name, limit in limits.items() if found.get(name) == milli_value(limit)}
+    except (msgspec.ValidationError, ValueError):
+        # Validation reports it.
+        return {}
+    amounts = {name: f"{milli}m" if milli % 1_000 else str(milli // 1_000) for name, milli in found.items()}
+    return {**amounts, **{name: limits[name] for name in equal}, **stated}
 
 
 def _container(container: Any, *, shares: bool) -> Any:
