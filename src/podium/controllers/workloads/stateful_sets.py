@@ -299,7 +299,7 @@ def claims_of(workload: _Workload, ordinal: int) -> dict[str, Raw]:
 def _with_owner(
     claim: PersistentVolumeClaim, owner: StatefulSet | Pod | None, workload: _Workload, pod: OwnedPod
 ) -> Raw | None:
-    """Return the patch by which StatefulSet and pod own the claim only as ``owner``; None if none is needed or allowed."""
+    """Return the patch by which StatefulSet and pod own the claim only as ``owner``; None if there is nothing to do."""
     references = claim.metadata.owner_references
     pod_name = pod.pod.metadata.name
     others = [each for each in references if each.uid != workload.uid and (each.kind, each.name) != ("Pod", pod_name)]
