@@ -44,6 +44,9 @@ class Held:
         self.loop_thread = threading.current_thread()
         plane._router = self  # type: ignore[assignment]
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.router, name)
+
     def answer(self, request: Request, now: int) -> Response:
         if threading.current_thread() is not self.loop_thread:
             self.has_begun.set()

@@ -12,6 +12,7 @@ from podium.api.pod import Pod
 from podium.api.schemas.structure import without_unknown
 from podium.api.times import format_time
 from podium.api.validation.objects import is_unqualified_finalizer
+from podium.apirequests.admission.policies import compile_problems
 from podium.apirequests.context import (
     CREATED,
     DELETE_ANNOTATION,
@@ -45,6 +46,7 @@ _PREFERRED = (
     'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental '
     "conflicts with other finalizer writers"
 )
+_ADMISSION = "admissionregistration.k8s.io"
 _NO_VERSIONS = (None, "", "0")
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
 _CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
@@ -157,6 +159,8 @@ def write_response(stored: Stored, code: int, warnings: tuple[str, ...], previou
     resource = stored.resource
     if resource.name == DEFINITION:
         warnings = (*warnings, *unenforced_rules(stored.raw))
+    elif resource.group == _ADMISSION:
+        warnings = (*warnings, *compile_problems(stored.raw))
     elif resource.is_custom:
         before = () if previous is None else previous.object.metadata.finalizers
         added = [finalizer for finalizer in stored.object.metadata.finalizers if finalizer not in before]

@@ -5,13 +5,16 @@ Simulated components and HTTP clients use the same router.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 from podium.api.nested import value_at
 from podium.api.structural.structural import MAX_OBJECT_BYTES
 from podium.apirequests import handlers
+from podium.apirequests.admission.control import AdmissionControl
+from podium.apirequests.admission.webhooks import WebhookAnswers
 from podium.apirequests.apply import apply, apply_scale
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
@@ -70,13 +73,33 @@ class Router:
     def __init__(self, store: Store, *, takes_history: bool = False, rules: RequestRules = DEFAULT_RULES) -> None:
         self.store = store
         self._context = Context(store, rules, creates_new=not takes_history)
+        self._admission = AdmissionControl(store)
         # The handlers of plain requests by verb, kind and subresource, valid for the current version of the kinds.
         self._plain: dict[tuple[str, str, str], _Handle] = {}
         self._kinds_version = -1
 
+    @contextmanager
+    def knowing(self, answers: WebhookAnswers) -> Iterator[None]:
+        """Use these answers of webhooks for the request within."""
+        webhooks = self._admission.webhooks
+        before, webhooks.answers = webhooks.answers, answers
+        try:
+            yield
+        finally:
+            webhooks.answers = before
+
     def answer(self, request: Request, now: int) -> Response:
-        """Answer a request. A refusal is a response; StoreError is never raised."""
-        if request.field_manager or request.api_version or request.dry_run or request.patch_type == "apply":
+        """Answer a request. A refusal is a response; StoreError is never raised.
+
+        Raises CallNeededError for a request that needs the answer of a webhook.
+        """
+        if (
+            request.field_manager
+            or request.api_version
+            or request.dry_run
+            or request.patch_type == "apply"
+            or self._admission.concerns(request)
+        ):
             return self._answer_in_full(request, now)
         if self._kinds_version != self.store.resources.version:
             self._plain, self._kinds_version = {}, self.store.resources.version
@@ -101,7 +124,7 @@ class Router:
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
                 check_size(resource, request.key, request.written_body)
                 with self._context.writing(resource, request, now), self.store.transaction(dry_run=request.dry_run):
-                    response = handle(self._context, request, now)
+                    response = self._admitted(handle, request, now)
                     if response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
                         raise too_large_object()
             else:
@@ -115,10 +138,15 @@ class Router:
                 self.store.follow_definitions()
 
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
-        if not request.dry_run:
+        if not request.dry_run and not self._admission.concerns(request):
             return handle(self._context, request, now)
-        with self.store.transaction(dry_run=True):
+        with self.store.transaction(dry_run=request.dry_run):
+            return self._admitted(handle, request, now)
+
+    def _admitted(self, handle: _Handle, request: Request, now: int) -> Response:
+        if not self._admission.concerns(request):
             return handle(self._context, request, now)
+        return self._admission.answer(self._context, request, lambda: handle(self._context, request, now))
 
 
 def _handle_of(resource: APIResource, request: Request) -> _Handle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
 from podium.apirequests.actions import carry_out, cleanup_by_requests
+from podium.apirequests.admission.webhooks import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
 from podium.apirequests.request import Answer, Request, Response, problem_of, run_conversation
@@ -48,6 +49,10 @@ _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
 
 
+async def _no_call(call: WebhookCall) -> WebhookAnswer:
+    return WebhookAnswer(problem=f'Post "{call.url}": webhooks are not called here')
+
+
 class ControlPlane:
     """A control plane, which answers requests and runs the components.
 
@@ -69,6 +74,8 @@ class ControlPlane:
         self.store = store
         self.release = settings.release
         self.on_work: Callable[[], None] = lambda: None
+        self.call: Callable[[WebhookCall], Awaitable[WebhookAnswer]] = _no_call
+        """Calls a webhook."""
         self._clock = clock
         self._journal = journal
         self.account = account
@@ -91,6 +98,7 @@ class ControlPlane:
         self._required.work(now)
         self.keep()
         self._off_loop = OffLoop()
+        self._calling: set[asyncio.Task[None]] = set()
         self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
         self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components have observed the writes.
@@ -115,20 +123,30 @@ class ControlPlane:
 
     def answer(self, request: Request) -> Response:
         """Answer a request immediately. A refusal is a response. Do not send the response before `keep`."""
-        now = self._begin(request)
+        return self._answer(request, self._clock.now())
+
+    def _answer(self, request: Request, now: int) -> Response:
+        self._begin(request, now)
         return self._finish(request, self._router.answer(request, now), now)
 
     async def respond(self, request: Request, size: int) -> Response:
         """Answer a request with a body of `size` bytes; one that may take long leaves the event loop meanwhile."""
-        await self.idle()
-        try:
-            if self._takes_long(request, size):
-                return await self._off_loop.run(self._answer_off_loop(request))
-            return self.answer(request)
-        except JournalError:
-            # The runner ends with it.
-            self.on_work()
-            raise
+        answers, now = WebhookAnswers(), self._clock.now()
+        for _ in range(_MOST_CALLS):
+            await self.idle()
+            try:
+                if self._takes_long(request, size):
+                    return await self._off_loop.run(self._answer_off_loop(request, answers, now))
+                with self._router.knowing(answers):
+                    return self._answer(request, now)
+            except CallNeededError as needed:
+                answers.known[needed.call.key] = await self.call(needed.call)
+            except JournalError:
+                # The runner ends with it.
+                self.on_work()
+                raise
+        error = StoreError(500, "InternalError", "the request needs too many calls of webhooks")
+        return Response(code=error.code, error=error)
 
     @property
     def is_busy(self) -> bool:
@@ -148,20 +166,17 @@ class ControlPlane:
         structural = self.resources.structural(resource)
         return (size if structural is None else unfolded_bytes(structural, size)) > _LONG_BYTES
 
-    async def _answer_off_loop(self, request: Request) -> Response:
-        now = self._begin(request)
-        with self.store.waking_later():
+    async def _answer_off_loop(self, request: Request, answers: WebhookAnswers, now: int) -> Response:
+        self._begin(request, now)
+        with self.store.waking_later(), self._router.knowing(answers):
             response = await asyncio.get_running_loop().run_in_executor(None, self._router.answer, request, now)
         return self._finish(request, response, now)
 
-    def _begin(self, request: Request) -> int:
-        """Prepare for a request; return the time at which it is answered."""
-        now = self._clock.now()
+    def _begin(self, request: Request, now: int) -> None:
         if self._leases is not None:
             self._leases.asked(request, now)
         if self.account is not None:
             self.account.requested(request)
-        return now
 
     def _finish(self, request: Request, response: Response, now: int) -> Response:
         if self.account is not None:
@@ -253,14 +268,40 @@ class ControlPlane:
 
     def send(self, asked: RequestedAction, now: int) -> None:
         """Carry out an action of a component."""
+        if self.account is not None:
+            self.account.asked(asked.action, asked.component.name)
+        self._send(asked, now, WebhookAnswers())
+
+    def _send(self, asked: RequestedAction, now: int, answers: WebhookAnswers) -> None:
         account = self.account
-        if account is not None:
-            account.asked(asked.action, asked.component.name)
-        answered = self._carry_out(asked, now)
+        try:
+            with self._router.knowing(answers):
+                answered = self._carry_out(asked, now)
+        except CallNeededError as needed:
+            self._call_first(needed.call, asked, now, answers)
+            return
         if account is not None:
             account.answered(asked.action, answered.problem)
         self._publish(now)
         self._live.answer(asked, answered)
+
+    def _call_first(self, call: WebhookCall, asked: RequestedAction, now: int, answers: WebhookAnswers) -> None:
+        """Carry out an action after the call of a webhook."""
+
+        async def called() -> None:
+            answers.known[call.key] = await self.call(call)
+            await self.idle()
+            self._send(asked, now, answers)
+            self.on_work()
+
+        try:
+            task = asyncio.get_running_loop().create_task(called())
+        except RuntimeError:
+            # In virtual time nothing else happens meanwhile.
+            asyncio.run(called())
+        else:
+            self._calling.add(task)
+            task.add_done_callback(self._calling.discard)
 
     def _carry_out(self, asked: RequestedAction, now: int) -> Answered:
         action = asked.action
@@ -276,7 +317,7 @@ class ControlPlane:
             return answered
         except StoreError as error:
             return Answered(action, problem_of(error))
-        except PodiumError:
+        except (PodiumError, CallNeededError):
             raise
         except Exception as error:
             # Answer like kube-apiserver after an internal error.
@@ -356,6 +397,8 @@ _JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
     "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_problems),
 }
 _WRITES = ("create", "update", "patch")
+# A webhook that changes with each answer what it is asked about must not be called for ever.
+_MOST_CALLS = 100
 # Writes of more bytes are answered off the event loop.
 _LONG_BYTES = 32 * 1024
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
@@ -150,6 +150,7 @@ class WritableStore(ReadableStore):
         self._definitions.follow()
         self._require_namespaces = require_namespaces
         self._writer: FieldWriter | None = None
+        self._admit: Callable[[Raw], Raw] | None = None
 
     def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """Publish the writes within together, or none of them after an error.
@@ -157,6 +158,24 @@ class WritableStore(ReadableStore):
         A dry run performs them, so that they raise and return what they would, and then undoes them.
         """
         return self._revisions.transaction(dry_run=dry_run)
+
+    def has_any(self, kinds: Iterable[str]) -> bool:
+        """Return whether there are objects of any of these kinds."""
+        return any(self._objects.get(kind) for kind in kinds)
+
+    @contextmanager
+    def admitted_by(self, admit: Callable[[Raw], Raw]) -> Iterator[None]:
+        """Let `admit` change the object that is written within, before it is checked."""
+        self._admit = admit
+        try:
+            yield
+        finally:
+            self._admit = None
+
+    def _admitted(self, raw: Raw) -> Raw:
+        """Return an object as the admission of its request changes it; only the first object of a request is."""
+        admit, self._admit = self._admit, None
+        return raw if admit is None else admit(raw)
 
     @contextmanager
     def waking_later(self) -> Iterator[None]:
@@ -262,7 +281,8 @@ class WritableStore(ReadableStore):
         self, resource: APIResource, raw: Raw, now: int, reading: Kubernetes | None, *, is_new: bool, was_there: bool
     ) -> Stored:
         """Create only the object itself. Identities that are drawn for it are not reused if the creation fails."""
-        named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+        raw = self._admitted(as_new(raw, resource) if is_new else raw)
+        named = with_metadata(raw, resource, now, self._free_name)
         is_special = resource.is_custom or resource.name in _BRINGING
         if is_special:
             named = self._shaped(resource, named, is_new=is_new)

@@ -111,6 +111,7 @@ class Store(WritableStore):
         resource = previous.resource
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
+        raw = self._admitted(raw)
         given = self._definitions.shaped(resource, raw) if resource.is_custom else self._admission.kept(previous, raw)
         updated = replaced(previous, given)
         object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
@@ -139,7 +140,7 @@ class Store(WritableStore):
             raise unknown_kind(f"{resource.name}/status")
         updated, object_ = previous.raw, previous.object
         if status is not _UNSAID:
-            updated = {**updated, "status": status}
+            updated = {**updated, "status": self._admitted({**updated, "status": status}).get("status")}
             if resource.is_custom:
                 updated = self._definitions.shaped(resource, updated)
                 self._definitions.check(resource, updated, previous.raw)

@@ -20,6 +20,7 @@ from podium.api.times import format_duration, parse_duration, parse_time
 from podium.api.versions.choice import read_choice
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import Request, Response
+from podium.client.webhook_caller import call_webhook
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane.assembly import DEFAULT_TEMPLATE, InitialContent, assemble, check_template, open_store
 from podium.controlplane.component_names import SWITCHABLE
@@ -126,6 +127,7 @@ class ControlPlane:
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
         beginning = InitialContent(read_objects(objects), nodes, template)
         self.plane = assemble(open_store(seed), self._clock, settings, beginning).plane
+        self.plane.call = call_webhook
         self.settle()
 
     def __enter__(self) -> ControlPlane:

@@ -128,6 +128,7 @@ def _texts(table: Table) -> None:
     table.method("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
     table.function("matches", one, "bool", _matched, _of_match)
     table.method("matches", one, "bool", _matched, _of_match)
+    table.function("jsonpatch.escapeKey", ("string",), "string", _escaped_key, traversal(0))
     table.method("find", one, "string", _first_match, _of_match)
     table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in pattern_of(b).finditer(a)), _of_match)
     table.method("charAt", ("string", "int"), "string", _char_at)
@@ -144,6 +145,10 @@ def _texts(table: Table) -> None:
     table.method("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
     table.method("join", ("list", "string"), "string", _joined, _of_join)
     table.method("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
+
+
+def _escaped_key(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _first_match(text: str, pattern: str) -> str:

@@ -97,6 +97,7 @@ _BINARY = {
     "relation_ne": "_!=_",
     "relation_in": "@in",
 }
+_OBJECTS = ("Object", "JSONPatch")
 _LOGIC = {"conditionalor": "_||_", "conditionaland": "_&&_"}
 
 
@@ -172,10 +173,24 @@ class _Reader:
                 return Call("_[?_]" if is_optional else "_[_]", self._all(children, depth), None, place)
             case "list_lit":
                 return ListOf(self._listed(children, depth), place)
+            case "member_object":
+                return self._object(tree, depth)
             case "map_lit":
                 flat = self._listed(children, depth)
                 return MapOf(tuple(zip(flat[::2], flat[1::2], strict=True)), place)
         raise self._error(tree, "is not known here")
+
+    def _object(self, tree: Tree[Token], depth: int) -> Node:
+        """Return an object of a mutation (`Object.spec{...}`, `JSONPatch{...}`) as a map."""
+        root: Any = tree.children[0]
+        rest: Any = tree.children[1:]
+        while hasattr(root, "children"):
+            root = root.children[0]
+        if str(root) not in _OBJECTS:
+            raise self._error(tree, f"undeclared reference to '{root}' (in container '')")
+        entries = rest[0].children if rest else []
+        names = [Literal(str(name), _place(tree)) for name in entries[::2]]
+        return MapOf(tuple(zip(names, self._all(entries[1::2], depth), strict=True)), _place(tree))
 
     def _logic(self, tree: Tree[Token], depth: int) -> Node:
         """Return a chain of || or &&, which is left-recursive, without recursion."""

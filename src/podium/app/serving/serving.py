@@ -19,6 +19,7 @@ from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
 from podium.app.serving.page.live_page import LivePage
+from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
 from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
@@ -169,6 +170,7 @@ class Serving:
         page: LivePage | None = None,
     ) -> None:
         self._plane = plane
+        plane.call = call_webhook
         self._clock = clock
         self._place = place
         self._documents = KubernetesDocuments(plane, place.takes_token)

@@ -1,0 +1,1 @@
+"""Admission by policies and webhooks that users configure."""

@@ -1,0 +1,158 @@
+"""The requests that a policy, a binding or a webhook applies to.
+
+Source: apiserver (pkg/admission/plugin/webhook/predicates, pkg/admission/plugin/policy/matching).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.nested import key_of, object_at
+from podium.api.reading import read
+from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.store.api_resource import APIResource
+from podium.store.store import Store
+
+CONFIGURING = (
+    "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
+"""The kinds whose objects switch admission on."""
+
+_EXEMPT = frozenset((*CONFIGURING, "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"))
+_REVIEWS = frozenset(("TokenReview", "SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """A request as admission sees it: the object that it writes, the one before, and the user.
+
+    `object` is None for deletions, `old` for creations. `operation` is CREATE, UPDATE or DELETE.
+    """
+
+    operation: str
+    resource: APIResource
+    api_version: str
+    subresource: str = ""
+    object: Raw | None = None
+    old: Raw | None = None
+    user: str = ""
+    dry_run: bool = False
+
+    @property
+    def metadata(self) -> Raw:
+        return object_at(self.old if self.object is None else self.object, "metadata")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object, "" for none."""
+        return str(self.metadata.get("namespace") or "default") if self.resource.namespaced else ""
+
+    @property
+    def key(self) -> str:
+        return key_of(self.metadata) if self.metadata.get("name") else ""
+
+    def as_request(self) -> Raw:
+        """Return the request as policies and webhooks see it."""
+        group, _, version = self.api_version.rpartition("/")
+        kind = {"group": group, "version": version, "kind": self.resource.kind}
+        resource = {"group": group, "version": version, "resource": self.resource.plural}
+        return {
+            "kind": kind,
+            "resource": resource,
+            **({"subResource": self.subresource, "requestSubResource": self.subresource} if self.subresource else {}),
+            "requestKind": kind,
+            "requestResource": resource,
+            **({"name": self.metadata["name"]} if self.metadata.get("name") else {}),
+            **({"namespace": self.namespace} if self.namespace else {}),
+            "operation": self.operation,
+            "userInfo": {"username": self.user, "groups": ["system:masters", "system:authenticated"]},
+            "dryRun": self.dry_run,
+        }
+
+
+def is_exempt(resource: APIResource) -> bool:
+    """Return whether no policy and no webhook is asked about objects of a kind: those that configure admission."""
+    return resource.name in _EXEMPT or resource.name in _REVIEWS
+
+
+class Matcher:
+    """The rules and selectors of policies, bindings and webhooks, applied to requests."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def matches(self, rules: Raw, attributes: Attributes, *, listed: str = "resourceRules") -> bool:
+        """Return whether rules and selectors (MatchResources, or a webhook) apply to a request."""
+        found: Iterable[Raw] = rules.get(listed) or ()
+        if not any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found):
+            return False
+        return self._is_selected(rules, attributes) and not any(
+            _rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact")
+            for rule in rules.get("excludeResourceRules") or ()
+        )
+
+    def matches_binding(self, rules: Raw | None, attributes: Attributes) -> bool:
+        """Return whether the rules of a binding apply; without rules, those of the policy decide."""
+        if rules is None:
+            return True
+        if not rules.get("resourceRules"):
+            return self._is_selected(rules, attributes)
+        return self.matches(rules, attributes)
+
+    def namespace(self, attributes: Attributes) -> Raw | None:
+        """Return the namespace of a request's object, None for cluster-scoped objects."""
+        if attributes.resource.name == "Namespace":
+            return attributes.object or attributes.old
+        stored = self._store.find("Namespace", attributes.namespace) if attributes.namespace else None
+        return None if stored is None else stored.raw
+
+    def _is_selected(self, rules: Raw, attributes: Attributes) -> bool:
+        namespaces = rules.get("namespaceSelector")
+        if namespaces and (attributes.namespace or attributes.resource.name == "Namespace"):
+            namespace = self.namespace(attributes)
+            if not selects(namespaces, object_at(namespace, "metadata", "labels")):
+                return False
+        objects = rules.get("objectSelector")
+        versions = (raw for raw in (attributes.object, attributes.old) if raw is not None)
+        return not objects or any(selects(objects, object_at(raw, "metadata", "labels")) for raw in versions)
+
+
+def selects(selector: Raw, labels: Mapping[str, Any]) -> bool:
+    """Return whether a label selector in wire form matches labels."""
+    return compile_label_selector(read(selector, LabelSelector)).matches({**labels})
+
+
+def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> bool:
+    resource = attributes.resource
+    if not _has(rule, "operations", attributes.operation):
+        return False
+    scope = rule.get("scope") or "*"
+    # A namespace counts as an object in itself.
+    is_namespaced = resource.namespaced or resource.name == "Namespace"
+    if scope not in ("*", "Namespaced" if is_namespaced else "Cluster") and not (
+        resource.name == "Namespace" and scope == "Cluster"
+    ):
+        return False
+    versions = {attributes.api_version, *(resource.served_versions if is_equivalent else ())}
+    if not any(
+        _has(rule, "apiGroups", version.rpartition("/")[0]) and _has(rule, "apiVersions", version.rpartition("/")[2])
+        for version in versions
+    ):
+        return False
+    names = rule.get("resourceNames")
+    if names and attributes.metadata.get("name") not in names:
+        return False
+    plural, part = resource.plural, attributes.subresource
+    wanted = {f"{plural}/{part}", f"{plural}/*", f"*/{part}", "*/*"} if part else {plural, "*", "*/*"}
+    return bool(wanted & {*(rule.get("resources") or ())})
+
+
+def _has(rule: Raw, field: str, value: str) -> bool:
+    listed = rule.get(field) or ()
+    return "*" in listed or value in listed

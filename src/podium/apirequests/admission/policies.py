@@ -1,0 +1,304 @@
+"""ValidatingAdmissionPolicies and MutatingAdmissionPolicies.
+
+Source: apiserver (pkg/admission/plugin/policy: validating/dispatcher.go and validator.go, mutating/dispatcher.go and
+patch, generic/policy_dispatcher.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
+from podium.api.cel.overloads import DYN
+from podium.api.cel.syntax import parse
+from podium.api.cel.values import CompileError, EvaluationError, Value
+from podium.api.errors import shown
+from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at, value_at
+from podium.api.ownership.field_sets import KeyMissingError
+from podium.api.ownership.owned import merged
+from podium.apirequests.admission.matching import Attributes, Matcher, selects
+from podium.store.errors import StoreError, forbidden
+from podium.store.field_ownership import shape_of
+from podium.store.patching import json_patch
+from podium.store.store import Store
+
+COST_LIMIT = 1_000_000
+"""The cost limit of all expressions of a policy for one request and one parameter."""
+
+_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+_DECLARED = {name: Declaration(DYN) for name in _NAMES}
+_CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+
+
+class PolicyError(Exception):
+    """An error of a policy, for which its failurePolicy decides."""
+
+
+class _Binding(NamedTuple):
+    """A binding of a policy, and one of its parameters (None for none)."""
+
+    name: str
+    spec: Raw
+    params: Raw | None
+
+
+@lru_cache(maxsize=1_024)
+def compiled(text: str) -> Compiled:
+    """Return the program of an expression. Raises CompileError."""
+    return Compiler(text, _DECLARED).compile(parse(text))
+
+
+def _program(text: str) -> Compiled:
+    try:
+        return compiled(text)
+    except (CompileError, RecursionError) as error:
+        raise PolicyError(f"compilation error: {error}") from None
+
+
+def compile_problems(raw: Raw) -> Iterator[str]:
+    """Yield a warning for each expression of a policy, or of the webhooks of a configuration, that does not compile."""
+    for place, holder in (("spec", object_at(raw, "spec")), *_webhooks(raw)):
+        for listed in ("validations", "variables", "matchConditions", "auditAnnotations", "mutations"):
+            for index, entry in enumerate(objects_at(holder, listed)):
+                texts = {name: entry.get(name) for name in ("expression", "messageExpression", "valueExpression")}
+                for name in ("applyConfiguration", "jsonPatch"):
+                    texts[f"{name}.expression"] = value_at(entry, name, "expression")
+                for name, text in texts.items():
+                    try:
+                        compiled(str(text)) if text else None
+                    except (CompileError, RecursionError) as error:
+                        yield f"{place}.{listed}[{index}].{name} cannot be evaluated: {error}"
+
+
+def _webhooks(raw: Raw) -> Iterator[tuple[str, Raw]]:
+    yield from ((f"webhooks[{index}]", hook) for index, hook in enumerate(objects_at(raw, "webhooks")))
+
+
+def plain(value: Any) -> Value:
+    """Return the CEL value of a JSON value."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def as_json(value: Value) -> Any:
+    """Return the JSON value of a CEL value. Raises PolicyError for one that has none."""
+    if isinstance(value, Mapping):
+        return {str(key): as_json(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [as_json(inner) for inner in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise PolicyError(f"{shown(value)} is not a value of an object")
+
+
+class _LazyVariables(dict[str, Value]):
+    """The variables of a policy, each evaluated when it is first used."""
+
+    def __init__(self, texts: Mapping[str, str], scope: Variables) -> None:
+        super().__init__()
+        self._texts = texts
+        self._scope = scope
+
+    def __missing__(self, name: str) -> Value:
+        if name not in self._texts:
+            raise KeyError(name)
+        try:
+            value = self[name] = _program(self._texts[name]).evaluate(self._scope)
+        except PolicyError as error:
+            raise EvaluationError(str(error)) from None
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+
+class Evaluation:
+    """The evaluation of expressions about one request, with the variables of a policy."""
+
+    def __init__(self, attributes: Attributes, namespace: Raw | None, params: Raw | None, policy: Raw) -> None:
+        texts = {str(entry.get("name")): str(entry.get("expression")) for entry in objects_at(policy, "variables")}
+        values = {
+            "object": plain(attributes.object),
+            "oldObject": plain(attributes.old),
+            "request": plain(attributes.as_request()),
+            "params": plain(params),
+            "namespaceObject": plain(namespace),
+        }
+        self._scope = Variables(values, COST_LIMIT)
+        values["variables"] = _LazyVariables(texts, self._scope)
+
+    def value(self, text: str) -> Value:
+        """Return the value of an expression. Raises PolicyError."""
+        program = _program(text)
+        try:
+            return program.evaluate(self._scope)
+        except EvaluationError as error:
+            raise PolicyError(f"expression '{text}' resulted in error: {error}") from None
+
+    def meets(self, conditions: list[Raw]) -> bool:
+        """Return whether all match conditions are true; one that is false outweighs errors. Raises PolicyError."""
+        failed: PolicyError | None = None
+        for condition in conditions:
+            try:
+                if self.value(str(condition.get("expression"))) is not True:
+                    return False
+            except PolicyError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return True
+
+
+class Policies:
+    """The policies of a store, enforced on requests."""
+
+    def __init__(self, store: Store, matcher: Matcher) -> None:
+        self._store = store
+        self._matcher = matcher
+
+    def validate(self, attributes: Attributes, warnings: list[str]) -> None:
+        """Append the warnings of policies. Raises StoreError if one of them denies the request."""
+        for name, policy, binding in self._bound("ValidatingAdmissionPolicy", attributes):
+            for message, reason in self._violations(policy, binding, attributes):
+                actions = binding.spec.get("validationActions") or ["Deny"]
+                about = f"ValidatingAdmissionPolicy '{name}' with binding '{binding.name}'"
+                if "Warn" in actions:
+                    warnings.append(f"Validation failed for {about}: {message}")
+                if "Deny" in actions:
+                    raise _denial(attributes, f"{about} denied request: {message}", reason)
+
+    def _violations(self, policy: Raw, binding: _Binding, attributes: Attributes) -> Iterator[tuple[str, str]]:
+        """Yield the message and the reason of each violated validation."""
+        try:
+            evaluation = self._evaluation(policy, binding, attributes)
+        except PolicyError as error:
+            yield from _as_failure(policy, error)
+            return
+        if evaluation is None:
+            return
+        for validation in objects_at(policy, "validations"):
+            text = str(validation.get("expression"))
+            try:
+                if evaluation.value(text) is True:
+                    continue
+            except PolicyError as error:
+                yield from _as_failure(policy, error)
+                continue
+            yield self._message(validation, evaluation, text), str(validation.get("reason") or "Invalid")
+
+    def _message(self, validation: Raw, evaluation: Evaluation, text: str) -> str:
+        if validation.get("messageExpression"):
+            try:
+                message = evaluation.value(str(validation["messageExpression"]))
+            except PolicyError:
+                message = None
+            if isinstance(message, str) and message.strip():
+                return message.strip()
+        return str(validation.get("message") or f"failed expression: {text.strip()}").strip()
+
+    def mutated(self, attributes: Attributes) -> Raw | None:
+        """Return the object of a request as the mutating policies change it, None if none does. Raises StoreError."""
+        before = attributes.object
+        for name, policy, binding in self._bound("MutatingAdmissionPolicy", attributes):
+            about = f"MutatingAdmissionPolicy '{name}' with binding '{binding.name}'"
+            try:
+                evaluation = self._evaluation(policy, binding, attributes)
+                if evaluation is None:
+                    continue
+                for mutation in objects_at(policy, "mutations"):
+                    attributes = replace(attributes, object=self._applied(mutation, policy, binding, attributes))
+            except PolicyError as error:
+                if policy.get("failurePolicy") != "Ignore":
+                    raise _denial(attributes, f"{about} denied request: {error}", "Invalid") from None
+        return attributes.object if attributes.object is not before else None
+
+    def _applied(self, mutation: Raw, policy: Raw, binding: _Binding, attributes: Attributes) -> Raw:
+        """Return the object after a mutation. Raises PolicyError."""
+        raw = attributes.object or {}
+        is_patch = mutation.get("patchType") == "JSONPatch"
+        text = value_at(mutation, "jsonPatch" if is_patch else "applyConfiguration", "expression")
+        evaluation = Evaluation(attributes, self._matcher.namespace(attributes), binding.params, policy)
+        change = as_json(evaluation.value(str(text)))
+        try:
+            if is_patch:
+                result = json_patch(raw, change)
+            else:
+                result = merged(raw, change, shape_of(self._store.resources, attributes.resource))
+        except (StoreError, KeyMissingError) as error:
+            raise PolicyError(str(error)) from None
+        if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+            raise PolicyError("the mutation leaves no object with metadata")
+        return result
+
+    def _evaluation(self, policy: Raw, binding: _Binding, attributes: Attributes) -> Evaluation | None:
+        """Return the evaluation of a policy, None if its match conditions exclude the request. Raises PolicyError."""
+        if policy.get("paramKind") and binding.params is None and binding.spec.get("paramRef") is None:
+            raise PolicyError("failed to configure binding: paramKind is specified, but the binding has no paramRef")
+        evaluation = Evaluation(attributes, self._matcher.namespace(attributes), binding.params, policy)
+        return evaluation if evaluation.meets(objects_at(policy, "matchConditions")) else None
+
+    def _bound(self, kind: str, attributes: Attributes) -> Iterator[tuple[str, Raw, _Binding]]:
+        """Yield the policies that apply to a request, by name, each with each binding and parameter."""
+        bindings = self._store.objects(f"{kind}Binding")
+        for stored in self._store.objects(kind) if bindings else ():
+            policy = object_at(stored.raw, "spec")
+            if not self._matcher.matches(object_at(policy, "matchConstraints"), attributes):
+                continue
+            for bound in bindings:
+                spec = object_at(bound.raw, "spec")
+                is_own = spec.get("policyName") == stored.key
+                if is_own and self._matcher.matches_binding(spec.get("matchResources"), attributes):
+                    for params in self._params(policy, spec, attributes):
+                        yield stored.key, policy, _Binding(bound.key, spec, params)
+
+    def _params(self, policy: Raw, spec: Raw, attributes: Attributes) -> list[Raw | None]:
+        """Return the parameters of a binding; [None] if it has none. Raises StoreError if none is found, by default."""
+        kind, reference = policy.get("paramKind"), spec.get("paramRef")
+        if not kind or not reference:
+            return [None]
+        try:
+            resource = self._store.resources.of({"apiVersion": kind.get("apiVersion"), "kind": kind.get("kind")})
+        except StoreError:
+            problem = f"failed to configure policy: failed to find resource referenced by paramKind: {shown(kind)}"
+            raise _denial(attributes, problem, "Invalid") from None
+        namespace = ""
+        if resource.namespaced:
+            namespace = str(reference.get("namespace") or attributes.namespace)
+            if not namespace:
+                problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                raise _denial(attributes, f"failed to configure binding: {problem}", "Invalid")
+        if reference.get("name"):
+            name = str(reference["name"])
+            stored = self._store.find(resource.name, f"{namespace}/{name}" if namespace else name)
+            found: list[Raw | None] = [] if stored is None else [stored.raw]
+        else:
+            found = [
+                stored.raw
+                for stored in self._store.objects(resource.name, namespace)
+                if selects(reference.get("selector") or {}, stored.object.metadata.labels)
+            ]
+        if (
+            not found
+            and reference.get("parameterNotFoundAction") != "Allow"
+            and policy.get("failurePolicy") != "Ignore"
+        ):
+            problem = "no params found for policy binding with `Deny` parameterNotFoundAction"
+            raise _denial(attributes, f"failed to configure binding: {problem}", "Invalid")
+        return found
+
+
+def _as_failure(policy: Raw, error: PolicyError) -> Iterator[tuple[str, str]]:
+    if policy.get("failurePolicy") != "Ignore":
+        yield str(error), "Invalid"
+
+
+def _denial(attributes: Attributes, message: str, reason: str) -> StoreError:
+    """Return the refusal of a request by a policy."""
+    refused = forbidden(attributes.resource, attributes.key, message)
+    details = {**refused.details, "causes": [{"message": message}]}
+    return StoreError(_CODES.get(reason, 422), reason, refused.message, details, refused.status_message)

@@ -1,0 +1,252 @@
+"""Admission webhooks: what they are asked, and what their answers mean.
+
+A webhook's answer takes time, and requests are answered at once. So a request that needs an answer ends with
+`CallNeededError`; its caller makes the call, and asks again with the answer.
+
+Source: apiserver (pkg/admission/plugin/webhook: generic/webhook.go, mutating and validating dispatcher.go,
+errors/statuserror.go, request/admissionreview.go).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at
+from podium.apirequests.admission.matching import Attributes, Matcher
+from podium.apirequests.admission.policies import Evaluation, PolicyError
+from podium.store.errors import StoreError, bad_request, forbidden
+from podium.store.patching import json_patch
+from podium.store.store import Store
+
+_API_VERSION = "admission.k8s.io/v1"
+_DEFAULT_SECONDS = 10
+_WITHOUT_EFFECTS = ("None", "NoneOnDryRun")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookCall:
+    """A call of a webhook: its URL, the name for which its certificate must be valid, and the body.
+
+    `authority` holds the CA certificates in PEM, "" for those of the system. `server_name` is "" for that of the URL.
+    """
+
+    url: str
+    body: Raw
+    server_name: str = ""
+    authority: str = ""
+    seconds: float = _DEFAULT_SECONDS
+
+    @property
+    def key(self) -> str:
+        """The identity of the call: equal calls have equal answers within one request."""
+        return hashlib.sha256(msgspec.json.encode((self.url, self.body), order="deterministic")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """The answer to a call: the body, or the problem of a call that failed."""
+
+    body: Any = None
+    problem: str = ""
+
+
+class CallNeededError(Exception):
+    """The end of a request that needs the answer to a call."""
+
+    def __init__(self, call: WebhookCall) -> None:
+        super().__init__(call.url)
+        self.call = call
+
+
+@dataclass(slots=True)
+class WebhookAnswers:
+    """The answers that a request has got so far, by call."""
+
+    known: dict[str, WebhookAnswer] = field(default_factory=dict)
+
+    def of(self, call: WebhookCall) -> WebhookAnswer:
+        """Return the answer to a call. Raises CallNeededError."""
+        found = self.known.get(call.key)
+        if found is None:
+            raise CallNeededError(call)
+        return found
+
+
+class Webhooks:
+    """The webhooks of a store, asked about requests."""
+
+    def __init__(self, store: Store, matcher: Matcher) -> None:
+        self._store = store
+        self._matcher = matcher
+        self.answers = WebhookAnswers()
+
+    def mutated(self, attributes: Attributes, warnings: list[str]) -> Raw | None:
+        """Return the object as the mutating webhooks change it, None if none does. Raises as `_asked` does.
+
+        Webhooks that want it are asked again after a later one has changed the object.
+        """
+        before = attributes.object
+        changed_after: dict[str, Any] = {}
+        for hook in self._hooks("MutatingWebhookConfiguration", attributes):
+            attributes = self._mutate(hook, attributes, warnings)
+            changed_after[str(hook["name"])] = attributes.object
+        for hook in self._hooks("MutatingWebhookConfiguration", attributes):
+            was = changed_after.get(str(hook["name"]), before)
+            if hook.get("reinvocationPolicy") == "IfNeeded" and was is not attributes.object:
+                attributes = self._mutate(hook, attributes, warnings)
+        return attributes.object if attributes.object is not before else None
+
+    def _mutate(self, hook: Raw, attributes: Attributes, warnings: list[str]) -> Attributes:
+        response = self._asked(hook, attributes, warnings)
+        if not response.get("patch"):
+            return attributes
+        try:
+            patch = json.loads(base64.b64decode(response["patch"], validate=True))
+            result = json_patch(attributes.object, patch)
+        except (ValueError, TypeError, StoreError) as error:
+            raise _internal(hook, f"failed to apply its patch: {error}") from None
+        if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+            raise _internal(hook, "its patch leaves no object with metadata")
+        return attributes if result == attributes.object else replace(attributes, object=result)
+
+    def validate(self, attributes: Attributes, warnings: list[str]) -> None:
+        """Ask the validating webhooks. Raises as `_asked` does."""
+        for hook in self._hooks("ValidatingWebhookConfiguration", attributes):
+            self._asked(hook, attributes, warnings)
+
+    def _hooks(self, kind: str, attributes: Attributes) -> Iterator[Raw]:
+        """Yield the webhooks that apply to a request, by the name of their configuration and in its order."""
+        for stored in self._store.objects(kind):
+            for hook in objects_at(stored.raw, "webhooks"):
+                if not self._matcher.matches(hook, attributes, listed="rules"):
+                    continue
+                namespace = self._matcher.namespace(attributes)
+                try:
+                    applies = Evaluation(attributes, namespace, None, {}).meets(objects_at(hook, "matchConditions"))
+                except PolicyError as error:
+                    if hook.get("failurePolicy") == "Ignore":
+                        continue
+                    raise forbidden(attributes.resource, attributes.key, str(error)) from None
+                if applies:
+                    yield hook
+
+    def _asked(self, hook: Raw, attributes: Attributes, warnings: list[str]) -> Raw:
+        """Return the response of a webhook that allows the request, {} for one that failed and may.
+
+        Raises StoreError if it denies the request, and CallNeededError if its answer is not known yet.
+        """
+        if attributes.dry_run and hook.get("sideEffects") not in _WITHOUT_EFFECTS:
+            raise bad_request(f'admission webhook "{hook["name"]}" does not support dry run')
+        try:
+            answer = self.answers.of(self._call(hook, attributes))
+            problem = answer.problem
+        except LookupError as error:
+            answer, problem = WebhookAnswer(), str(error)
+        response = object_at(answer.body, "response")
+        if not problem and not isinstance(response.get("allowed"), bool):
+            problem = "received invalid webhook response: expected webhook response of admission.k8s.io/v1 with allowed"
+        if problem:
+            if hook.get("failurePolicy") == "Ignore":
+                return {}
+            raise _internal(hook, f"failed to call webhook: {problem}")
+        warnings += [str(text) for text in response.get("warnings") or ()]
+        if not response["allowed"]:
+            raise _denial(hook, object_at(response, "status"))
+        return response
+
+    def _call(self, hook: Raw, attributes: Attributes) -> WebhookCall:
+        """Return the call of a webhook. Raises LookupError for a service without an address."""
+        request = {
+            **attributes.as_request(),
+            "object": _as_sent(attributes.object),
+            "oldObject": _as_sent(attributes.old),
+            "options": None,
+        }
+        uid = hashlib.md5(msgspec.json.encode((hook["name"], request)), usedforsecurity=False).hexdigest()
+        request["uid"] = f"{uid[:8]}-{uid[8:12]}-{uid[12:16]}-{uid[16:20]}-{uid[20:]}"
+        body = {"kind": "AdmissionReview", "apiVersion": _API_VERSION, "request": request}
+        seconds = hook.get("timeoutSeconds") or _DEFAULT_SECONDS
+        return call_of(self._store, object_at(hook, "clientConfig"), body, seconds)
+
+
+def _as_sent(raw: Raw | None) -> Raw | None:
+    """Return an object without what differs between two attempts of one request."""
+    if raw is None:
+        return None
+    metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
+    return {**raw, "metadata": metadata}
+
+
+def call_of(store: Store, config: Mapping[str, Any], body: Raw, seconds: float) -> WebhookCall:
+    """Return the call of a webhook by its client configuration. Raises LookupError for a service without an address."""
+    authority = ""
+    if config.get("caBundle"):
+        authority = base64.b64decode(str(config["caBundle"])).decode("ascii", "replace")
+    service = config.get("service")
+    if not service:
+        return WebhookCall(url=str(config.get("url")), body=body, authority=authority, seconds=seconds)
+    namespace, name = str(service.get("namespace")), str(service.get("name"))
+    address = _address(store, namespace, name, int(service.get("port") or 443))
+    path = str(service.get("path") or "/").lstrip("/")
+    server_name = f"{name}.{namespace}.svc"
+    return WebhookCall(
+        url=f"https://{address}/{path}", server_name=server_name, body=body, authority=authority, seconds=seconds
+    )
+
+
+def _address(store: Store, namespace: str, name: str, port: int) -> str:
+    """Return the host and port of a service's first ready endpoint. Raises LookupError."""
+    service = store.find("Service", f"{namespace}/{name}")
+    if service is None:
+        raise LookupError(f'service "{name}" not found')
+    spec = object_at(service.raw, "spec")
+    if spec.get("type") == "ExternalName":
+        return f"{spec.get('externalName')}:{port}"
+    wanted = next((each.get("name", "") for each in objects_at(spec, "ports") if each.get("port") == port), None)
+    if wanted is None:
+        raise LookupError(f'no service port {port} found for service "{name}"')
+    for stored in store.objects("EndpointSlice", namespace):
+        if stored.object.metadata.labels.get("kubernetes.io/service-name") != name:
+            continue
+        ports = [each["port"] for each in objects_at(stored.raw, "ports") if each.get("name", "") == wanted]
+        for endpoint in objects_at(stored.raw, "endpoints"):
+            if ports and endpoint.get("addresses") and object_at(endpoint, "conditions").get("ready") is not False:
+                return _joined(endpoint["addresses"][0], ports[0])
+    endpoints = store.find("Endpoints", f"{namespace}/{name}")
+    for subset in objects_at(endpoints.raw if endpoints is not None else {}, "subsets"):
+        ports = [each["port"] for each in objects_at(subset, "ports") if each.get("name", "") == wanted]
+        if ports and subset.get("addresses"):
+            return _joined(subset["addresses"][0]["ip"], ports[0])
+    raise LookupError(f'no endpoints available for service "{name}"')
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _internal(hook: Raw, problem: str) -> StoreError:
+    message = f'Internal error occurred: failed calling webhook "{hook["name"]}": {problem}'
+    return StoreError(500, "InternalError", message)
+
+
+def _denial(hook: Raw, status: Raw) -> StoreError:
+    """Return the refusal of a request by a webhook, with its code, reason and message."""
+    denied = f'admission webhook "{hook["name"]}" denied the request'
+    said = status.get("message") or status.get("reason")
+    code = status.get("code")
+    is_error = isinstance(code, int) and code >= 400
+    details = object_at(status, "details")
+    return StoreError(
+        code if is_error and isinstance(code, int) else 400,
+        str(status.get("reason") or ""),
+        f"{denied}: {said}" if said else f"{denied} without explanation",
+        details,
+    )

@@ -1,0 +1,248 @@
+"""Admission policies, as their bindings apply them to requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.apirequests.request import Response
+from tests.apirequests.asking import API
+from tests.store.objects import Raw, pod
+
+GROUP = "admissionregistration.k8s.io/v1"
+PODS: Raw = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+MAPS: Raw = {**PODS, "resources": ["configmaps"]}
+
+
+def validating(*validations: Raw, rule: Raw = MAPS, **spec: Any) -> Raw:
+    constraints = {"resourceRules": [rule], **spec.pop("constraints", {})}
+    spec = {"matchConstraints": constraints, "validations": list(validations), **spec}
+    return {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "p"}, "spec": spec}
+
+
+def mutating(*mutations: Raw, rule: Raw = MAPS, **spec: Any) -> Raw:
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "mutations": list(mutations), **spec}
+    return {"apiVersion": GROUP, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "p"}, "spec": spec}
+
+
+def bound(policy: Raw, **spec: Any) -> Raw:
+    return {
+        "apiVersion": GROUP,
+        "kind": f"{policy['kind']}Binding",
+        "metadata": {"name": "b"},
+        "spec": {"policyName": "p", **spec},
+    }
+
+
+def config_map(name: str = "a", labels: Raw | None = None, **data: str) -> Raw:
+    metadata = {"name": name, "namespace": "default", "labels": labels or {}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def api(policy: Raw, *objects: Raw, binding: Raw | None = None) -> API:
+    found = API(*objects)
+    for raw in (policy, binding or bound(policy)):
+        response = found.ask("create", raw["kind"], body=raw, field_manager="m")
+        assert (response.code, response.warnings) == (201, ()), response.error
+    return found
+
+
+def create(asked: API, raw: Raw, **more: Any) -> Response:
+    return asked.ask("create", raw["kind"], namespace="default", body=raw, **more)
+
+
+SHORT: Raw = {"expression": "size(object.data) <= 1", "message": "too much data"}
+DENIED = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+
+
+def test_a_violated_validation_denies_the_request_with_its_message() -> None:
+    asked = api(validating(SHORT))
+
+    assert create(asked, config_map(a="1")).code == 201
+    response = create(asked, config_map("b", a="1", b="2"))
+    assert (response.code, response.to_dict()["reason"]) == (422, "Invalid")
+    assert response.to_dict()["message"] == f'configmaps "default/b" is forbidden: {DENIED}too much data'.replace(
+        "default/", ""
+    )
+    assert asked.store.find("ConfigMap", "default/b") is None
+
+
+@pytest.mark.parametrize("verb", ["update", "patch"])
+def test_updates_are_validated_with_the_object_before(verb: Any) -> None:
+    asked = api(validating({"expression": "oldObject == null || object.data.a >= oldObject.data.a"}))
+    create(asked, config_map(a="5"))
+
+    assert asked.ask(verb, "ConfigMap", "default/a", body=config_map(a="6")).code == 200
+    response = asked.ask(verb, "ConfigMap", "default/a", body=config_map(a="1"))
+    assert "failed expression: oldObject == null" in response.to_dict()["message"]
+    assert asked.raw("ConfigMap", "default/a")["data"] == {"a": "6"}
+
+
+def test_deletions_are_validated() -> None:
+    keep: Raw = {
+        "expression": "request.operation != 'DELETE' || !has(oldObject.metadata.labels.keep)",
+        "reason": "Forbidden",
+    }
+    asked = api(validating(keep))
+    create(asked, config_map(labels={"keep": ""}))
+    create(asked, config_map("b"))
+
+    assert asked.ask("delete", "ConfigMap", "default/a").code == 403
+    assert asked.ask("delete", "ConfigMap", "default/b").code == 200
+
+
+def test_requests_without_a_field_manager_are_validated_too() -> None:
+    asked = api(validating({"expression": "object.spec.containers.size() == 0"}, rule=PODS))
+    assert asked.ask("create", "Pod", body=pod("a")).code == 422
+
+
+def test_actions_of_the_binding_decide_between_denial_and_warning() -> None:
+    policy = validating(SHORT)
+    asked = api(policy, binding=bound(policy, validationActions=["Warn", "Audit"]))
+
+    response = create(asked, config_map(a="1", b="2"))
+    assert (response.code, response.warnings) == (
+        201,
+        ("Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': too much data",),
+    )
+
+
+def test_variables_and_message_expressions_are_evaluated() -> None:
+    policy = validating(
+        {
+            "expression": "variables.names.all(name, name.startsWith('x'))",
+            "messageExpression": "'names: ' + variables.names.join(',')",
+        },
+        variables=[
+            {"name": "data", "expression": "object.data"},
+            {"name": "names", "expression": "variables.data.map(key, key)"},
+        ],
+    )
+    response = create(api(policy), config_map(y="1"))
+    assert response.to_dict()["message"].endswith(f"{DENIED}names: y")
+
+
+@pytest.mark.parametrize(("failure_policy", "code"), [("Fail", 422), ("Ignore", 201)])
+def test_the_failure_policy_decides_about_errors(failure_policy: str, code: int) -> None:
+    policy = validating({"expression": "object.spec.missing == 1"}, failurePolicy=failure_policy)
+    response = create(api(policy), config_map())
+    assert response.code == code
+    if code == 422:
+        assert (
+            "expression 'object.spec.missing == 1' resulted in error: no such key: spec"
+            in response.to_dict()["message"]
+        )
+
+
+def test_match_conditions_and_selectors_exclude_requests() -> None:
+    policy = validating(
+        {"expression": "false"},
+        matchConditions=[{"name": "users", "expression": "request.userInfo.username != 'admin'"}],
+        constraints={"objectSelector": {"matchLabels": {"checked": "yes"}}},
+    )
+    asked = api(policy)
+
+    assert create(asked, config_map()).code == 201
+    assert create(asked, config_map("b", {"checked": "yes"}), user="admin").code == 201
+    assert create(asked, config_map("c", {"checked": "yes"}), user="other").code == 422
+    # The object before counts as well.
+    assert asked.ask("update", "ConfigMap", "default/b", body=config_map("b")).code == 422
+
+
+def test_namespaces_are_selected_by_their_labels() -> None:
+    policy = validating({"expression": "namespaceObject.metadata.name == 'default'"})
+    spaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"n": name}}}
+        for name in ("default", "other")
+    ]
+    selector = {"namespaceSelector": {"matchLabels": {"n": "other"}}}
+    asked = api(policy, *spaces, binding=bound(policy, matchResources=selector))
+
+    assert create(asked, config_map()).code == 201
+    raw = config_map()
+    raw["metadata"]["namespace"] = "other"
+    assert asked.ask("create", "ConfigMap", namespace="other", body=raw).code == 422
+
+
+def test_parameters_come_from_the_binding() -> None:
+    policy = validating(
+        {"expression": "object.metadata.name == 'limit' || size(object.data) <= int(params.data.most)"},
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+    )
+    reference = {"name": "limit", "parameterNotFoundAction": "Deny"}
+    asked = api(policy, config_map("limit", most="2"), binding=bound(policy, paramRef=reference))
+    assert create(asked, config_map(a="", b="")).code == 201
+    assert create(asked, config_map("b", a="", b="", c="")).code == 422
+
+    asked = api(policy, binding=bound(policy, paramRef=reference))
+    assert "no params found for policy binding" in create(asked, config_map()).to_dict()["message"]
+    allowing = {**reference, "parameterNotFoundAction": "Allow"}
+    assert create(api(policy, binding=bound(policy, paramRef=allowing)), config_map()).code == 201
+
+
+def test_what_configures_admission_is_never_denied() -> None:
+    every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    asked = api(validating({"expression": "false"}, rule=every))
+
+    assert asked.ask("delete", "ValidatingAdmissionPolicyBinding", "b").code == 200
+    assert create(asked, config_map()).code == 201
+
+
+def test_a_policy_that_cannot_be_evaluated_is_warned_of() -> None:
+    response = API().ask("create", "ValidatingAdmissionPolicy", body=validating({"expression": "authorizer.x()"}))
+    assert response.code == 201
+    assert response.warnings[0].startswith("spec.validations[0].expression cannot be evaluated: ")
+
+
+def test_apply_configurations_are_merged() -> None:
+    expression = (
+        "Object{metadata: Object.metadata{labels: {'made': 'here'}}, data: Object.data{b: object.data.a + '!'}}"
+    )
+    asked = api(mutating({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}))
+
+    raw = create(asked, config_map(labels={"own": "1"}, a="x")).to_dict()
+    assert raw["metadata"]["labels"] == {"own": "1", "made": "here"}
+    assert raw["data"] == {"a": "x", "b": "x!"}
+    # Admission of an update that drops it adds it again.
+    raw = asked.ask("update", "ConfigMap", "default/a", body=config_map(a="y")).to_dict()
+    assert raw["data"] == {"a": "y", "b": "y!"}
+
+
+def test_json_patches_of_policies_are_applied_and_defaults_follow() -> None:
+    expression = """[
+      JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b"), value: "c"},
+      JSONPatch{op: "add", path: "/spec/containers/-", value: {"name": "side", "image": "car"}}]"""
+    patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+    asked = api(mutating(patch, rule=PODS))
+
+    raw = asked.ask("create", "Pod", body=pod("a", labels={"x": "y"}), field_manager="m").to_dict()
+    assert raw["metadata"]["labels"] == {"x": "y", "a/b": "c"}
+    assert [each["name"] for each in raw["spec"]["containers"]][1:] == ["side"]
+    assert raw["spec"]["containers"][1]["imagePullPolicy"] == "Always"
+
+
+def test_validations_see_what_mutations_made() -> None:
+    mutation = {
+        "patchType": "JSONPatch",
+        "jsonPatch": {"expression": '[JSONPatch{op: "add", path: "/data/m", value: "1"}]'},
+    }
+    asked = api(mutating(mutation))
+    policy = validating({"expression": "!('m' in object.data)"})
+    for raw in (policy, bound(policy)):
+        asked.ask("create", raw["kind"], body=raw)
+
+    assert create(asked, config_map(a="1")).code == 422
+
+
+def test_a_mutation_that_fails_denies_the_request() -> None:
+    patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": '[JSONPatch{op: "remove", path: "/data/m"}]'}}
+    message = create(api(mutating(patch)), config_map(a="1")).to_dict()["message"]
+    assert "MutatingAdmissionPolicy 'p' with binding 'b' denied request: operation 0 of the patch" in message
+
+
+def test_dry_runs_are_admitted_and_leave_nothing() -> None:
+    asked = api(validating(SHORT))
+    assert create(asked, config_map(a="1"), dry_run=True).code == 201
+    assert create(asked, config_map("b", a="1", b="2"), dry_run=True).code == 422
+    assert asked.store.find("ConfigMap", "default/a") is None

@@ -1,0 +1,247 @@
+"""Admission webhooks, as requests of clients and components wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
+from podium.apirequests.request import Request, Response
+from podium.controlplane.assembly import InitialContent, assemble, open_store
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.runtime.clock import SystemClock
+from tests.store.objects import Raw
+
+SECONDS = 60
+URL = "https://127.0.0.1:1/hook"
+Hook = Callable[[Raw], Raw]
+
+
+def allowed(review: Raw, **more: Any) -> Raw:
+    return {"apiVersion": "admission.k8s.io/v1", "response": {"uid": review["request"]["uid"], "allowed": True, **more}}
+
+
+def patching(*operations: Raw) -> Hook:
+    patch = base64.b64encode(json.dumps(operations).encode()).decode()
+    return lambda review: allowed(review, patchType="JSONPatch", patch=patch)
+
+
+def denying(**status: Any) -> Hook:
+    return lambda review: {"response": {"uid": review["request"]["uid"], "allowed": False, "status": status}}
+
+
+def webhooks(kind: str, *hooks: Raw) -> Raw:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": kind.lower()},
+        "webhooks": list(hooks),
+    }
+
+
+def hook(name: str = "check.example.com", resource: str = "configmaps", **more: Any) -> Raw:
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": [resource]}
+    return {
+        "name": name,
+        "rules": [rule],
+        "clientConfig": {"url": f"{URL}/{name}"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+
+
+class Rig:
+    """A plane, and webhooks by their names; `calls` are the names of those that were called."""
+
+    def __init__(self, *configurations: Raw, **hooks: Hook) -> None:
+        self.plane: ControlPlane = assemble(
+            open_store(0), SystemClock(1000.0), ControlPlaneSettings(), InitialContent((), 1)
+        ).plane
+        self.plane.call = self.call
+        self.hooks = hooks
+        self.calls: list[WebhookCall] = []
+        for raw in configurations:
+            assert self.plane.answer(Request(verb="create", kind=raw["kind"], body=raw, field_manager="m")).code == 201
+
+    async def call(self, call: WebhookCall) -> WebhookAnswer:
+        self.calls.append(call)
+        answer = self.hooks.get(call.url.rpartition("/")[2].partition(".")[0])
+        return WebhookAnswer(problem="connection refused") if answer is None else WebhookAnswer(answer(call.body))
+
+    def ask(self, verb: Any, kind: str = "ConfigMap", key: str = "", **more: Any) -> Response:
+        request = Request(verb=verb, kind=kind, key=key, **more)
+        return asyncio.run(self.plane.respond(request, 100))
+
+    def create(self, name: str = "a", **more: Any) -> Response:
+        metadata = {"name": name, "namespace": "default"}
+        raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}}
+        return self.ask("create", namespace="default", body=raw, user="me", **more)
+
+
+def message(response: Response) -> str:
+    return str(response.to_dict().get("message"))
+
+
+def test_a_validating_webhook_is_asked_about_the_object_as_it_will_be() -> None:
+    rig = Rig(webhooks("Validating", hook()), check=lambda review: allowed(review, warnings=["look out"]))
+
+    response = rig.create()
+    assert (response.code, response.warnings) == (201, ("look out",))
+    [call] = rig.calls
+    request = call.body["request"]
+    assert (request["operation"], request["name"], request["namespace"]) == ("CREATE", "a", "default")
+    assert (request["object"]["data"], request["oldObject"]) == ({"a": "1"}, None)
+    assert (request["userInfo"]["username"], request["dryRun"]) == ("me", False)
+    assert request["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert call.seconds == 10
+
+
+def test_a_denial_has_the_webhooks_code_and_message() -> None:
+    rig = Rig(webhooks("Validating", hook()), check=denying(code=409, reason="Conflict", message="not now"))
+    response = rig.create()
+    assert (response.code, message(response)) == (
+        409,
+        'admission webhook "check.example.com" denied the request: not now',
+    )
+    assert rig.plane.store.find("ConfigMap", "default/a") is None
+    rig.hooks["check"] = denying()
+    response = rig.create()
+    assert (response.code, message(response)) == (
+        400,
+        'admission webhook "check.example.com" denied the request without explanation',
+    )
+
+
+@pytest.mark.parametrize(("policy", "code"), [("Fail", 500), ("Ignore", 201)])
+def test_the_failure_policy_decides_about_calls_that_fail(policy: str, code: int) -> None:
+    response = Rig(webhooks("Validating", hook(failurePolicy=policy))).create()
+    assert response.code == code
+    if code == 500:
+        failed = 'failed calling webhook "check.example.com": failed to call webhook: connection refused'
+        assert message(response) == f"Internal error occurred: {failed}"
+
+
+def test_an_answer_without_a_response_is_a_failure() -> None:
+    response = Rig(webhooks("Validating", hook()), check=lambda review: {}).create()
+    assert "received invalid webhook response" in message(response)
+
+
+def test_mutating_webhooks_change_the_object_one_after_the_other() -> None:
+    def second(review: Raw) -> Raw:
+        assert review["request"]["object"]["data"] == {"a": "1", "b": "2"}
+        return patching({"op": "add", "path": "/data/c", "value": "3"})(review)
+
+    rig = Rig(
+        webhooks("Mutating", hook("first.example.com"), hook("second.example.com")),
+        first=patching({"op": "add", "path": "/data/b", "value": "2"}),
+        second=second,
+    )
+    assert rig.create().to_dict()["data"] == {"a": "1", "b": "2", "c": "3"}
+    assert len(rig.calls) == 2
+
+
+def test_a_webhook_that_wants_it_is_asked_again_after_a_later_change() -> None:
+    def first(review: Raw) -> Raw:
+        seen = review["request"]["object"]["data"].get("b", "nothing")
+        return patching({"op": "add", "path": "/data/seen", "value": seen})(review)
+
+    rig = Rig(
+        webhooks("Mutating", hook("first.example.com", reinvocationPolicy="IfNeeded"), hook("second.example.com")),
+        first=first,
+        second=patching({"op": "add", "path": "/data/b", "value": "2"}),
+    )
+    assert rig.create().to_dict()["data"] == {"a": "1", "b": "2", "seen": "2"}
+    assert len(rig.calls) == 3
+
+
+def test_a_dry_run_does_not_call_webhooks_with_side_effects() -> None:
+    rig = Rig(webhooks("Validating", hook(sideEffects="Some")), check=allowed)
+    response = rig.create(dry_run=True)
+    assert (response.code, message(response)) == (
+        400,
+        'admission webhook "check.example.com" does not support dry run',
+    )
+    assert rig.calls == []
+    assert rig.create().code == 201
+
+
+def test_match_conditions_and_rules_decide_which_webhooks_are_called() -> None:
+    conditions = [{"name": "others", "expression": "request.userInfo.username != 'me'"}]
+    rig = Rig(webhooks("Validating", hook(matchConditions=conditions), hook("pods.example.com", "pods")))
+    assert (rig.create().code, rig.calls) == (201, [])
+
+
+def test_deletions_and_status_updates_are_reviewed() -> None:
+    def check(review: Raw) -> Raw:
+        request = review["request"]
+        seen.append((request["operation"], request.get("subResource", ""), request["object"] is None))
+        return allowed(review)
+
+    seen: list[Any] = []
+    rig = Rig(webhooks("Validating", hook(), hook("check.nodes", "nodes/status")), check=check)
+    rig.create()
+    assert rig.ask("delete", key="default/a").code == 200
+    assert rig.ask("patch", "Node", "node-1", subresource="status", body={"status": {"phase": "x"}}).code == 200
+    assert seen == [("CREATE", "", False), ("DELETE", "", True), ("UPDATE", "status", False)]
+
+
+def test_what_configures_webhooks_is_not_reviewed() -> None:
+    rig = Rig(webhooks("Validating", hook(resource="*")), check=denying())
+    assert rig.ask("delete", "ValidatingWebhookConfiguration", "validating").code == 200
+    assert rig.create().code == 201
+
+
+def test_pods_of_components_are_reviewed_and_changed() -> None:
+    rig = Rig(
+        webhooks("Mutating", hook("label.example.com", "pods")),
+        label=patching({"op": "add", "path": "/metadata/labels/made", "value": "here"}),
+    )
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+    raw = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+    async def story() -> None:
+        running = asyncio.ensure_future(ControlPlaneRunner(rig.plane, SystemClock(1000.0)).run())
+        watch = rig.plane.answer(Request(verb="watch", kind="Pod")).watch
+        assert watch is not None
+        assert (await rig.plane.respond(Request(verb="create", kind="ReplicaSet", body=raw), 100)).code == 201
+        seen: dict[str, Any] = {}
+        while len(seen) < 2:
+            woken = asyncio.Event()
+            watch.wake_by(woken.set)
+            await woken.wait()
+            seen |= {notice.raw["metadata"]["name"]: notice.raw["metadata"]["labels"] for notice in watch.pull()}
+        assert [*seen.values()] == [{"app": "web", "made": "here"}] * 2
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_a_service_is_reached_by_its_endpoints_under_its_own_name() -> None:
+    service = {"namespace": "default", "name": "hooks", "path": "check", "port": 8443}
+    rig = Rig(webhooks("Validating", hook(clientConfig={"service": service})), check=allowed)
+    assert message(rig.create()).endswith('failed to call webhook: service "hooks" not found')
+    ports = [{"name": "https", "port": 8443}]
+    for kind, raw in (
+        ("Service", {"spec": {"ports": ports}}),
+        ("Endpoints", {"subsets": [{"addresses": [{"ip": "10.1.2.3"}], "ports": [{"name": "https", "port": 9443}]}]}),
+    ):
+        metadata = {"name": "hooks", "namespace": "default"}
+        body = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **raw}
+        assert rig.ask("create", kind, namespace="default", body=body).code == 201
+    assert rig.create().code == 201
+    [call] = rig.calls
+    assert (call.url, call.server_name) == ("https://10.1.2.3:9443/check", "hooks.default.svc")
