@@ -15,7 +15,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.gang_placement import domains_of
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
-from podium.decide.preempting.gang.gang import GangPlan, gang_priority
+from podium.decide.preempting.gang.gang import gang_priority
+from podium.decide.preempting.preemption_plan import GangPlan
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext, ReservePlugin
 from podium.framework.pre_filters import GroupDemand

@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.decide.preempting.gang.gang import GangPlan
+from podium.decide.preempting.preemption_plan import GangPlan
 from tests.builders import ZONE, budget, node, pod, term
 from tests.decide.test_gang_plan import HIGH, LOW, World, full, planned, state_of, victims, workers
 from tests.pod_groups import gang, of_gang

@@ -21,9 +21,10 @@ from podium.cluster.pods import PodRecord
 from podium.decide.gang_placement import domains_of
 from podium.decide.preempting.criteria import CriterionName, VictimCost
 from podium.decide.preempting.eligibility import VictimProtection
-from podium.decide.preempting.gang.gang import EVERYWHERE, Gang, GangPlan
+from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
 from podium.decide.preempting.gang.gang_search import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
+from podium.decide.preempting.preemption_plan import GangPlan
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
 from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner

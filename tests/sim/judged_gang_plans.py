@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from podium.decide.preempting.eligibility import WholeGroups
-from podium.decide.preempting.gang.gang import Gang, GangCandidate, GangPlan, GangTransaction, placements_hold
+from podium.decide.preempting.gang.gang import Gang, GangTransaction, placements_hold
 from podium.decide.preempting.gang.gang_search import plan_gang
 from podium.decide.preempting.gang.units import Unit
+from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan
 from podium.framework.pre_filters import GroupHandle
 
 

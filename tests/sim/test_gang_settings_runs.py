@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from podium.decide.preempting.gang import gang_search
-from podium.decide.preempting.gang.gang import Gang, GangPlan, GangTransaction, placements_hold
+from podium.decide.preempting.gang.gang import Gang, GangTransaction, placements_hold
 from podium.decide.preempting.gang.gang_search import plan_gang
+from podium.decide.preempting.preemption_plan import GangPlan
 from podium.framework.pre_filters import GroupHandle
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import Feature

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
-from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import parse_duration
@@ -34,9 +33,9 @@ from podium.decide.preempting.eligibility import (
     waits_for_victims,
 )
 from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
-from podium.decide.preempting.gang.gang import Gang, GangPlan, gang_priority, members_bound_first
+from podium.decide.preempting.gang.gang import Gang, gang_priority, members_bound_first
 from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
-from podium.decide.preempting.preemption_plan import PreemptionPlan
+from podium.decide.preempting.preemption_plan import GangPlan, Plan, PreemptionPlan
 from podium.decide.preempting.reprieve import Preemptor
 from podium.decide.preempting.trials import Trials
 from podium.framework.handle import CycleState, Handle
@@ -277,7 +276,7 @@ class DefaultPreemption:
         elif not self._protection.required:
             return plan
         held = held_back_by_budgets(preemptor, outcome, self._trials, exchanges, options)
-        return plan if held is None else replace(plan, held_back=held, message=f"{plan.message}; {held}")
+        return plan if held is None else plan.held_back_by(held)
 
     def group_post_filter(self, demand: GroupDemand, handle: GroupHandle, cluster: Cluster) -> GroupPostFilterResult:
         """Nominate nodes for enough members and determine all victims for that; or nominate none."""
@@ -374,7 +373,7 @@ class DefaultPreemption:
             ),
         )
 
-    def _retry_ns(self, plan: PreemptionPlan | GangPlan, cluster: Cluster, pod: PodRecord) -> int | None:
+    def _retry_ns(self, plan: Plan, cluster: Cluster, pod: PodRecord) -> int | None:
         """Return when time alone may allow the preemption; None if it cannot."""
         if plan.put_off is not None:
             return plan.put_off.next_ns

@@ -21,8 +21,8 @@ from podium.decide.gang_placement import (
     place_group,
     unlike,
 )
-from podium.decide.preempting.gang.gang import AssumedMembers, GangCandidate, GangPlan
-from podium.decide.preempting.preemption_plan import SearchEffort
+from podium.decide.preempting.gang.gang import AssumedMembers
+from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort
 from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.plugins.gang_scheduling import GangScheduling

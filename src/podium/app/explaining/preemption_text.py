@@ -17,8 +17,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.gang_placement import MemberPlacement
 from podium.decide.preempting.criteria import CostColumn
-from podium.decide.preempting.gang.gang import GangCandidate, GangPlan
-from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
+from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, Plan, PreemptionCandidate, PreemptionPlan
 from podium.framework.plugin import PostFilterResult
 from podium.framework.verdicts import Status
 from podium.plugins.pod_topology_spread import own_constraints
@@ -102,7 +101,7 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
     return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def costs_of(plan: PreemptionPlan | GangPlan, way: PreemptionCandidate | GangCandidate) -> list[str]:
+def costs_of(plan: Plan, way: PreemptionCandidate | GangCandidate) -> list[str]:
     """Return the cost of a way to preempt, a text for each heading."""
     if not plan.criteria:
         highest = max(victim.priority for victim in way.victims)
@@ -112,7 +111,7 @@ def costs_of(plan: PreemptionPlan | GangPlan, way: PreemptionCandidate | GangCan
 
 def _write_ways(
     page: Page,
-    plan: PreemptionPlan | GangPlan,
+    plan: Plan,
     ways: Sequence[PreemptionCandidate | GangCandidate],
     place: str = "",
     places: Sequence[Part] = (),

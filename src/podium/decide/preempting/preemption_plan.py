@@ -1,10 +1,12 @@
-"""The result of preemption for a pod that fits nowhere: the chosen candidate, and its alternatives."""
+"""The results of preemption, for a pod that fits nowhere and for a gang: the chosen candidate, and alternatives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CapDelay
@@ -68,36 +70,76 @@ class CandidateChoice(msgspec.Struct, frozen=True):
     criterion: str = ""
 
 
-class PreemptionPlan(msgspec.Struct, frozen=True):
-    """The result of preemption.
+class Plan(msgspec.Struct, frozen=True):
+    """The part of a plan that is the same for a pod and for a gang.
 
-    ``reason`` says why the pod is not eligible. ``chosen`` is None if no candidate was found. ``choice`` says what it
-    was chosen from.
-
-    With details, ``selected`` names all nodes that the criteria leave tied, ``criterion`` the last of `CRITERIA` that
-    made a difference ("" with a single candidate, or none; the number of victims if the sum of their priorities
-    differs only because of it), and ``candidates`` and ``rejected`` hold the nodes that were tried, by name.
-
-    ``is_exchange``: some victims have the preemptor's own priority. ``put_off``: preemption would work, but has to wait
-    for a cap. ``error`` is the failure of a filter or extender, if there is no candidate. ``keeps_nomination``:
-    extenders left no candidate, which ends no nomination. ``criteria`` are those of a stated cost, () for
-    kube-scheduler's. ``search`` is set if victims on other nodes were searched. ``held_back``: budgets, which are
-    required, alone leave no candidate.
+    ``reason`` says why it is not eligible, ``message`` why there is no candidate. ``criterion`` is the last that
+    separated the chosen candidate from others, "" for none. ``put_off``: preemption would work, but has to wait for a
+    cap. ``criteria`` are those of a stated cost, () for kube-scheduler's. ``search`` is set if victims on several nodes
+    were searched. ``held_back``: budgets, which are required, alone leave no candidate.
     """
 
     eligible: bool
     reason: str = ""
-    chosen: PreemptionCandidate | None = None
-    selected: tuple[str, ...] = ()
-    criterion: str = ""
-    candidates: Mapping[str, PreemptionCandidate] = {}
-    rejected: Mapping[str, Status] = {}
     message: str = ""
-    is_exchange: bool = False
+    criterion: str = ""
     put_off: CapDelay | None = None
-    error: str = ""
-    keeps_nomination: bool = False
     criteria: tuple[CostColumn, ...] = ()
     search: SearchEffort | None = None
-    choice: CandidateChoice = CandidateChoice()
     held_back: HeldBack | None = None
+
+    def held_back_by(self, held: HeldBack) -> Self:
+        """Return the same plan, without a candidate, if budgets are the reason for that."""
+        return replace(self, held_back=held, message=f"{self.message}; {held}")
+
+
+class PreemptionPlan(Plan, frozen=True):
+    """The result of preemption for a pod; ``chosen`` is None if no candidate was found.
+
+    ``choice`` says what it was chosen from. With details, ``selected`` names all nodes that the criteria leave tied,
+    ``criterion`` is filled in (with the number of victims if the sum of their priorities differs only because of it),
+    and ``candidates`` and ``rejected`` hold the nodes that were tried, by name.
+
+    ``is_exchange``: some victims have the preemptor's own priority. ``error`` is the failure of a filter or extender,
+    if there is no candidate. ``keeps_nomination``: extenders left no candidate, which ends no nomination.
+    """
+
+    chosen: PreemptionCandidate | None = None
+    selected: tuple[str, ...] = ()
+    candidates: Mapping[str, PreemptionCandidate] = {}
+    rejected: Mapping[str, Status] = {}
+    is_exchange: bool = False
+    error: str = ""
+    keeps_nomination: bool = False
+    choice: CandidateChoice = CandidateChoice()
+
+
+class GangCandidate(msgspec.Struct, frozen=True):
+    """Nodes for members of a gang, in their order, once the victims (most important first) are gone.
+
+    ``domain`` is that of the gang's topology key, "" without one. ``cost`` holds the values of the criteria, smaller is
+    better; () without victims. ``depends_on`` names, by uid, the other victim (its key) that a victim requires nearby.
+    """
+
+    placements: tuple[tuple[PodRecord, str], ...]
+    victims: tuple[PodRecord, ...] = ()
+    budget_violations: int = 0
+    domain: str = ""
+    cost: tuple[int, ...] = ()
+    depends_on: Mapping[str, str] = {}
+
+    @property
+    def victims_by_node(self) -> Mapping[str, tuple[PodRecord, ...]]:
+        """The victims on each node, by its name."""
+        names = sorted({victim.node_name for victim in self.victims})
+        return {name: tuple(victim for victim in self.victims if victim.node_name == name) for name in names}
+
+
+class GangPlan(Plan, frozen=True):
+    """The result of preemption for a gang; ``chosen`` is None if no candidate was found.
+
+    ``alternatives`` are other candidates, the cheapest first, at most one for each domain.
+    """
+
+    chosen: GangCandidate | None = None
+    alternatives: tuple[GangCandidate, ...] = ()

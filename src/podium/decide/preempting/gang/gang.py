@@ -1,4 +1,4 @@
-"""A gang that wants room, its preemption plan, and temporary changes to the live cluster that try its members.
+"""A gang that wants room, and temporary changes to the live cluster that try its members.
 
 A gang is a set of pods of one PodGroup that start together or not at all. Filters answer about the cluster with members
 on their nodes and victims gone, whatever they look at.
@@ -11,7 +11,7 @@ unreserveAndForget).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -21,10 +21,7 @@ from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.cap import CapDelay
-from podium.decide.preempting.criteria import CostColumn
-from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING, HeldBack
-from podium.decide.preempting.preemption_plan import SearchEffort
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import RollbackLog
 from podium.framework.handle import CycleState, Reach
 from podium.framework.plugin import ReservePlugin
@@ -97,51 +94,6 @@ def _awaits_victims(cluster: Cluster, gang: Gang) -> bool:
         ):
             return True
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class GangCandidate:
-    """Nodes for members, in their order, once the victims (most important first) are gone.
-
-    ``domain`` is that of the gang's topology key, "" without one. ``cost`` holds the values of the criteria, smaller is
-    better; () without victims. ``depends_on`` names, by uid, the other victim (its key) that a victim requires nearby.
-    """
-
-    placements: tuple[tuple[PodRecord, str], ...]
-    victims: tuple[PodRecord, ...] = ()
-    budget_violations: int = 0
-    domain: str = ""
-    cost: tuple[int, ...] = ()
-    depends_on: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def victims_by_node(self) -> Mapping[str, tuple[PodRecord, ...]]:
-        """The victims on each node, by its name."""
-        names = sorted({victim.node_name for victim in self.victims})
-        return {name: tuple(victim for victim in self.victims if victim.node_name == name) for name in names}
-
-
-@dataclass(frozen=True, slots=True)
-class GangPlan:
-    """The result of preemption for a gang.
-
-    ``reason`` says why it is not eligible. ``chosen`` is None if no candidate was found, and ``message`` says so.
-    ``alternatives`` are other candidates, the cheapest first, at most one for each domain; ``criterion`` is the last
-    that separated the chosen one from some of them. ``put_off``: preemption would work, but has to wait for a cap.
-    ``criteria`` are those of a stated cost, () for kube-scheduler's. ``held_back``: budgets, which are required, alone
-    leave no candidate.
-    """
-
-    eligible: bool
-    reason: str = ""
-    chosen: GangCandidate | None = None
-    alternatives: tuple[GangCandidate, ...] = ()
-    criterion: str = ""
-    message: str = ""
-    put_off: CapDelay | None = None
-    criteria: tuple[CostColumn, ...] = ()
-    search: SearchEffort | None = field(default=None, compare=False)
-    held_back: HeldBack | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

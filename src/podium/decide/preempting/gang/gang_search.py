@@ -10,7 +10,6 @@ cluster, places the gang, and spares pods one by one for the resulting places.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,9 +24,7 @@ from podium.decide.preempting.gang.gang import (
     LEAST_STEPS,
     AffinityPartners,
     Gang,
-    GangCandidate,
     GangDomain,
-    GangPlan,
     GangTransaction,
     MemberRow,
     gang_domains,
@@ -37,7 +34,7 @@ from podium.decide.preempting.gang.gang import (
 from podium.decide.preempting.gang.packing import ExhaustiveVictimSearch, GangPacking, MemberShapes, first_packing
 from podium.decide.preempting.gang.units import GangSolution, GangSolutions, Unit, VictimUnits, union
 from podium.decide.preempting.preemption import PreemptionOptions
-from podium.decide.preempting.preemption_plan import SearchEffort
+from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings
 from podium.framework.pre_filters import GroupHandle
@@ -79,8 +76,7 @@ def plan_gang(
         beyond = planned(replace(options, requires_budgets=False))
         if beyond.chosen is None:
             return plan
-        held = held_back(handle.cluster, "", beyond.chosen.victims)
-        return dataclasses.replace(plan, held_back=held, message=f"{plan.message}; {held}")
+        return plan.held_back_by(held_back(handle.cluster, "", beyond.chosen.victims))
     put_off = None if plan.chosen is None else put_off_for(handle.cluster, plan.chosen.victims)
     if put_off is None:
         return plan
