@@ -205,9 +205,9 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
         max_trials=100_000,
     )
     now = 1_767_225_600 * 10**9 + 24 * _HOUR
-    standing = PlanInputs((), _budgets())
+    inputs = PlanInputs((), _budgets())
     planner = Planner([(policy, 1.0)], settings)
-    picture = _held(kind, planner.picture(cluster, runners, kubelet, now, standing=standing))
+    picture = _held(kind, planner.picture(cluster, runners, kubelet, now, inputs=inputs))
     began = time.process_time()
     best = plan_optimal(picture, [(policy, 1.0)], ExactQuestion(threshold, rules=FILTER_RULES), Highs(most_nodes=2_000))
     solved = time.process_time()

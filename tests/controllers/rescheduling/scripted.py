@@ -35,7 +35,7 @@ PLAIN = ReschedulerSettings(policies=())
 class Script(Planner):
     """A planner that moves pods off the node `bad`, ``at_once`` at a time and together; its plans have ``errors``.
 
-    ``standings`` are its inputs.
+    ``inputs_seen`` are its inputs.
     """
 
     at_once: int = 1
@@ -45,7 +45,7 @@ class Script(Planner):
     policies: Sequence[tuple[Policy, float]] = ()
     settings: ReschedulerSettings = PLAIN
     errors: tuple[str, ...] = ()
-    standings: list[PlanInputs] = field(default_factory=list)
+    inputs_seen: list[PlanInputs] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
 
     def make(self, policies: Sequence[tuple[Policy, float]], settings: ReschedulerSettings) -> Script:
@@ -57,12 +57,12 @@ class Script(Planner):
     ) -> Picture:
         return Planner((), PLAIN).picture(cluster, runners, kubelet, now, **more)
 
-    def plan(self, scratch: ClusterTransaction, picture: Picture, standing: PlanInputs) -> ReschedulingPlan:
-        self.standings.append(standing)
+    def plan(self, scratch: ClusterTransaction, picture: Picture, inputs: PlanInputs) -> ReschedulingPlan:
+        self.inputs_seen.append(inputs)
         self.pictures.append(picture)
-        under_way = sum(past.is_in_flight for past in standing.past)
+        under_way = sum(past.is_in_flight for past in inputs.past)
         room = (self.settings.in_flight.total or 99) - under_way
-        pods = [one for one in picture.movable_pods() if self._may_leave(one, picture, standing)]
+        pods = [one for one in picture.movable_pods() if self._may_leave(one, picture, inputs)]
         chosen = pods[: min(self.at_once, room)]
         moves = [PlannedMove(one, BAD, self.target) for one in chosen]
         groups = [tuple(moves)] if self.together and moves else [(move,) for move in moves]
@@ -70,12 +70,12 @@ class Script(Planner):
         left = tuple(LeftAlone("Leave", one.key, "a limit") for one in pods[len(chosen) :])
         return ReschedulingPlan(planned, left, {}, {}, len(pods), is_cut=False, errors=self.errors)
 
-    def why_left_alone(self, picture: Picture, standing: PlanInputs) -> WhyNot:
-        return Planner((), PLAIN).why_left_alone(picture, standing)
+    def why_left_alone(self, picture: Picture, inputs: PlanInputs) -> WhyNot:
+        return Planner((), PLAIN).why_left_alone(picture, inputs)
 
-    def _may_leave(self, pod: PodRecord, picture: Picture, standing: PlanInputs) -> bool:
+    def _may_leave(self, pod: PodRecord, picture: Picture, inputs: PlanInputs) -> bool:
         is_young = picture.now - pod.created_ns < self.settings.scope.minimum_age_ns
-        is_cooling = (pod.owner_uid, pod.node_name) in standing.cooling
+        is_cooling = (pod.owner_uid, pod.node_name) in inputs.cooling
         return pod.node_name == BAD and pod.ready and not (pod.terminating or is_young or is_cooling)
 
 

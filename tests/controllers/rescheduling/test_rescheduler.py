@@ -151,7 +151,7 @@ def test_moves_under_way_are_known_again_after_a_crash() -> None:
     )
 
     assert evictions(finished(found)) == [1200, pytest.approx(1801)]
-    first = script.standings[-2].past[0]
+    first = script.inputs_seen[-2].past[0]
     assert (first.namespace, first.source) == ("default", BAD)
     assert first.evicted_ns == found.settings.start_ns + 1201 * SECOND - 1
     assert first.is_in_flight is False
@@ -162,7 +162,7 @@ def test_moves_of_the_last_hour_are_known_again_after_a_crash() -> None:
     found = finished(simulation(script, faults=OfEvictions(crashes_after=[2]), until_ns=600 * SECOND))
 
     assert len(evictions(found)) == 2
-    assert [past.is_in_flight for past in script.standings[-1].past] == [False, False]
+    assert [past.is_in_flight for past in script.inputs_seen[-1].past] == [False, False]
 
 
 def test_an_owner_whose_replacement_came_back_is_left_alone_there_also_after_a_crash() -> None:

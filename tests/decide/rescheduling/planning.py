@@ -155,7 +155,7 @@ class Given:
     runners: Mapping[str, Runner]
     kubelet: Runner
 
-    def standing(self, **fields: Any) -> PlanInputs:
+    def inputs(self, **fields: Any) -> PlanInputs:
         """Return what is known beside the cluster, but for what is said nothing."""
         return PlanInputs(**{"past": (), "budgets": self.budgets, **fields})
 
@@ -184,14 +184,14 @@ def planned(
     waiting: Iterable[Pod] = (),
     signals: Signals | None = None,
     now: int = NOW,
-    **standing: Any,
+    **inputs: Any,
 ) -> Iterator[tuple[ReschedulingPlan, Picture]]:
     """Provide the plan that some policies come to, and the picture, while its moves are made."""
     planner = Planner([(policy, 1.0) for policy in policies], settings or free_settings())
-    stands = here.standing(**standing)
+    stands = here.inputs(**inputs)
     pending = [here.cluster.read(pod) for pod in waiting]
     picture = planner.picture(
-        here.cluster, here.runners, here.kubelet, now, standing=stands, signals=signals, waiting=pending
+        here.cluster, here.runners, here.kubelet, now, inputs=stands, signals=signals, waiting=pending
     )
     with scratch_on(here) as transaction:
         yield planner.plan(transaction, picture, stands), picture

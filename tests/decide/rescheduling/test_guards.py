@@ -13,7 +13,7 @@ from podium.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodResourceCl
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_time
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
-from podium.decide.rescheduling.guards import OFF_DUTY_TAINTS, Guards, NodeDuty, PastMove
+from podium.decide.rescheduling.guards import OFF_DUTY_TAINTS, Guards, PastMove, rows_on_duty
 from podium.framework.rescheduling.settings import ReschedulingScope
 from tests.builders import at, node, pod, selector
 from tests.decide.rescheduling.planning import (
@@ -30,11 +30,11 @@ from tests.pod_groups import gang, of_gang
 MINUTE = 60 * SECOND
 
 
-def guard(pod_: Pod, node_: Node | None = None, *, scope: Mapping[str, Any] | None = None, **standing: Any) -> str:
+def guard(pod_: Pod, node_: Node | None = None, *, scope: Mapping[str, Any] | None = None, **inputs: Any) -> str:
     """Why a pod on node a is left alone."""
     here = given(node("a") if node_ is None else node_, pod_)
     settings = free_settings(scope=ReschedulingScope(**(scope or {})))
-    guards = Guards(here.cluster, settings, here.standing(**standing), NOW, NodeDuty(here.cluster.nodes))
+    guards = Guards(here.cluster, settings, here.inputs(**inputs), NOW)
     (record,) = here.cluster.placed.values()
     assert guards.allows(record) == (not guards.why(record))
     return guards.why(record)
@@ -76,7 +76,7 @@ def test_a_pod_that_comes_and_goes_with_its_node_stays(kind: str) -> None:
 @pytest.mark.parametrize(("group", "stays"), [("red", True), ("blue", False)])
 def test_a_pod_of_a_group_that_is_there_stays(group: str, stays: bool) -> None:
     here = given(node("a"), gang(group), of_gang(web("w", "a"), "red"))
-    guards = Guards(here.cluster, free_settings(), here.standing(), NOW, NodeDuty(here.cluster.nodes))
+    guards = Guards(here.cluster, free_settings(), here.inputs(), NOW)
     (record,) = here.cluster.placed.values()
 
     assert guards.why(record) == ("it belongs to a PodGroup, whose pods are placed together" if stays else "")
@@ -233,18 +233,18 @@ def test_a_taint_that_reserves_a_node_protects_no_pod_there() -> None:
 
 def test_nodes_that_are_off_duty_are_no_targets_from_when_they_are_until_they_are_no_more() -> None:
     here = given(node("a"), node("b"))
-    duty = NodeDuty(here.cluster.nodes)
-    before = duty.targets()
+    nodes = here.cluster.nodes
+    before = rows_on_duty(nodes)
 
     here.cluster.put_node(node("b", unschedulable=True))
-    cordoned = duty.targets()
+    cordoned = rows_on_duty(nodes)
     here.cluster.put_node(node("b"))
 
     assert before.tolist() == [True, True]
     assert cordoned.tolist() == [True, False]
-    assert duty.targets().tolist() == [True, True]
+    assert rows_on_duty(nodes).tolist() == [True, True]
     here.cluster.remove_node("a")
-    assert duty.targets().tolist() == [False, True]
+    assert rows_on_duty(nodes).tolist() == [False, True]
 
 
 # Work in progress
@@ -326,7 +326,7 @@ def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -
     def kept(name: str, undisturbed_seconds: int) -> str:
         (record,) = (each for each in here.cluster.placed.values() if each.name == name)
         settings = free_settings(scope=ReschedulingScope(undisturbed_ns=undisturbed_seconds * 10**9))
-        return Guards(here.cluster, settings, here.standing(), NOW, NodeDuty(here.cluster.nodes)).why(record)
+        return Guards(here.cluster, settings, here.inputs(), NOW).why(record)
 
     assert (kept("w", 3_600), kept("w", 1_800), kept("w", 0), kept("x", 3_600)) == (why, "", "", "")
 
@@ -346,8 +346,8 @@ def test_a_replacement_stays_until_it_is_ready() -> None:
 def test_a_replacement_that_is_known_stays_until_it_is_ready_though_clocks_disagree() -> None:
     here = given(node("a"), web("w", "a", ready=False))
     (record,) = here.cluster.placed.values()
-    standing = here.standing(past=[moved(waiting=record)])
-    guards = Guards(here.cluster, free_settings(), standing, NOW, NodeDuty(here.cluster.nodes))
+    inputs = here.inputs(past=[moved(waiting=record)])
+    guards = Guards(here.cluster, free_settings(), inputs, NOW)
 
     assert guards.why(record) == "it was made for one that was moved, and is not ready yet"
 

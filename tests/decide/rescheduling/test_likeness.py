@@ -19,7 +19,7 @@ from tests.decide.rescheduling.planning import NOW, free_settings, given, scratc
 def picture_of(*objects: Kubernetes, signals: Signals | None = None) -> Picture:
     here = given(*objects)
     planner = Planner([], free_settings())
-    return planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing(), signals=signals)
+    return planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs(), signals=signals)
 
 
 def kinds(picture: Picture) -> int:
@@ -65,10 +65,10 @@ def test_nodes_of_which_different_things_are_known_are_unlike() -> None:
     assert kinds(picture_of(node("a"), node("b"), signals=signals)) == 2
 
 
-def test_likeness_caches_follow_pods_and_nodes() -> None:
+def test_likeness_follows_pods_and_nodes() -> None:
     here = given(node("a"), node("b"), web("x", "a", cpu=1), web("y", "b", cpu=1))
     planner = Planner([], free_settings())
-    picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+    picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs())
     likeness, rows = Likeness(picture), np.array([0, 1])
 
     def number() -> int:

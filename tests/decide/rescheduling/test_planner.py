@@ -94,9 +94,9 @@ def test_the_objectives_of_all_policies_count_by_their_weights() -> None:
 
     def outcome(weight: float) -> ReschedulingPlan:
         planner = Planner([(to_b, 1.0), (to_a, weight)], free_settings())
-        picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+        picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs())
         with scratch_on(here) as transaction:
-            return planner.plan(transaction, picture, here.standing())
+            return planner.plan(transaction, picture, here.inputs())
 
     assert moves(outcome(0.5)) == {"w": "b"}
     assert why(outcome(0.6)) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
@@ -463,11 +463,11 @@ def test_a_pod_without_node_or_read_again_is_not_moved() -> None:
 def test_the_view_provider_may_protect_more_pods() -> None:
     here = crowded(2)
     planner = Planner([(KeepOff(("a",)), 1.0)], free_settings())
-    picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+    picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs())
     picture = replace(picture, is_movable=lambda pod_: pod_.name == "w1")
 
     with scratch_on(here) as transaction:
-        made = planner.plan(transaction, picture, here.standing())
+        made = planner.plan(transaction, picture, here.inputs())
 
     assert moves(made).keys() == {"w1"}
     assert why(made) == {"w0": "it may not be touched"}

@@ -149,9 +149,9 @@ class Twin:
     def objective(self, policy: Tastes) -> float:
         """Return what a policy says of it."""
         here = planning.given(*self.objects)
-        standing = here.standing()
+        inputs = here.inputs()
         planner = Planner([], free_settings())
-        return policy.objective(planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=standing))
+        return policy.objective(planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=inputs))
 
 
 def owned(objects: Objects, seed: int) -> Objects:

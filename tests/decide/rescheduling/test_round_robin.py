@@ -15,7 +15,7 @@ def picture_with(number: int) -> Picture:
     """Pods 0, 1, ... on one node."""
     here = given(node("a"), *(web(str(each), "a") for each in range(number)))
     planner = Planner([], free_settings())
-    return planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
+    return planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs())
 
 
 def first(proposal: Proposal) -> str:

@@ -191,7 +191,7 @@ class _Drifted:
     def plan(self) -> ReschedulingPlan:
         """Return the moves that would be made; the cluster stays as it is."""
         inputs = PlanInputs((), self._budgets)
-        picture = self._planner.picture(self.cluster, self._runners, self._kubelet, _NOW, standing=inputs)
+        picture = self._planner.picture(self.cluster, self._runners, self._kubelet, _NOW, inputs=inputs)
         with ClusterTransaction(self.cluster, self._runners) as scratch:
             return self._planner.plan(scratch, picture, inputs)
 

@@ -30,7 +30,7 @@ from podium.framework.rescheduling.settings import Guidance, Steering
 class PlannedEvictions:
     """The planned evictions that are not complete; true while any is left or an answer is pending.
 
-    ``refusals`` are the pods whose evictions were refused. ``standing`` returns the inputs of a plan at a time;
+    ``refusals`` are the pods whose evictions were refused. ``inputs`` returns the inputs of a plan at a time;
     ``look`` updates the progress of moves before that.
     """
 
@@ -40,14 +40,14 @@ class PlannedEvictions:
         planners: Planners,
         moves: Moves,
         soft_taints: SoftTaints,
-        standing: Callable[[int], PlanInputs],
+        inputs: Callable[[int], PlanInputs],
         look: Callable[[int], None],
     ) -> None:
         self._picture = picture
         self._planners = planners
         self._moves = moves
         self._soft_taints = soft_taints
-        self._standing = standing
+        self._plan_inputs = inputs
         self._look = look
         # The node whose taint must be observed before pods are evicted from it.
         self._marking = ""
@@ -176,7 +176,7 @@ class PlannedEvictions:
         if len(order.left) < len(order.planned.moves):
             return ""
         self._look(now)
-        return self._planners.holds(order.planned, present, self._standing(now), now)
+        return self._planners.holds(order.planned, present, self._plan_inputs(now), now)
 
 
 def _move_record(move: Planned, planned: PlannedMoves) -> Record:

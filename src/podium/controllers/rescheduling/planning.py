@@ -84,27 +84,27 @@ class Planners:
         """Return whether pods of that scheduler are judged by its own profile."""
         return scheduler_name in self._runners
 
-    def plan(self, standing: PlanInputs, why_held: WhyNot, now: int) -> ReschedulingPlan:
+    def plan(self, inputs: PlanInputs, why_held: WhyNot, now: int) -> ReschedulingPlan:
         """Return a plan. ``why_held`` adds reasons against moving a pod."""
-        return self._run(self._planner, standing, lambda pod: not why_held(pod), now)
+        return self._run(self._planner, inputs, lambda pod: not why_held(pod), now)
 
-    def untouched_pods(self, standing: PlanInputs, why_held: WhyNot, now: int) -> ExcludedPods:
+    def untouched_pods(self, inputs: PlanInputs, why_held: WhyNot, now: int) -> ExcludedPods:
         """Return the pods that such a plan has to leave in place."""
-        why = self._planner.why_left_alone(self._look(self._planner, standing, lambda pod: True, now), standing)
+        why = self._planner.why_left_alone(self._look(self._planner, inputs, lambda pod: True, now), inputs)
         return untouched_pods(self._picture.cluster.placed.values(), lambda pod: why(pod) or why_held(pod))
 
-    def show(self, standing: PlanInputs, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
+    def show(self, inputs: PlanInputs, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
         """Return the inputs of a plan: the picture, and the policies with their weights."""
-        return self._look(self._planner, standing, lambda pod: True, now), self._policies
+        return self._look(self._planner, inputs, lambda pod: True, now), self._policies
 
-    def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], standing: PlanInputs, now: int) -> str:
+    def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], inputs: PlanInputs, now: int) -> str:
         """Return why some pods of a plan should now stay in place; "" if they should still be moved."""
         proposal = Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
         policies = [
             (_Only(policy, [proposal] if policy.name == planned.policy else []), weight)
             for policy, weight in self._policies
         ]
-        plan = self._run(self._make(policies, self.settings), standing, lambda pod: pod in left, now)
+        plan = self._run(self._make(policies, self.settings), inputs, lambda pod: pod in left, now)
         if plan.planned:
             return ""
         return plan.left_alone[0].why if plan.left_alone else "it gains nothing any more"
@@ -117,12 +117,12 @@ class Planners:
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             return not transaction.refusal(pod, row)
 
-    def _run(self, planner: Planner, standing: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
-        picture = self._look(planner, standing, is_movable, now)
+    def _run(self, planner: Planner, inputs: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
+        picture = self._look(planner, inputs, is_movable, now)
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
-            return planner.plan(transaction, picture, standing)
+            return planner.plan(transaction, picture, inputs)
 
-    def _look(self, planner: Planner, standing: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
+    def _look(self, planner: Planner, inputs: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
         shown = self._picture
         shown.cluster.pass_time(now)
         picture = planner.picture(
@@ -130,7 +130,7 @@ class Planners:
             self._runners,
             self._kubelet,
             now,
-            standing=standing,
+            inputs=inputs,
             signals=shown.signals(now),
             waiting=shown.waiting(),
         )

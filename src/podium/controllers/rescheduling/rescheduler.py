@@ -66,7 +66,7 @@ class Rescheduler:
         self._soft_taints = SoftTaints()
         self._only_plans = only_plans
         self._evictions = PlannedEvictions(
-            self._picture, self._planners, self._moves, self._soft_taints, self._standing, self._look_at_moves
+            self._picture, self._planners, self._moves, self._soft_taints, self._plan_inputs, self._look_at_moves
         )
         self._looks = PlanSchedule()
         # The errors of policies in the last plan.
@@ -97,13 +97,13 @@ class Rescheduler:
 
     def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], PlanInputs]:
         """Return the inputs of a plan made now; policies come with their weights."""
-        standing = self._standing(now)
-        return *self._planners.show(standing, now), standing
+        inputs = self._plan_inputs(now)
+        return *self._planners.show(inputs, now), inputs
 
     def untouched(self, now: int) -> ExcludedPods:
         """Return the pods that a plan made now would have to leave in place, and why."""
         return self._planners.untouched_pods(
-            self._standing(now), partial(self._why_held, self._picture.capped_namespaces(now)), now
+            self._plan_inputs(now), partial(self._why_held, self._picture.capped_namespaces(now)), now
         )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -189,7 +189,7 @@ class Rescheduler:
         self._look_at_moves(now)
         self._evictions.refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
-        plan = self._planners.plan(self._standing(now), partial(self._why_held, capped), now)
+        plan = self._planners.plan(self._plan_inputs(now), partial(self._why_held, capped), now)
         if not self._only_plans:
             self._emptying.planned(plan, now)
         if self.on_plan is not None:
@@ -229,7 +229,7 @@ class Rescheduler:
         self._emptying.look(now, settings.cool_down_ns)
         self._moves.look(now, settings.move_timeout_ns)
 
-    def _standing(self, now: int) -> PlanInputs:
+    def _plan_inputs(self, now: int) -> PlanInputs:
         return PlanInputs(
             past=self._moves.past(),
             budgets=self._picture.budgets,

@@ -48,14 +48,11 @@ class Guards:
     Valid while the set of pods in the cluster is unchanged.
     """
 
-    def __init__(
-        self, cluster: Cluster, settings: ReschedulerSettings, standing: PlanInputs, now: int, duty: NodeDuty
-    ) -> None:
+    def __init__(self, cluster: Cluster, settings: ReschedulerSettings, inputs: PlanInputs, now: int) -> None:
         self._cluster = cluster
         self._scope = settings.scope
-        self._standing = standing
+        self._inputs = inputs
         self._now = now
-        self._duty = duty
         self._of_class: dict[PodClass, str] = {}
         self._of_row: dict[int, str] = {}
         # The number of pods of each owner, if the scope needs it.
@@ -63,7 +60,7 @@ class Guards:
             Counter(pod.owner_uid for pod in cluster.placed.values()) if self._scope.minimum_replicas else {}
         )
         self._under_way: dict[str, list[PastMove]] = {}
-        for move in standing.past:
+        for move in inputs.past:
             if move.is_under_way(now, settings.move_timeout_ns):
                 self._under_way.setdefault(move.owner_uid, []).append(move)
 
@@ -99,9 +96,9 @@ class Guards:
         """Return why a finished pod on the node in a row is left there; "" if it may be evicted."""
         if pod.terminating:
             return "it is going already"
-        if pod.uid in self._standing.refused:
+        if pod.uid in self._inputs.refused:
             return "its eviction was refused, and is tried again later"
-        cooling = (pod.owner_uid, pod.node_name) in self._standing.cooling
+        cooling = (pod.owner_uid, pod.node_name) in self._inputs.cooling
         return (
             self._out_of_scope(pod)
             or self._why_kind(pod)
@@ -171,9 +168,9 @@ class Guards:
     def _why_node(self, row: int) -> str:
         """Return the reason that follows from the pod's node."""
         node = self._cluster.nodes.node(row)
-        off_duty = self._duty.why(row)
-        if off_duty:
-            return f"its node is left to others: {off_duty}"
+        reason = off_duty(node)
+        if reason:
+            return f"its node is left to others: {reason}"
         wanted = self._scope.nodes
         if wanted is not None and not wanted.matches(node.metadata.labels):
             return f'the labels of its node do not match "{wanted}"'
@@ -190,7 +187,7 @@ class Guards:
     def _why_lossy(self, pod: PodRecord) -> str:
         """Return what a move of the pod loses: data on the node, or work."""
         scope = self._scope
-        if pod.uid in self._standing.keeps_data and not scope.allows_local_storage:
+        if pod.uid in self._inputs.keeps_data and not scope.allows_local_storage:
             return "it keeps data on its node"
         try:
             if scope.allows_work_in_progress or not is_at_work(pod):
@@ -215,7 +212,7 @@ class Guards:
     def _why_of_late(self, pod: PodRecord) -> str:
         """Return the reason that follows from recent moves."""
         owner = pod.owner_uid
-        if (owner, pod.node_name) in self._standing.cooling:
+        if (owner, pod.node_name) in self._inputs.cooling:
             return _COOLING
         if not pod.ready and any(_came_of(pod, move) for move in self._under_way.get(owner, ())):
             return "it was made for one that was moved, and is not ready yet"
@@ -236,11 +233,11 @@ def _came_of(pod: PodRecord, move: PastMove) -> bool:
 class BudgetRoom:
     """The evictions that budgets, rates and the component's cap still allow at ``now``, minus those planned."""
 
-    def __init__(self, standing: PlanInputs, settings: ReschedulerSettings, now: int) -> None:
-        self._budgets = standing.budgets
+    def __init__(self, inputs: PlanInputs, settings: ReschedulerSettings, now: int) -> None:
+        self._budgets = inputs.budgets
         self._settings = settings
         self._now = now
-        self._cap_left = standing.component_may_evict
+        self._cap_left = inputs.component_may_evict
         self._planned: Counter[str] = Counter()
         self._planned_in_all = 0
         self._over: dict[PodClass, list[EvictionBudget]] = {}
@@ -343,44 +340,11 @@ def off_duty(node: Node) -> str:
     return next((OFF_DUTY_TAINTS[taint.key] for taint in node.spec.taints if taint.key in OFF_DUTY_TAINTS), "")
 
 
-class NodeDuty:
-    """The reasons for which nodes are off duty, updated as node objects change."""
-
-    def __init__(self, nodes: NodeColumns) -> None:
-        self._nodes = nodes
-        self._position = -1
-        self._why: dict[int, str] = {}
-        self._on_duty: Bools = np.empty(0, dtype=np.bool_)
-
-    def why(self, row: int) -> str:
-        """Return why the node in a row is off duty; "" if it is not, or if the row is empty."""
-        self._refresh()
-        return self._why.get(row, "")
-
-    def targets(self) -> Bools:
-        """Return ``[rows]`` whether pods may move to the node. Read-only."""
-        self._refresh()
-        return self._on_duty
-
-    def _refresh(self) -> None:
-        nodes = self._nodes
-        log = nodes.node_changes
-        if self._position == log.position and len(self._on_duty) == nodes.count:
-            return
-        changed = log.since(self._position) if self._position >= 0 and len(self._on_duty) == nodes.count else None
-        self._position = log.position
-        # A caller may still hold the former array.
-        on_duty = np.ones(nodes.count, dtype=np.bool_) if changed is None else self._on_duty.copy()
-        for row in range(nodes.count) if changed is None else changed.tolist():
-            node = nodes.nodes[row]
-            why = "" if node is None else off_duty(node)
-            if why:
-                self._why[row] = why
-            else:
-                self._why.pop(row, None)
-            on_duty[row] = node is not None and not why
-        on_duty.flags.writeable = False
-        self._on_duty = on_duty
+def rows_on_duty(nodes: NodeColumns) -> Bools:
+    """Return ``[rows]``: whether pods may move to the node; False for a row without a node. Read-only."""
+    found = np.array([node is not None and not off_duty(node) for node in nodes.nodes[: nodes.count]], dtype=np.bool_)
+    found.flags.writeable = False
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from math import isfinite
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.guards import BudgetRoom, Guards, NodeDuty, PastMove, PlanInputs
+from podium.decide.rescheduling.guards import BudgetRoom, Guards, PastMove, PlanInputs, rows_on_duty
 from podium.decide.rescheduling.replacement_placement import (
     AVOIDING,
     MovedClaims,
@@ -65,8 +65,6 @@ class Planner:
                 raise ValueError(f"the weight of policy {policy.name} is {weight}; it must be above 0")
         self._policies = tuple(policies)
         self._settings = settings
-        self._duty: NodeDuty | None = None
-        self._duty_of: Cluster | None = None
 
     def picture(
         self,
@@ -75,40 +73,39 @@ class Planner:
         kubelet: Runner,
         now: int,
         *,
-        standing: PlanInputs,
+        inputs: PlanInputs,
         signals: Signals | None = None,
         waiting: Sequence[PodRecord] = (),
     ) -> Picture:
-        """Return the picture for policies: ``targets`` and ``is_movable`` follow from cluster, settings and standing.
+        """Return the picture for policies: ``targets`` and ``is_movable`` follow from cluster, settings and inputs.
 
         ``waiting`` may be in any order.
         """
-        duty = self._duty_in(cluster)
         return Picture(
             cluster=cluster,
             runners=runners,
             kubelet=kubelet,
             now=now,
             signals=Signals() if signals is None else signals,
-            targets=duty.targets(),
+            targets=rows_on_duty(cluster.nodes),
             waiting=tuple(sorted(waiting, key=lambda pod: (-pod.priority, pod.key, pod.uid))),
-            is_movable=Guards(cluster, self._settings, standing, now, duty).allows,
+            is_movable=Guards(cluster, self._settings, inputs, now).allows,
         )
 
-    def why_left_alone(self, picture: Picture, standing: PlanInputs) -> Callable[[PodRecord], str]:
+    def why_left_alone(self, picture: Picture, inputs: PlanInputs) -> Callable[[PodRecord], str]:
         """Return a function that says why a pod is never moved in the state of a picture, "" if it may be."""
-        return Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster)).why
+        return Guards(picture.cluster, self._settings, inputs, picture.now).why
 
-    def plan(self, transaction: ClusterTransaction, picture: Picture, standing: PlanInputs) -> ReschedulingPlan:
+    def plan(self, transaction: ClusterTransaction, picture: Picture, inputs: PlanInputs) -> ReschedulingPlan:
         """Return the moves to make now, and apply them to ``transaction``, which lies over the picture's cluster.
 
         A policy that fails is left out and named. If the objective of a policy fails, planning restarts without that
         policy, since its objective can neither be improved nor be protected.
         """
         policies, errors, savepoint = self._policies, list[str](), transaction.savepoint()
-        guards = Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster))
+        guards = Guards(picture.cluster, self._settings, inputs, picture.now)
         while True:
-            planning = _Planning(policies, self._settings, transaction, picture, standing, guards)
+            planning = _Planning(policies, self._settings, transaction, picture, inputs, guards)
             try:
                 plan = planning.plan()
             except PolicyError as error:
@@ -121,11 +118,6 @@ class Planner:
             else:
                 return replace(plan, errors=(*errors, *plan.errors))
 
-    def _duty_in(self, cluster: Cluster) -> NodeDuty:
-        if self._duty is None or self._duty_of is not cluster:
-            self._duty, self._duty_of = NodeDuty(cluster.nodes), cluster
-        return self._duty
-
 
 class _Planning:
     """The state of one plan in progress."""
@@ -136,12 +128,12 @@ class _Planning:
         settings: ReschedulerSettings,
         transaction: ClusterTransaction,
         picture: Picture,
-        standing: PlanInputs,
+        inputs: PlanInputs,
         guards: Guards,
     ) -> None:
         self._settings = settings
         self._transaction = transaction
-        self._past = standing.past
+        self._past = inputs.past
         self._why = guards.why
         # Nothing stored here refers back to this object, so that a plan is freed as soon as it is unused.
         touched: set[str] = set()
@@ -149,8 +141,8 @@ class _Planning:
         self._may_touch = may_touch
         self._touched = touched
         self._picture = replace(picture, is_movable=lambda pod: pod.uid not in touched and may_touch(pod))
-        self._limits = MoveLimits(standing.past, settings, picture.now)
-        self._room = BudgetRoom(standing, settings, picture.now)
+        self._limits = MoveLimits(inputs.past, settings, picture.now)
+        self._room = BudgetRoom(inputs, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(
             transaction, self._picture, self._objectives, MovedClaims(transaction, self._picture), settings
@@ -159,9 +151,9 @@ class _Planning:
             [policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits)
         )
         self._policies = [policy for policy, _ in policies]
-        self._parts = PartialMoves(settings, self._limits, self._room, standing, picture.now)
-        if standing.emptying in picture.cluster.nodes.row_of:
-            self._trials.close(picture.cluster.nodes.row_of[standing.emptying])
+        self._parts = PartialMoves(settings, self._limits, self._room, inputs, picture.now)
+        if inputs.emptying in picture.cluster.nodes.row_of:
+            self._trials.close(picture.cluster.nodes.row_of[inputs.emptying])
         self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
         self._tried = 0
         self._before: dict[str, float] = {}
@@ -269,15 +261,15 @@ class PartialMoves:
     """
 
     def __init__(
-        self, settings: ReschedulerSettings, limits: MoveLimits, room: BudgetRoom, standing: PlanInputs, now: int
+        self, settings: ReschedulerSettings, limits: MoveLimits, room: BudgetRoom, inputs: PlanInputs, now: int
     ) -> None:
         self._may_part = settings.judgement is Judgement.PLACEMENT
         self._limits = limits
         # The limits with no pod moved yet.
         self._free = MoveLimits((), settings, now)
         self._room = room
-        self._given_up = standing.given_up
-        self.emptying = standing.emptying
+        self._given_up = inputs.given_up
+        self.emptying = inputs.emptying
 
     def choose(self, proposal: Proposal, why: str) -> tuple[Relocation, ...] | str:
         """Return the moves to make now if not all may be made, for the reason ``why``; or why none may be made.

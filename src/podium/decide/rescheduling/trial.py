@@ -296,11 +296,6 @@ class Likeness:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
         self._nodes = picture.cluster.nodes
-        self._position = self._nodes.changes.position
-        # A number for each distinct set of node facts; and by row, that number and the pods.
-        self._numbers: dict[Hashable, int] = {}
-        self._of_node: dict[int, int] = {}
-        self._of_pods: dict[int, Hashable] = {}
 
     def first(self, rows: Int64s) -> int:
         """Return the first of the rows that `unlike` returns."""
@@ -313,7 +308,6 @@ class Likeness:
         """
         if len(rows) == 1:
             return [int(rows[0])], True
-        self._refresh()
         looked_at = rows[np.argsort(self._nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
         kinds: dict[Hashable, int] = {}
         counts = self._nodes.pod_count[looked_at].tolist()
@@ -321,19 +315,6 @@ class Likeness:
             kinds.setdefault((amounts, self._node(row), self._pods(row) if count else None), row)
         found = list(kinds.values())
         return found[:MOST_KINDS], len(found) <= MOST_KINDS and len(rows) <= _MOST_ROWS
-
-    def _refresh(self) -> None:
-        """Discard what has changed."""
-        log = self._nodes.changes
-        changed = log.entries_since(self._position)
-        self._position = log.position
-        if changed is None:
-            self._of_node.clear()
-            self._of_pods.clear()
-            return
-        for row in changed:
-            self._of_node.pop(row, None)
-            self._of_pods.pop(row, None)
 
     def _amounts(self, rows: Int64s) -> list[bytes]:
         """Return the amounts of each row as bytes."""
@@ -352,23 +333,16 @@ class Likeness:
         whole = np.ascontiguousarray(table.T).tobytes()
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
-    def _node(self, row: int) -> int:
-        """Return a number for the facts of a node besides its amounts: labels other than its name, and signals."""
-        number = self._of_node.get(row)
-        if number is None:
-            node = self._nodes.node(row)
-            name = node.metadata.name
-            labels = frozenset((key, value) for key, value in node.metadata.labels.items() if value != name)
-            says = (labels, self._picture.signals.of_node(name))
-            number = self._of_node[row] = self._numbers.setdefault(says, len(self._numbers))
-        return number
+    def _node(self, row: int) -> Hashable:
+        """Return the facts of a node besides its amounts: labels other than its name, and signals."""
+        node = self._nodes.node(row)
+        name = node.metadata.name
+        labels = frozenset((key, value) for key, value in node.metadata.labels.items() if value != name)
+        return labels, self._picture.signals.of_node(name)
 
     def _pods(self, row: int) -> Hashable:
-        kind = self._of_pods.get(row)
-        if kind is None:
-            pods = self._picture.cluster.pods_on(row)
-            kind = self._of_pods[row] = tuple(sorted([(pod.pod_class.id, pod.owner_uid) for pod in pods]))
-        return kind
+        pods = self._picture.cluster.pods_on(row)
+        return tuple(sorted([(pod.pod_class.id, pod.owner_uid) for pod in pods]))
 
 
 class RehearsalError(Exception):
