@@ -213,7 +213,7 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
     solved = time.process_time()
     with ClusterTransaction(cluster, runners) as transaction:
         planned = time.process_time()
-        plans = list(_plans(planner, transaction, picture, standing))
+        plans = list(_plans(planner, transaction, picture, inputs))
         done = time.process_time()
         after = {policy.name: policy.objective(picture)}
     moves = sum(len(group.moves) for plan in plans for group in plan.planned)

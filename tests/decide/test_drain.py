@@ -14,10 +14,10 @@ SECOND = 10**9
 DAEMONS = {"default/agent"}
 
 
-def fate(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodDrainAction:
+def action(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodDrainAction:
     """Return what becomes of a pod alone on its node; the DaemonSet `agent` exists."""
     plan = plan_drain([PodOnNode(one, empty_dir, late)], DAEMONS, DrainOptions(**options), now)
-    return plan.fates[0]
+    return plan.actions[0]
 
 
 def ended(one: Pod) -> Pod:
@@ -37,64 +37,64 @@ ENDING = pod("ending", on="n1", terminating=True)
 
 
 def test_a_pod_with_a_controller_is_evicted() -> None:
-    assert fate(WEB).fate == "evict"
+    assert action(WEB).action == "evict"
 
 
 def test_a_pod_without_a_controller_is_a_reason_to_refuse_unless_forced() -> None:
-    assert fate(BARE).fate == "refuse"
-    assert fate(BARE).reason == "no controller makes it again; force: true allows that"
-    assert fate(BARE, force=True).fate == "evict"
+    assert action(BARE).action == "refuse"
+    assert action(BARE).reason == "no controller makes it again; force: true allows that"
+    assert action(BARE, force=True).action == "evict"
 
 
 def test_a_pod_with_an_empty_dir_is_a_reason_to_refuse_unless_its_data_may_go() -> None:
-    assert fate(WEB, empty_dir=True, force=True).fate == "refuse"
-    assert fate(WEB, empty_dir=True, delete_empty_dir_data=True).fate == "evict"
+    assert action(WEB, empty_dir=True, force=True).action == "refuse"
+    assert action(WEB, empty_dir=True, delete_empty_dir_data=True).action == "evict"
 
 
 def test_a_daemon_sets_pod_is_left_or_is_a_reason_to_refuse() -> None:
-    assert fate(AGENT).fate == "leave"
-    assert fate(AGENT, ignore_daemon_sets=False, force=True).fate == "refuse"
+    assert action(AGENT).action == "leave"
+    assert action(AGENT, ignore_daemon_sets=False, force=True).action == "refuse"
 
 
 def test_a_pod_whose_daemon_set_is_gone_is_a_reason_to_refuse_unless_forced() -> None:
-    assert fate(ORPHAN).fate == "refuse"
-    assert fate(ORPHAN, force=True).fate == "evict"
+    assert action(ORPHAN).action == "refuse"
+    assert action(ORPHAN, force=True).action == "evict"
 
 
 def test_a_mirror_pod_is_left_even_if_it_has_ended() -> None:
-    assert fate(mirror(BARE), force=True).fate == "leave"
-    assert fate(mirror(ended(BARE)), force=True).fate == "leave"
+    assert action(mirror(BARE), force=True).action == "leave"
+    assert action(mirror(ended(BARE)), force=True).action == "leave"
 
 
 @pytest.mark.parametrize("one", [BARE, AGENT, ORPHAN, WEB])
 def test_drain_deletes_ended_pods_whatever_they_own_or_keep(one: Pod) -> None:
-    assert fate(ended(one), empty_dir=True).fate == "evict"
+    assert action(ended(one), empty_dir=True).action == "evict"
 
 
 def test_drain_waits_for_a_terminating_pod_of_any_kind() -> None:
-    assert fate(ENDING, empty_dir=True).fate == "wait"
+    assert action(ENDING, empty_dir=True).action == "wait"
 
 
 def test_a_terminating_pod_is_given_up_some_time_after_it_should_have_ended() -> None:
     due_ns = DAY_ONE_NS + 10**6 * SECOND
-    waiting = fate(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns)
+    waiting = action(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns)
 
-    assert (waiting.fate, waiting.recheck_ns) == ("wait", due_ns + 60 * SECOND)
-    assert fate(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns + 60 * SECOND).fate == "leave"
+    assert (waiting.action, waiting.recheck_ns) == ("wait", due_ns + 60 * SECOND)
+    assert action(ENDING, skip_wait_for_delete_ns=60 * SECOND, now=due_ns + 60 * SECOND).action == "leave"
 
 
 def test_drain_leaves_pods_that_return_despite_the_cordon() -> None:
     stubborn = pod("web-2", on="n1", owner="ReplicaSet/web", tolerations=[tolerate()])
 
-    assert fate(stubborn).fate == "evict"
-    assert fate(stubborn, late=True).fate == "leave"
-    assert fate(WEB, late=True).fate == "evict"
+    assert action(stubborn).action == "evict"
+    assert action(stubborn, late=True).action == "leave"
+    assert action(WEB, late=True).action == "evict"
 
 
 def test_a_plan_lists_every_pod_by_key_and_is_refused_because_of_one() -> None:
     plan = plan_drain([PodOnNode(WEB), PodOnNode(AGENT), PodOnNode(BARE)], DAEMONS, DrainOptions(), 0)
 
-    assert [(one.pod.metadata.name, one.fate) for one in plan.fates] == [
+    assert [(one.pod.metadata.name, one.action) for one in plan.actions] == [
         ("agent-1", "leave"),
         ("bare", "refuse"),
         ("web-1", "evict"),

@@ -166,16 +166,16 @@ def plan_scale_up(
     ``transaction`` keeps the pods that fit on present or starting nodes where they fit. ``daemons`` are pods, one of
     each DaemonSet, that a new node gets if its filters accept them.
     """
-    fitting, homeless = settle_pending(transaction, pending)
-    refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in homeless}
+    fitting, unplaced = settle_pending(transaction, pending)
+    refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in unplaced}
     options = []
-    for expandable in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
-        option = _option(transaction, expandable, homeless, daemons, refusals)
+    for expandable in sorted(groups, key=lambda expandable: expandable.group.name) if unplaced else ():
+        option = _option(transaction, expandable, unplaced, daemons, refusals)
         if option is not None:
             options.append(option)
     chosen = min(options, key=lambda option: (option.waste, option.group.name), default=None)
     helped = {pod.uid for option in options for pod in option.pods}
-    unhelped = tuple(pod for pod in homeless if pod.uid not in helped)
+    unhelped = tuple(pod for pod in unplaced if pod.uid not in helped)
     return ScaleUpPlan(chosen, tuple(options), tuple(fitting), unhelped, refusals)
 
 
@@ -192,15 +192,15 @@ def settle_pending(
     transaction: ClusterTransaction, pods: Iterable[PodRecord]
 ) -> tuple[list[PodRecord], list[PodRecord]]:
     """Place pods where they fit, the most important first; return those that fit, and those that fit nowhere."""
-    fitting, homeless = [], []
-    hopeless: set[tuple[str, int, int]] = set()
+    fitting, unplaced = [], []
+    rejected: set[tuple[str, int, int]] = set()
     for pod in sorted(pods, key=_importance):
-        if _alike(pod) not in hopeless and transaction.settle(pod) is not None:
+        if _alike(pod) not in rejected and transaction.settle(pod) is not None:
             fitting.append(pod)
         else:
-            hopeless.add(_alike(pod))
-            homeless.append(pod)
-    return fitting, homeless
+            rejected.add(_alike(pod))
+            unplaced.append(pod)
+    return fitting, unplaced
 
 
 def _option(
@@ -241,7 +241,7 @@ class _Packing:
         self._daemons = daemons
         # By row, the index of the new node.
         self._order: dict[int, int] = {}
-        self._hopeless: dict[tuple[str, int, int], str] = {}
+        self._rejected: dict[tuple[str, int, int], str] = {}
         amounts = node_allocatable(read(expandable.group.template, Node).status)
         self._cpu, self._memory = amounts.get("cpu", 0), amounts.get("memory", 0)
 
@@ -253,8 +253,8 @@ class _Packing:
     def add(self, pod: PodRecord) -> str:
         """Place the pod on a new node, and add one if needed; return why it fits on none, or ""."""
         kind = _alike(pod)
-        if kind in self._hopeless:
-            return self._hopeless[kind]
+        if kind in self._rejected:
+            return self._rejected[kind]
         if self._order:
             rows = self._transaction.fitting(pod, np.array(sorted(self._order), dtype=np.int64)).tolist()
             if rows:
@@ -262,7 +262,7 @@ class _Packing:
                 return ""
         refusal = self._add_node(pod)
         if refusal:
-            self._hopeless[kind] = refusal
+            self._rejected[kind] = refusal
         return refusal
 
     def waste(self, pods: Iterable[PodRecord]) -> Fraction:
@@ -395,10 +395,10 @@ def belongs_to_node(pod: PodRecord) -> bool:
 
 
 def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
-    says = pod.annotations.get(SAFE_TO_EVICT)
-    if says == "true":
+    value = pod.annotations.get(SAFE_TO_EVICT)
+    if value == "true":
         return ""
-    if says == "false":
+    if value == "false":
         return f"is annotated {SAFE_TO_EVICT}: false"
     if pod.controller is None:
         return "has no controller to make it again"
@@ -446,19 +446,19 @@ def plan_scale_down(
     for index, group in enumerate(groups):
         spare.append(group.spare)
         for name in group.names:
-            reason, has_pods, used = _standing(transaction, name, terms)
+            reason, has_pods, used = _removal_facts(transaction, name, terms)
             if reason:
                 kept[name] = reason
             else:
                 candidates.append((has_pods, used, name, index))
-    looked_into = 0
+    tried = 0
     for has_pods, _, name, index in sorted(candidates):
         if spare[index] <= 0:
             kept[name] = "its group has no more nodes than its minimum"
-        elif has_pods and looked_into >= terms.options.max_candidates:
+        elif has_pods and tried >= terms.options.max_candidates:
             kept[name] = "others are looked into first"
         else:
-            looked_into += has_pods
+            tried += has_pods
             reason = removals.remove(name)
             if reason:
                 kept[name] = reason
@@ -468,7 +468,7 @@ def plan_scale_down(
     return ScaleDownPlan(tuple(unneeded), kept)
 
 
-def _standing(transaction: ClusterTransaction, name: str, terms: RemovalTerms) -> tuple[str, bool, Fraction]:
+def _removal_facts(transaction: ClusterTransaction, name: str, terms: RemovalTerms) -> tuple[str, bool, Fraction]:
     """Return why a node stays, judged alone, or ""; whether it has pods to move; and its utilisation."""
     nodes = transaction.cluster.nodes
     row = nodes.row_of[name]

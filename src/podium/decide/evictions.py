@@ -54,7 +54,7 @@ class PodDrainAction:
     """The action for one pod, and why. ``recheck_ns`` is when it changes by itself, None for never."""
 
     pod: Pod
-    fate: DrainAction
+    action: DrainAction
     reason: str
     recheck_ns: int | None = None
 
@@ -63,25 +63,25 @@ class PodDrainAction:
 class DrainPlan:
     """The actions for each pod of a node, by the pods' keys."""
 
-    fates: tuple[PodDrainAction, ...]
+    actions: tuple[PodDrainAction, ...]
 
-    def of(self, fate: DrainAction) -> list[PodDrainAction]:
+    def of(self, action: DrainAction) -> list[PodDrainAction]:
         """Return the pods with this action."""
-        return [pod_fate for pod_fate in self.fates if pod_fate.fate == fate]
+        return [each for each in self.actions if each.action == action]
 
     @property
     def is_refused(self) -> bool:
         """Return whether some pod prevents the drain."""
-        return any(fate.fate == "refuse" for fate in self.fates)
+        return any(action.action == "refuse" for action in self.actions)
 
 
 def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options: DrainOptions, now: int) -> DrainPlan:
     """Return the treatment of one node's pods by a drain at ``now``. ``daemon_sets`` are the keys of existing ones."""
-    fates = (_fate(pod, daemon_sets, options, now) for pod in pods)
-    return DrainPlan(tuple(sorted(fates, key=lambda fate: fate.pod.key)))
+    actions = (_action(pod, daemon_sets, options, now) for pod in pods)
+    return DrainPlan(tuple(sorted(actions, key=lambda action: action.pod.key)))
 
 
-def _fate(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, now: int) -> PodDrainAction:
+def _action(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, now: int) -> PodDrainAction:
     pod, owner = on_node.pod, on_node.pod.metadata.controller
     if MIRROR_ANNOTATION in pod.metadata.annotations:
         return PodDrainAction(pod, "leave", "it mirrors a pod of the kubelet's own")

@@ -28,13 +28,13 @@ _TRUTHS = {"true": True, "false": False}
 
 def is_at_work(pod: PodRecord) -> bool:
     """Return whether the pod's work is in progress. Raises ValueError for an invalid annotation."""
-    says = pod.annotations.get(WORK_IN_PROGRESS)
-    if says is None:
+    value = pod.annotations.get(WORK_IN_PROGRESS)
+    if value is None:
         is_saving = CHECKPOINT_TIME in pod.annotations or CHECKPOINT_INTERVAL in pod.annotations
         return is_saving or (pod.controller is not None and pod.controller.kind == _JOB)
-    if says not in _TRUTHS:
-        raise ValueError(f'its annotation {WORK_IN_PROGRESS} is {shown(says)}; it must be "true" or "false"')
-    return _TRUTHS[says]
+    if value not in _TRUTHS:
+        raise ValueError(f'its annotation {WORK_IN_PROGRESS} is {shown(value)}; it must be "true" or "false"')
+    return _TRUTHS[value]
 
 
 def lost_work_ns(pod: PodRecord, now: int) -> int | None:

@@ -274,10 +274,10 @@ def filter_by_extenders(
     refused = {row: found.refused.get(name, _LEFT_OUT) for name, row in row_of.items() if row not in left}
     if not left:
         refused = dict.fromkeys(rows[outcome.feasible].tolist(), _LEFT_OUT) | refused
-    looked_at = set(rows.tolist()) if found.refused else set()
+    examined = set(rows.tolist()) if found.refused else set()
     for name, status in found.refused.items():
         row = nodes.row_of.get(name)
-        if row in looked_at and row not in left:
+        if row in examined and row not in left:
             refused[row] = status
     if not refused:
         return Extended(outcome, feasible)

@@ -89,9 +89,9 @@ class PreFilters:
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
-            if says(status, Code.SKIP):
+            if has_code(status, Code.SKIP):
                 skipping.append(plugin.name)
-            elif not says(status, Code.SUCCESS):
+            elif not has_code(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
                     state.never_run = self._behind(plugin)
@@ -129,7 +129,7 @@ class PreFilters:
         return known
 
 
-def says(answer: object, code: Code) -> bool:
+def has_code(answer: object, code: Code) -> bool:
     """Return whether a plugin answered with a code."""
     return isinstance(answer, Status) and answer.code is code
 

@@ -39,7 +39,7 @@ from podium.framework.plugin import (
     ScorePlugin,
     ScoreRow,
 )
-from podium.framework.pre_filters import rejection, says
+from podium.framework.pre_filters import has_code, rejection
 from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status, Verdicts, is_failure
 
 MOST_REFUSALS = 4096
@@ -169,7 +169,7 @@ class FilterByNode:
         for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
             own = state if worlds is None else self._state_of(worlds, position, state, pod, node)
             status = self._filter(own, pod, node)
-            if status is not SUCCESS and not says(status, Code.SUCCESS):
+            if status is not SUCCESS and not has_code(status, Code.SUCCESS):
                 codes[position] = self._code(rejection(status, self.name, "Filter", pod))
         return Verdicts(codes, self._statuses.__getitem__)
 
@@ -214,7 +214,7 @@ class FilterByRow(FilterByNode):
     def _fits_row(self, pod: PodRecord, row: int) -> bool:
         with Calling(self.name, "Filter", pod):
             status: object = self._filter(CycleState(), pod, self._cluster.node_views.of(row))
-        return says(status, Code.SUCCESS) or not rejection(status, self.name, "Filter", pod)
+        return has_code(status, Code.SUCCESS) or not rejection(status, self.name, "Filter", pod)
 
 
 def score_by_node(plugin: ScorePlugin, cluster: Cluster) -> ScoreByNode:

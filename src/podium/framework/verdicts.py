@@ -233,11 +233,11 @@ class Outcome:
 
         These are Unschedulable rather than UnschedulableAndUnresolvable.
         """
-        hopeful = np.zeros(len(self.refused), dtype=np.bool_)
+        resolvable = np.zeros(len(self.refused), dtype=np.bool_)
         for refused, _ in self.tally():
             if self.status_of(refused).code is _UNSCHEDULABLE:
-                hopeful |= self.refused == refused
-        return np.flatnonzero(hopeful)
+                resolvable |= self.refused == refused
+        return np.flatnonzero(resolvable)
 
     def is_resolvable(self, position: int) -> bool:
         """Return whether preemption might resolve the rejection at a position."""
@@ -245,7 +245,7 @@ class Outcome:
         return refused > 0 and self.status_of(refused).code is _UNSCHEDULABLE
 
     @property
-    def looked_at(self) -> int:
+    def examined_nodes(self) -> int:
         """Return how many nodes there are at the positions."""
         numbers = self._counted.numbers
         if numbers is None:

@@ -27,7 +27,7 @@ from podium.decide.preempting.eligibility import (
     VictimProtection,
     below_their_groups,
     ineligible_reason,
-    is_hopeful,
+    may_still_fit,
     running_members,
     victim_pool,
     waits_for_victims,
@@ -254,7 +254,7 @@ class DefaultPreemption:
         if reason:
             return PreemptionPlan(False, reason)
         wide, exchanges, preemptor = self._wide, self._exchanges, Preemptor(handle, state, pod)
-        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
+        if wide is not None and may_still_fit(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)

@@ -561,7 +561,7 @@ def test_moves_that_do_not_hold_together_are_not_all_made() -> None:
     made = plan(here, Proposes([["low"], ["high"]], judge))
 
     assert moves(made) == {"low": "c"}
-    assert "once all who are to move are on their way" in why(made)["high"]
+    assert "once all moves are under way" in why(made)["high"]
     assert made.after == {"Proposes": 1.0}
 
 

@@ -143,7 +143,7 @@ def test_the_policies_that_come_of_it_can_be_made() -> None:
     [
         (("RemoveFailedPods", {}), "RemoveFailedPods: has no counterpart: pods that have ended are not moved"),
         (("TheirOwn", {}), "TheirOwn: has no counterpart: it is not known here"),
-        (("PodLifeTime", {"states": ["Pending"]}), "PodLifeTime, states: has no counterpart, and is not heeded"),
+        (("PodLifeTime", {"states": ["Pending"]}), "PodLifeTime, states: has no counterpart, and is ignored"),
         (("PodLifeTime", {}), "PodLifeTime: without maxPodLifeTimeSeconds no pod is too old"),
         (("RemovePodsViolatingNodeTaints", {"excludedTaints": ["a"]}), "excludedTaints: has no counterpart"),
         (
@@ -165,8 +165,8 @@ def test_unsupported_descheduler_plugins_are_named(configured: tuple[str, dict[s
 def test_fields_of_the_policy_without_a_counterpart_are_named() -> None:
     found = whole({"gracePeriodSeconds": 5, "metricsProviders": [{"source": "KubernetesMetrics"}]})
     assert notes(found) == [
-        "the policy, gracePeriodSeconds: has no counterpart, and is not heeded",
-        "the policy, metricsProviders: has no counterpart, and is not heeded",
+        "the policy, gracePeriodSeconds: has no counterpart, and is ignored",
+        "the policy, metricsProviders: has no counterpart, and is ignored",
     ]
     assert found.settings.policies == ()
 
@@ -181,8 +181,8 @@ def test_arguments_of_a_plugin_that_is_not_enabled_are_named() -> None:
 def test_plugins_that_filter_and_sort_are_named() -> None:
     plugins = {"filter": {"enabled": ["DefaultEvictor", "Theirs"]}, "presort": {"enabled": ["Sorter"]}, "odd": {}}
     found = whole({"profiles": [{"plugins": plugins}]})
-    assert "Theirs, plugins.filter: has no counterpart: nobody is filtered or sorted by it" in notes(found)
-    assert "Sorter, plugins.presort: has no counterpart: nobody is filtered or sorted by it" in notes(found)
+    assert "Theirs, plugins.filter: has no counterpart: no pod is filtered or sorted by it" in notes(found)
+    assert "Sorter, plugins.presort: has no counterpart: no pod is filtered or sorted by it" in notes(found)
     assert "the policy, plugins.odd: there is no such extension point" in notes(found)
 
 

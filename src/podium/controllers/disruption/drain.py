@@ -127,7 +127,7 @@ class Drain:
     def report(self) -> DrainReport:
         """Return the progress, or the final report."""
         left = self._plan.of("evict")
-        is_blocked = bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
+        is_blocked = bool(left) and all(self._evictions.of(action.pod.metadata.uid).is_stuck for action in left)
         return self._end or self._report("blocked" if is_blocked else "running", "")
 
     # What the API shows
@@ -223,7 +223,7 @@ class Drain:
         if self._needs_cordon():
             actions = self._cordon(now)
         else:
-            pods = (fate.pod for fate in self._plan.of("evict"))
+            pods = (action.pod for action in self._plan.of("evict"))
             actions = [action for pod in pods for action in self._evictions.ask(pod.key, pod.metadata.uid, now)]
         self._next_ns = self._next()
         self._expects_progress = not self._is_stuck()
@@ -251,11 +251,11 @@ class Drain:
         return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
 
     def _next(self) -> int | None:
-        times = [self._give_up_ns, *(fate.recheck_ns for fate in self._plan.fates)]
+        times = [self._give_up_ns, *(action.recheck_ns for action in self._plan.actions)]
         if self._needs_cordon():
             times.append(self._cordon_ns)
         else:
-            times += [self._evictions.of(fate.pod.metadata.uid).next_ns for fate in self._plan.of("evict")]
+            times += [self._evictions.of(action.pod.metadata.uid).next_ns for action in self._plan.of("evict")]
         return earliest(times)
 
     def _is_stuck(self) -> bool:
@@ -264,17 +264,19 @@ class Drain:
             return False
         if not self._is_cordoned:
             return self._cordon_failures >= STUCK_AFTER
-        attempts = (self._evictions.of(fate.pod.metadata.uid) for fate in self._plan.of("evict"))
+        attempts = (self._evictions.of(action.pod.metadata.uid) for action in self._plan.of("evict"))
         # Evictions without a next time are pending or granted.
         return all(each.is_stuck or each.next_ns is None for each in attempts)
 
     def _report(self, state: DrainState, message: str) -> DrainReport:
         pods: list[PodReport] = []
-        for fate in self._plan.fates:
-            key, uid = fate.pod.key, fate.pod.metadata.uid
+        for action in self._plan.actions:
+            key, uid = action.pod.key, action.pod.metadata.uid
             if key in self._pods:
                 attempts = self._evictions.of(uid)
-                pods.append(PodReport(key, uid, _STATES[fate.fate], attempts.message or fate.reason, attempts.tries))
+                pods.append(
+                    PodReport(key, uid, _STATES[action.action], attempts.message or action.reason, attempts.tries)
+                )
         return DrainReport(self._name, state, message, (*pods, *self._gone))
 
 

@@ -156,9 +156,9 @@ class FutilePreemptions:
     def _history_of(self, pod: PodRecord) -> PreemptionHistory | None:
         return self._histories.get(self._takers.owner(pod)) if self._histories else None
 
-    def _begin(self, pod: PodRecord, begun: PreemptionRound) -> None:
+    def _begin(self, pod: PodRecord, started: PreemptionRound) -> None:
         history = self._histories.setdefault(self._takers.owner(pod), PreemptionHistory())
-        history.rounds[pod.uid] = begun
+        history.rounds[pod.uid] = started
         history.is_noted = False
 
     def _count(
@@ -311,8 +311,8 @@ def would_fit(runner: Runner, gang: Gang, rounds: Mapping[str, PreemptionRound],
     nodes = [(member, rounds[member.uid].node_name) for member in gang.members if member.uid in rounds]
     if not all(node_name in row_of for _, node_name in nodes):
         return False
-    with GangTransaction(runner, gang) as play:
-        return placements_hold(play, [tuple(gone)], [(member, row_of[node_name]) for member, node_name in nodes])
+    with GangTransaction(runner, gang) as transaction:
+        return placements_hold(transaction, [tuple(gone)], [(member, row_of[node_name]) for member, node_name in nodes])
 
 
 @dataclass(slots=True)

@@ -187,7 +187,7 @@ def reasons_of(placement: Placement, node_count: int) -> list[str]:
     for refusal, number in placement.outcome.refusals():
         for reason in refusal.reasons:
             counts[reason] = counts.get(reason, 0) + number
-    missing = node_count - placement.outcome.looked_at
+    missing = node_count - placement.outcome.examined_nodes
     for reason in placement.pre_filter.left_out.reasons if missing > 0 else ():
         counts[reason] = counts.get(reason, 0) + missing
     return sorted(f"{number} {reason}" for reason, number in counts.items())

@@ -250,10 +250,10 @@ def work_lost_ns(pod: PodRecord, now: int) -> int:
     """
     ran_ns = 0 if pod.start_ns == NOT_STARTED_NS else max(0, now - pod.start_ns)
     try:
-        said_ns = lost_work_ns(pod, now)
+        stated_ns = lost_work_ns(pod, now)
     except ValueError:
-        said_ns = None
-    return ran_ns if said_ns is None else said_ns
+        stated_ns = None
+    return ran_ns if stated_ns is None else stated_ns
 
 
 def _without_place(facts: VictimFacts, slots: Int64s) -> Int64s:

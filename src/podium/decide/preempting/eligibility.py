@@ -190,13 +190,13 @@ def waits_for_victims(
     ``evicts`` are as for `ineligible_reason`.
     """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
-    if row is None or not is_hopeful(nominated_status):
+    if row is None or not may_still_fit(nominated_status):
         return False
     is_victim = cluster.is_ending if evicts else cluster.is_ending_victim
     return any(other.priority <= most and is_victim(other) for other in cluster.pods_on(row))
 
 
-def is_hopeful(nominated_status: Status | None) -> bool:
+def may_still_fit(nominated_status: Status | None) -> bool:
     """Return whether a pod may still fit the node that it is nominated to, by the filters' answer for that node.
 
     A node that a PreFilter left out without a reason counts as one without an answer.

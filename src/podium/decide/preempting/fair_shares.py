@@ -279,8 +279,8 @@ class FairTrials:
         wanted = slots[places].astype(np.int64)
         may_go = np.ones(len(wanted), dtype=np.bool_)
         if not ignores_budgets:
-            begun = [record for record in leaving if not record.terminating]
-            may_go = ~beyond_budgets(self._cluster, Lists(offsets(places.sum(axis=1)), wanted), begun)
+            deleted = [record for record in leaving if not record.terminating]
+            may_go = ~beyond_budgets(self._cluster, Lists(offsets(places.sum(axis=1)), wanted), deleted)
         if may_disrupt is not None:
             may_go &= may_disrupt(pod, wanted)
         places[places] = may_go

@@ -165,26 +165,26 @@ class Preemptor(NamedTuple):
 def reprieve(
     needed: Bools,
     order: Lists,
-    playing: Int64s,
+    undecided_rows: Int64s,
     give_back: GiveBack,
     may_go_on: Callable[[Int64s], Int64s] | None = None,
 ) -> None:
     """Give the pods of many rows back, one by one, and clear those in ``needed`` that the preemptor can do without.
 
     ``order`` has the pods of each row in the order of reprieve, as indices of ``needed``. Round k tries the k-th pod of
-    all rows in ``playing`` together. ``may_go_on`` drops rows that need no more rounds.
+    all rows in ``undecided_rows`` together. ``may_go_on`` drops rows that need no more rounds.
 
     The result is minimal, not minimum: no victim can be spared alone, yet a smaller set may exist.
     """
     lengths = order.lengths
-    for turn in range(int(lengths[playing].max(initial=0))):
-        playing = playing[lengths[playing] > turn]
+    for turn in range(int(lengths[undecided_rows].max(initial=0))):
+        undecided_rows = undecided_rows[lengths[undecided_rows] > turn]
         if may_go_on is not None:
-            playing = may_go_on(playing)
-        if not len(playing):
+            undecided_rows = may_go_on(undecided_rows)
+        if not len(undecided_rows):
             return
-        pods = order.entries[order.starts[playing] + turn]
-        needed[pods[give_back(playing, pods)]] = False
+        pods = order.entries[order.starts[undecided_rows] + turn]
+        needed[pods[give_back(undecided_rows, pods)]] = False
 
 
 def irreducible(

@@ -240,9 +240,9 @@ class Formulation:
 
 def _countings(contents: Contents, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Yield the combinations of pods of each kind that fit, up to the maximum of each kind."""
-    begun: list[tuple[int, ...]] = [()]
-    while begun:
-        counts = begun.pop()
+    partial: list[tuple[int, ...]] = [()]
+    while partial:
+        counts = partial.pop()
         if len(counts) == len(most):
             yield counts
             continue
@@ -250,7 +250,7 @@ def _countings(contents: Contents, most: Sequence[int]) -> Iterator[tuple[int, .
         for count in range(most[len(counts)] + 1):
             if not contents.fits((*counts, count, *rest)):
                 break
-            begun.append((*counts, count))
+            partial.append((*counts, count))
 
 
 def alike(
@@ -540,7 +540,9 @@ class _Search:
             forms.append((form, weight))
             if form.left_out:
                 self._left_out[policy.name] = form.left_out
-        rules = [rule for name, say in question.rules.items() for rule in say(movables, judged_by(movables, name))]
+        rules = [
+            rule for name, rules_of in question.rules.items() for rule in rules_of(movables, judged_by(movables, name))
+        ]
         return Formulation(movables, question.threshold, forms, rules, question.limits)
 
     def _check(self, name: str, form: LinearForm) -> None:
@@ -548,10 +550,10 @@ class _Search:
 
         A partial form may be lower.
         """
-        said, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
-        differs = said - is_ if form.left_out else abs(said - is_)
+        by_form, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
+        differs = by_form - is_ if form.left_out else abs(by_form - is_)
         if differs > max(1.0, abs(is_)) * TOLERANCE:
-            raise ExactPlanError(f"policy {name}: its objective is {is_:g}, and its linear form comes to {said:g}")
+            raise ExactPlanError(f"policy {name}: its objective is {is_:g}, and its linear form comes to {by_form:g}")
 
     def _objectives(self) -> dict[str, float]:
         return {policy.name: policy.objective(self._picture) for policy, _ in self._counted}

@@ -483,7 +483,7 @@ class _Ledger:
         )
         return next(too_many, "")
 
-    def _words(self, whose: str, counted: int, wanted: int, most: int) -> str:
+    def _words(self, scope: str, counted: int, wanted: int, most: int) -> str:
         more = f", {wanted} more would be too many:" if wanted else ", and"
         subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
-        return f"{subject}{whose} {verb} {self._kind}{more} the limit is {most}"
+        return f"{subject}{scope} {verb} {self._kind}{more} the limit is {most}"

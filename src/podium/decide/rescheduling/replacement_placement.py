@@ -145,8 +145,8 @@ class ReplacementPlacer:
         if not len(rows):
             return _nowhere("none of the nodes that take it may take pods in, or is better than where it is")
         if relocation.preferred is not None:
-            liked = relocation.preferred[rows]
-            best = liked == liked.max()
+            preference = relocation.preferred[rows]
+            best = preference == preference.max()
         else:
             best = np.ones(len(rows), dtype=np.bool_)
         if totals is not None:
@@ -173,13 +173,15 @@ class ReplacementPlacer:
         """
         name = self._picture.node_name
         if source in rows:
-            whose = "its scheduler rates no node higher than" if is_known else f"{pod.scheduler_name} may choose again"
-            return _nowhere(f"{whose} {name(source)}, where it is")
+            chooser = (
+                "its scheduler rates no node higher than" if is_known else f"{pod.scheduler_name} may choose again"
+            )
+            return _nowhere(f"{chooser} {name(source)}, where it is")
         outside = rows[~allowed[rows]]
         if len(outside):
             first = min(map(name, outside.tolist()))
-            likes = "its scheduler would choose" if len(rows) == 1 else "its scheduler might choose"
-            return _nowhere(f"{likes} {first}, which may take no pods in, or is no better")
+            choice = "its scheduler would choose" if len(rows) == 1 else "its scheduler might choose"
+            return _nowhere(f"{choice} {first}, which may take no pods in, or is no better")
         return ReplacementRows(rows, is_sure=is_sure)
 
 

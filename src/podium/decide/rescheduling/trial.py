@@ -59,7 +59,7 @@ class ProposalTrials:
         self._picture = picture
         self._objectives = objectives
         self._settings = settings
-        self._landings = ReplacementPlacer(transaction, picture, settings)
+        self._placer = ReplacementPlacer(transaction, picture, settings)
         self._claims = claims
         self._waiting = PendingPodSeats(transaction, picture)
         self._likeness = Likeness(picture)
@@ -93,7 +93,7 @@ class ProposalTrials:
 
     def close(self, row: int) -> None:
         """Mark a node as being emptied: no pod is placed there from now on."""
-        self._landings.closed.add(row)
+        self._placer.closed.add(row)
 
     def rehearse(self, before: float) -> tuple[int, str]:
         """Return how many accepted proposals hold when all are made concurrently, and why no more do.
@@ -118,12 +118,12 @@ class ProposalTrials:
         """
         accepted = [result for _, result in self._accepted]
         # Of pods that move together, the one that finds its place last is evicted first.
-        everybody = [arrival for result in accepted for arrival in reversed(result.arrivals)]
+        arrivals = [arrival for result in accepted for arrival in reversed(result.arrivals)]
         # Parts gain nothing, except the last one.
         counted = sum(len(result.arrivals) for result in accepted if result.part_of is None)
         try:
             with self._transaction.temporarily():
-                self._play(everybody)
+                self._move_together(arrivals)
                 gain = before - self._objectives.total()
         except RehearsalError as error:
             of = next(
@@ -136,8 +136,8 @@ class ProposalTrials:
             return "", len(accepted)
         return "together with the moves before it, it would gain too little", len(accepted) // 2
 
-    def _play(self, arrivals: Sequence[ReplacementArrival]) -> None:
-        """Play moves, which ``transaction`` holds as planned, at the same time. Raises RehearsalError.
+    def _move_together(self, arrivals: Sequence[ReplacementArrival]) -> None:
+        """Make all moves, which ``transaction`` holds as planned, at the same time. Raises RehearsalError.
 
         Pods that were evicted earlier are still present. If a scheduler may choose among several rows that include the
         planned one, the planned one is taken. A replacement that fits nowhere at first waits until all evicted pods are
@@ -154,19 +154,19 @@ class ProposalTrials:
         for leaver in there:
             self._transaction.take_off(leaver.pod.uid)
         for arrival in self._place(late, leaving):
-            raise RehearsalError(arrival.leaver, "no other node takes it once all who are to move are on their way")
+            raise RehearsalError(arrival.leaver, "no other node takes it once all moves are under way")
 
     def _place(self, arrivals: Iterable[ReplacementArrival], leaving: Sequence[Leaver]) -> list[ReplacementArrival]:
         """Place replacements one after another; return those that fit nowhere."""
         waiting = []
         for arrival in arrivals:
-            landing = self._landings.find(arrival.pod, arrival.leaver, leaving, arrival.row)
-            if not landing.fits:
+            options = self._placer.find(arrival.pod, arrival.leaver, leaving, arrival.row)
+            if not options.fits:
                 waiting.append(arrival)
-            elif landing.why:
-                raise RehearsalError(arrival.leaver, f"{landing.why}, once all who are to move are on their way")
+            elif options.why:
+                raise RehearsalError(arrival.leaver, f"{options.why}, once all moves are under way")
             else:
-                row = arrival.row if arrival.row in landing.rows else self._likeness.first(landing.rows)
+                row = arrival.row if arrival.row in options.rows else self._likeness.first(options.rows)
                 self._transaction.place(arrival.pod, row)
         return waiting
 
@@ -174,7 +174,7 @@ class ProposalTrials:
         placed = self._picture.cluster.placed
         leaving = [Leaver(relocation, placed[relocation.pod.uid].row) for relocation in relocations]
         for leaver in leaving:
-            self._landings.leave(leaver.row)
+            self._placer.leave(leaver.row)
             self._transaction.take_off(leaver.pod.uid)
         if self._settings.judgement is Judgement.BLIND:
             blind = tuple(PlannedMove(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
@@ -205,35 +205,35 @@ class ProposalTrials:
 
         Returns why it should not be created instead, if so. The search stops once the sum exceeds ``most``.
         """
-        everybody = [*self._leaving, *leaving]
+        all_leaving = [*self._leaving, *leaving]
         with self._transaction.temporarily():
             # Seated for now, so that the arrival of pending pods is not counted as a gain of a move.
             for pod, row in seats:
                 self._transaction.place(pod, row)
-            landing = self._landings.find(replacement, leaver, everybody)
-        if landing.why:
-            return landing.why
-        choice = self._worst(replacement, landing, most)
-        if self._landings.is_bound or _is_above(choice, most):
+            options = self._placer.find(replacement, leaver, all_leaving)
+        if options.why:
+            return options.why
+        choice = self._worst(replacement, options, most)
+        if self._placer.is_bound or _is_above(choice, most):
             return choice
-        hinted = choice.row if self._landings.is_sent(replacement) else None
+        hinted = choice.row if self._placer.is_sent(replacement) else None
         present = [other for other in leaving if other is not leaver or not other.ends_first]
         with self._transaction.temporarily():
             bring_back(self._transaction, (*self.going, *present))
-            either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
+            either = options.or_else(self._placer.find(replacement, leaver, all_leaving, hinted))
         if either.why:
             return either.why
-        return choice if np.array_equal(either.rows, landing.rows) else self._worst(replacement, either, most)
+        return choice if np.array_equal(either.rows, options.rows) else self._worst(replacement, either, most)
 
-    def _worst(self, replacement: PodRecord, landing: ReplacementRows, most: float | None) -> _Choice:
+    def _worst(self, replacement: PodRecord, options: ReplacementRows, most: float | None) -> _Choice:
         """Return the row with the lowest gain where a replacement may land, or the first one above ``most``."""
-        if most is not None and len(landing.rows) > 1:
+        if most is not None and len(options.rows) > 1:
             # Most proposals are rejected, and one node is enough for that.
-            first = self._measured(replacement, _Choice(self._likeness.first(landing.rows), landing.is_sure))
+            first = self._measured(replacement, _Choice(self._likeness.first(options.rows), options.is_sure))
             if _is_above(first, most):
                 return first
-        rows, are_all = self._likeness.unlike(landing.rows)
-        choices = [_Choice(row, are_all and landing.is_sure) for row in rows]
+        rows, are_all = self._likeness.unlike(options.rows)
+        choices = [_Choice(row, are_all and options.is_sure) for row in rows]
         if len(rows) == 1 and most is None:
             return choices[0]
         worst = self._measured(replacement, choices[0])
@@ -308,10 +308,10 @@ class Likeness:
         """
         if len(rows) == 1:
             return [int(rows[0])], True
-        looked_at = rows[np.argsort(self._nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
+        examined = rows[np.argsort(self._nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
         kinds: dict[Hashable, int] = {}
-        counts = self._nodes.pod_count[looked_at].tolist()
-        for row, amounts, count in zip(looked_at.tolist(), self._amounts(looked_at), counts, strict=True):
+        counts = self._nodes.pod_count[examined].tolist()
+        for row, amounts, count in zip(examined.tolist(), self._amounts(examined), counts, strict=True):
             kinds.setdefault((amounts, self._node(row), self._pods(row) if count else None), row)
         found = list(kinds.values())
         return found[:MOST_KINDS], len(found) <= MOST_KINDS and len(rows) <= _MOST_ROWS

@@ -73,7 +73,7 @@ class KeptByClass(Generic[Value]):
         self._keys = keys
         self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
         # The class used last and its value, kept at hand until the class ends.
-        self._newest: Callable[[], PodClass | None] = _nobody
+        self._newest: Callable[[], PodClass | None] = _no_class
         self._of_newest: dict[Hashable, Value] = {}
 
     def find(self, pod_class: PodClass, key: Hashable) -> Value | None:
@@ -101,7 +101,7 @@ class KeptByClass(Generic[Value]):
     def _end(self, ended: ref[PodClass]) -> None:
         """Forget the newest class, which has ended."""
         if ended is self._newest:
-            self._newest, self._of_newest = _nobody, {}
+            self._newest, self._of_newest = _no_class, {}
 
     def _drop_oldest(self) -> None:
         oldest = list(islice(self._kept, len(self._kept) - self._most()))
@@ -109,7 +109,7 @@ class KeptByClass(Generic[Value]):
             del self._kept[pod_class]
 
 
-def _nobody() -> None:
+def _no_class() -> None:
     return None
 
 

@@ -293,17 +293,17 @@ class Rankings:
 
         ``lot`` returns the pod's index among equals.
         """
-        standing = self._ranked(state, pod)
-        if standing is None or standing.judge is None or standing.ranking is None:
+        entry = self._ranked(state, pod)
+        if entry is None or entry.judge is None or entry.ranking is None:
             return None
-        return _best_row(standing.judge, standing.ranking, pod, lot())
+        return _best_row(entry.judge, entry.ranking, pod, lot())
 
     def best_of(
         self, state: CycleState, pod: PodRecord, lot: Callable[[], int], rows: Int64s, wanted: int
     ) -> tuple[int, int] | None:
         """Return the same among the first ``wanted`` feasible ones of ``rows``, and how many of them were examined."""
-        standing = self._ranked(state, pod)
-        totals = None if standing is None else standing.ranking
+        entry = self._ranked(state, pod)
+        totals = None if entry is None else entry.ranking
         return totals.best_of(rows, wanted, lot()) if isinstance(totals, Totals) else None
 
     def _ranked(self, state: CycleState, pod: PodRecord) -> RankingEntry | None:
@@ -311,22 +311,22 @@ class Rankings:
         if not self._is_possible or not self._sees_nominations(state, pod):
             return None
         # The nominated pods that count depend on the priority.
-        standing = self._kept.get(pod.pod_class, pod.priority, self._standing)
-        if standing.found_none:
+        entry = self._kept.get(pod.pod_class, pod.priority, self._new_entry)
+        if entry.found_none:
             return None
         try:
-            if not self._is_current(standing, state, pod) or standing.judge is None or standing.ranking is None:
+            if not self._is_current(entry, state, pod) or entry.judge is None or entry.ranking is None:
                 return None
         except CannotRankError:
-            standing.patience = LONGEST_PATIENCE if self.patience else 0
-            standing.drop()
+            entry.patience = LONGEST_PATIENCE if self.patience else 0
+            entry.drop()
             return None
         except PluginError:
             # It has missed changes.
-            standing.drop()
+            entry.drop()
             raise
-        standing.served += 1
-        return standing
+        entry.served += 1
+        return entry
 
     def learn(self, pod: PodRecord, *, fits: bool) -> None:
         """Record whether the pod fits any node, by the filters.
@@ -334,9 +334,9 @@ class Rankings:
         While it fits none, the filters run for the next pod of its class in any case, to explain each node's rejection;
         a lookup here would be useless.
         """
-        standing = self._kept.find(pod.pod_class, pod.priority)
-        if standing is not None:
-            standing.found_none = not fits
+        entry = self._kept.find(pod.pod_class, pod.priority)
+        if entry is not None:
+            entry.found_none = not fits
 
     def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
         nominations = self._runner.cluster.nominations
@@ -344,17 +344,17 @@ class Rankings:
             return True
         return not nominations.rules and pod.uid not in nominations and self._runner.is_row_local(state)
 
-    def _standing(self) -> RankingEntry:
+    def _new_entry(self) -> RankingEntry:
         return RankingEntry(self.patience, self.patience)
 
-    def _is_current(self, standing: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
+    def _is_current(self, entry: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
         """Update a class's ranking, or build it if it is due; return whether there is one."""
-        nodes, judge, ranking = self._runner.cluster.nodes, standing.judge, standing.ranking
-        missed = nodes.placement_changes.entries_since(standing.position)
-        standing.position = nodes.placement_changes.position
+        nodes, judge, ranking = self._runner.cluster.nodes, entry.judge, entry.ranking
+        missed = nodes.placement_changes.entries_since(entry.position)
+        entry.position = nodes.placement_changes.position
         if judge is None or ranking is None:
-            return self._make(standing, state, pod, missed)
-        is_right = standing.node_position == nodes.node_changes.position and judge.is_current(state, pod)
+            return self._make(entry, state, pod, missed)
+        is_right = entry.node_position == nodes.node_changes.position and judge.is_current(state, pod)
         if isinstance(ranking, Totals):
             if is_right:
                 self._write(ranking, judge, state, pod, missed)
@@ -364,7 +364,7 @@ class Rankings:
             rows = missed if len(missed) == 1 else sorted(set(missed))
             _move(ranking, judge, rows, judge.some_rows(state, pod, rows))
         if not is_right:
-            standing.drop()
+            entry.drop()
         return is_right
 
     def _write(
@@ -382,15 +382,15 @@ class Rankings:
             some = np.array(rows, dtype=np.int64)
             totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
 
-    def _make(self, standing: RankingEntry, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
+    def _make(self, entry: RankingEntry, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
         """Build the ranking or the totals of a class that has neither, if due."""
         nodes, is_sampling = self._runner.cluster.nodes, self._runner.profile.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
         if not are_few and (missed is None or len(missed) > MOST_CHANGES):
-            standing.drop()
+            entry.drop()
             return False
-        standing.waited += 1
-        is_early = standing.waited <= (min(standing.patience, SHORT_PATIENCE) if are_few else standing.patience)
+        entry.waited += 1
+        is_early = entry.waited <= (min(entry.patience, SHORT_PATIENCE) if are_few else entry.patience)
         if is_early and not are_few:
             return False
         judge = RowJudge(self._runner, state, pod)
@@ -409,8 +409,8 @@ class Rankings:
             ranking.fill(*rated)
             if len(ranking.cells) > MOST_CELLS:
                 raise CannotRankError
-        standing.judge, standing.ranking = judge, ranking
-        standing.node_position = nodes.node_changes.position
+        entry.judge, entry.ranking = judge, ranking
+        entry.node_position = nodes.node_changes.position
         return True
 
 

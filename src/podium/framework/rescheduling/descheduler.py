@@ -83,7 +83,7 @@ def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings
     conversion = Conversion()
     fields = {each.encode_name for each in msgspec.structs.fields(_Policy)}
     for name in others(raw, fields):
-        conversion.note("the policy", "has no counterpart, and is not heeded", name)
+        conversion.note("the policy", "has no counterpart, and is ignored", name)
     written = read_strictly({name: raw[name] for name in raw if name in fields}, _Policy)
     if len(written.profiles) > _MOST_PROFILES:
         raise InputError(
@@ -154,7 +154,7 @@ def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:
             conversion.note("the policy", "there is no such extension point", f"plugins.{written}")
         for name in plugins.enabled:
             if name != EVICTOR:
-                conversion.note(name, "has no counterpart: nobody is filtered or sorted by it", f"plugins.{written}")
+                conversion.note(name, "has no counterpart: no pod is filtered or sorted by it", f"plugins.{written}")
     return tuple(dict.fromkeys(found))
 
 
@@ -236,10 +236,10 @@ def _limits(
     """Return the limits: the overall ones, else the defaults, bounded by those of each plugin."""
 
     def limit(kind: str) -> int | None:
-        said: int | None = getattr(own, kind)
-        usually: int | None = getattr(usual, kind)
+        stated: int | None = getattr(own, kind)
+        default: int | None = getattr(usual, kind)
         least: list[int] = [each for limits in of_plugins if (each := getattr(limits, kind)) is not None]
-        first = usually if said is None else said
+        first = default if stated is None else stated
         return min(least if first is None else [first, *least], default=None)
 
     return MoveLimitSettings(total=limit("total"), node=limit("node"), namespace=limit("namespace"), owner=usual.owner)
@@ -380,7 +380,7 @@ def read_known(conversion: Conversion, plugin: str, args: Mapping[str, Any], typ
     names = {each.encode_name for each in msgspec.structs.fields(type_)}
     known = {key: value for key, value in args.items() if key in names}
     for key in others(args, names):
-        conversion.note(plugin, "has no counterpart, and is not heeded", key)
+        conversion.note(plugin, "has no counterpart, and is ignored", key)
     return read_strictly(known, type_)
 
 

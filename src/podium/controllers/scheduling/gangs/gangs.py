@@ -139,16 +139,16 @@ class GangBindings:
         # By the group's key, when its pods stop waiting.
         self._deadlines: Deadlines[str] = Deadlines()
         self.next_deadline = self._deadlines.next_time
-        self._looked_at = (0, 0)
+        self._checked_at = (0, 0)
 
     def settle(self, now: int) -> list[Action]:
         """Check the gangs with waiting pods, if anything has changed."""
-        if not self._bindings.gathered or self._looked_at == (self._bindings.moves, self._groups.version):
+        if not self._bindings.gathered or self._checked_at == (self._bindings.moves, self._groups.version):
             return []
         actions: list[Action] = []
         for key, ready in self._waiting().items():
             actions += self._settle(key, ready, now)
-        self._looked_at = (self._bindings.moves, self._groups.version)
+        self._checked_at = (self._bindings.moves, self._groups.version)
         return actions
 
     def give_up(self, now: int) -> list[Action]:
@@ -312,7 +312,7 @@ class GroupAttempts:
         result = self._post_filter(attempt, now)
         if result.states:
             return [*warnings, *self._bind_before_victims_end(attempt, result, now)]
-        begun = self._preemptions.begin(group, queued, result, now)
+        deletions = self._preemptions.begin(group, queued, result, now)
         self._known.forget()
         actions: list[Action] = []
         going = {pod.uid for pod, _ in result.placements}
@@ -323,7 +323,7 @@ class GroupAttempts:
             actions += self._attempts.requeue_unscheduled(each, plugins, message, now)
         message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
         actions += self._reports.report(group, "False", "Unschedulable", message, now)
-        return [*actions, *warnings, *self._attempts.futile.note_all(members), *begun]
+        return [*actions, *warnings, *self._attempts.futile.note_all(members), *deletions]
 
     def _post_filter(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
         """Return the result of PostFilter; an empty one while the group must not preempt."""
@@ -333,8 +333,8 @@ class GroupAttempts:
         reason = self._preemptions.wait(members, now)
         if reason:
             return GroupPostFilterResult(unschedulable(f"preemption: {reason}"))
-        way_out = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
-        return self._preemptions.allowed(way_out, members[0])
+        proposal = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
+        return self._preemptions.allowed(proposal, members[0])
 
     def _failed(self, group: PodGroup, queued: list[QueuedPod], problem: str, now: int) -> list[Action]:
         """Return all pods to the queue after an error, to be retried after a backoff."""
@@ -357,8 +357,8 @@ class GroupAttempts:
         if not member.fits:
             # It fits nowhere beside the members before it.
             is_reserved = member.reserved.is_success
-            way_out = result.status.message
-            return fit_error(member.placement, found.node_count, way_out) if is_reserved else member.reserved.message
+            proposal = result.status.message
+            return fit_error(member.placement, found.node_count, proposal) if is_reserved else member.reserved.message
         if is_going:
             return f"{UNSCHEDULABLE}, {PREEMPTING}"
         return f"{UNSCHEDULABLE}, {found.shortfall(len(attempt.trial.placed)) if self._counts_missing else WAITING}"

@@ -112,7 +112,7 @@ class Rejection:
         kind = (event.resource, event.action)
         known = self._hints.get(kind, _UNKNOWN)
         if known is _UNKNOWN:
-            known = self._hints[kind] = self._whom_to_ask(event)
+            known = self._hints[kind] = self._compute_hints(event)
         return known
 
     def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
@@ -120,7 +120,7 @@ class Rejection:
         hints = self.hints(event)
         return NO if hints is None else hints.ask(pod, event)
 
-    def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
+    def _compute_hints(self, event: ClusterEvent) -> Hints | None:
         if self.after_error or event.resource is EventResource.WILDCARD:
             return WAKES_ALL
         gate = self._of((self._gate,), event) if self._gate else ()

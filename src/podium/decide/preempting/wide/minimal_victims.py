@@ -62,15 +62,15 @@ class VictimMinimizer:
         refused = evaluator.filtered(worlds) if forced.any() else np.full(len(pairs.rows), NOT_TRIED, dtype=np.int64)
         return ForcedVictims(pairs, needed, refused, worlds)
 
-    def minimal(self, begun: ForcedVictims, limit: Int64s | None) -> tuple[Int64s, MemberSets, Bools]:
+    def minimal(self, without_forced: ForcedVictims, limit: Int64s | None) -> tuple[Int64s, MemberSets, Bools]:
         """Remove all others too, and give them back; rows whose victims cost more than ``limit`` are given up.
 
         Returns ``[rows]`` why the pod does not fit with any victims, 0 where it does; the victims on those where it
         does; and ``[rows]`` where no cheaper victims exist.
         """
-        if begun.worlds is None:
-            return self._from_several_starts(begun.pairs)
-        pairs, worlds = begun.pairs, begun.worlds
+        if without_forced.worlds is None:
+            return self._from_several_starts(without_forced.pairs)
+        pairs, worlds = without_forced.pairs, without_forced.worlds
         free = ~pairs.forced
         worlds.remove_anywhere(pairs.owners[free], self.evaluator.pool.slots[pairs.entries[free]])
         refused = self.evaluator.filtered(worlds)
@@ -78,12 +78,12 @@ class VictimMinimizer:
         fitting = np.flatnonzero(refused == 0)
         if not len(fitting):
             return refused, NO_SETS, is_settled
-        begun = begun.only(fitting)
-        pairs = begun.pairs
+        without_forced = without_forced.only(fitting)
+        pairs = without_forced.pairs
         alike = all_alike(self.evaluator, pairs)
         left = np.empty(len(pairs.entries), dtype=np.bool_)
         for are_alike in (True, False):
-            part = begun.only(np.flatnonzero(alike == are_alike))
+            part = without_forced.only(np.flatnonzero(alike == are_alike))
             if part.worlds is not None and len(part.pairs):
                 left[alike[pairs.owners] == are_alike] = (
                     self._left_of_alike(part.worlds, part.pairs, part.refused == NOT_TRIED)
@@ -201,18 +201,18 @@ class VictimMinimizer:
         slots, lengths = evaluator.pool.slots[pairs.entries[order.entries]], order.lengths
         # The number that may stay, and a number that may not.
         stay, too_many = np.zeros(len(pairs), dtype=np.int64), lengths + may_all_stay
-        while len(playing := np.flatnonzero(too_many - stay > 1)):
-            middle = (stay[playing] + too_many[playing]) // 2
-            back = middle - stay[playing]
-            owners = np.repeat(np.arange(len(playing)), back)
-            firsts = order.starts[playing] + stay[playing] - offsets(back)[:-1]
+        while len(undecided_rows := np.flatnonzero(too_many - stay > 1)):
+            middle = (stay[undecided_rows] + too_many[undecided_rows]) // 2
+            back = middle - stay[undecided_rows]
+            owners = np.repeat(np.arange(len(undecided_rows)), back)
+            firsts = order.starts[undecided_rows] + stay[undecided_rows] - offsets(back)[:-1]
             pods = slots[firsts[owners] + np.arange(len(owners))]
-            trial = worlds.at(playing)
+            trial = worlds.at(undecided_rows)
             trial.add_anywhere(owners, pods)
             fits = evaluator.filtered(trial, are_known=True) == 0
-            stay[playing[fits]], too_many[playing[~fits]] = middle[fits], middle[~fits]
+            stay[undecided_rows[fits]], too_many[undecided_rows[~fits]] = middle[fits], middle[~fits]
             given = fits[owners]
-            worlds.add_anywhere(playing[owners[given]], pods[given])
+            worlds.add_anywhere(undecided_rows[owners[given]], pods[given])
         in_row = np.arange(len(slots)) - np.repeat(order.starts[:-1], lengths)
         left[order.entries[in_row < np.repeat(stay, lengths)]] = False
         return left

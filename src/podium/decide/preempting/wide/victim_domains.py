@@ -269,12 +269,12 @@ class SetEvaluator:
         """Return ``[sets]``: how many members would take more of a budget than is left."""
         return self.set_costs.violations(Lists(sets.starts, self.pool.slots[sets.entries]))
 
-    def _columns(self, sets: MemberSets, of_nobody: Int64s, rows: Int64s | None = None) -> Int64s:
-        """Return the first criteria, as many as there are values ``of_nobody``, which are those of empty sets.
+    def _columns(self, sets: MemberSets, of_empty_sets: Int64s, rows: Int64s | None = None) -> Int64s:
+        """Return the first criteria, as many as there are values ``of_empty_sets``, which are those of empty sets.
 
         Without ``rows`` affinity counts as kept.
         """
-        found = np.repeat(of_nobody[:, None], len(sets), axis=1)
+        found = np.repeat(of_empty_sets[:, None], len(sets), axis=1)
         violations, before, cost = self.violations(sets), self._before, self.set_costs.cost
         if self.set_costs.requires_budgets:
             found[0] = violations

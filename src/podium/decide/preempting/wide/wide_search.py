@@ -160,24 +160,24 @@ class WideSearch:
     def _try(self, block: Int64s, best: Int64s | None, *, tries_all: bool) -> Int64s | None:
         """Try the rows at some positions, ascending; return the best cost so far."""
         pairs = self._domains.pairs(self._rows[block])
-        begun = self._minimizer.forced(pairs)
-        enough = np.flatnonzero(begun.refused == 0)
-        self._results.put(block[enough], begun.needed.only(enough))
+        without_forced = self._minimizer.forced(pairs)
+        enough = np.flatnonzero(without_forced.refused == 0)
+        self._results.put(block[enough], without_forced.needed.only(enough))
         self._proven[block[enough]] = True
         best = self._results.best()
-        rest = np.flatnonzero(begun.refused)
+        rest = np.flatnonzero(without_forced.refused)
         if best is not None and not tries_all:
             # Rows that need more than their forced victims cost more than these.
             rest = rest[self._may_beat(block[rest], best)]
         if len(rest):
-            self._minimize(block[rest], begun.only(rest), None if tries_all else best)
+            self._minimize(block[rest], without_forced.only(rest), None if tries_all else best)
         return self._results.best()
 
-    def _minimize(self, positions: Int64s, begun: ForcedVictims, limit: Int64s | None) -> None:
+    def _minimize(self, positions: Int64s, without_forced: ForcedVictims, limit: Int64s | None) -> None:
         """Find minimal victims that cost no more than ``limit``."""
-        pairs = begun.pairs
+        pairs = without_forced.pairs
         self._members[positions], self._free[positions] = pairs.lengths, pairs.sums(~pairs.forced)
-        refused, sets, is_settled = self._minimizer.minimal(begun, limit)
+        refused, sets, is_settled = self._minimizer.minimal(without_forced, limit)
         self._results.refused[positions] = refused
         self._results.put(positions[refused == 0], sets)
         self._proven[positions[is_settled]] = True
