@@ -375,6 +375,8 @@ class KeepingOff:
 
 
 HOUR_NS = 3_600 * 10**9
+# By what moves are limited besides their total, in the order in which the limits apply.
+_KINDS = ("node", "namespace", "owner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +392,11 @@ class Leaving:
     def of(cls, pod: PodRecord, room: BudgetRoom | None) -> Leaving:
         """Return the entry of a pod that runs on a node; without ``room`` it counts as one with a budget."""
         return cls(pod.node_name, pod.namespace, pod.owner_uid, room is None or room.is_protected(pod))
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys under which it counts: for each of `_KINDS` the name."""
+        return tuple(zip(_KINDS, (self.node, self.namespace, self.owner_uid), strict=True))
 
 
 class MoveLimits:
@@ -425,7 +432,7 @@ class MoveLimits:
 
     def moved_of_late(self, owner_uid: str) -> int:
         """Return how many pods of an owner were moved within the last hour or are planned to be moved."""
-        return self._of_late.of_owner[owner_uid]
+        return self._of_late.counts["owner", owner_uid]
 
     def _add(self, leaving: Leaving, *, is_under_way: bool, is_of_late: bool) -> None:
         if is_under_way:
@@ -437,21 +444,17 @@ class MoveLimits:
 
 
 class _Ledger:
-    """Moves of one kind by node, namespace and owner, with the limits that they count against."""
+    """Moves of one kind in total and by node, namespace and owner, with the limits that they count against."""
 
     def __init__(self, limits: MoveLimitSettings, kind: str) -> None:
         self._limits = limits
         self._kind = kind
         self._total = 0
-        self._of_node: Counter[str] = Counter()
-        self._of_namespace: Counter[str] = Counter()
-        self.of_owner: Counter[str] = Counter()
+        self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, leaving: Leaving) -> None:
         self._total += 1
-        self._of_node[leaving.node] += 1
-        self._of_namespace[leaving.namespace] += 1
-        self.of_owner[leaving.owner_uid] += 1
+        self.counts.update(leaving.keys)
 
     @property
     def used_up(self) -> str:
@@ -459,29 +462,15 @@ class _Ledger:
         return "" if most is None or self._total < most else self._words("", self._total, 0, most)
 
     def why(self, group: Sequence[Leaving]) -> str:
-        limits = self._limits
-        most = limits.total
+        most = self._limits.total
         if most is not None and self._total + len(group) > most:
             return self._words("", self._total, len(group), most)
-        return (
-            self._why_any("of node ", self._of_node, Counter(leaving.node for leaving in group), limits.node)
-            or self._why_any(
-                "of namespace ", self._of_namespace, Counter(leaving.namespace for leaving in group), limits.namespace
-            )
-            or self._why_any(
-                "of its owner", self.of_owner, Counter(leaving.owner_uid for leaving in group), limits.owner
-            )
-        )
-
-    def _why_any(self, what: str, counted: Counter[str], wanted: Counter[str], most: int | None) -> str:
-        if most is None:
-            return ""
-        too_many = (
-            self._words(f" {what}{name if what.endswith(' ') else ''}", counted[name], number, most)
-            for name, number in sorted(wanted.items())
-            if counted[name] + number > most
-        )
-        return next(too_many, "")
+        wanted = Counter(key for leaving in group for key in leaving.keys)
+        for (kind, name), number in sorted(wanted.items(), key=lambda entry: (_KINDS.index(entry[0][0]), entry[0][1])):
+            most, counted = getattr(self._limits, kind), self.counts[kind, name]
+            if most is not None and counted + number > most:
+                return self._words(" of its owner" if kind == "owner" else f" of {kind} {name}", counted, number, most)
+        return ""
 
     def _words(self, scope: str, counted: int, wanted: int, most: int) -> str:
         more = f", {wanted} more would be too many:" if wanted else ", and"
