@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from podium.controllers.scheduling.queue.heap import SLACK, PodHeap
-from podium.controllers.scheduling.queue.places import BackoffPods, InFlightPods, UnschedulablePods
+from podium.controllers.scheduling.queue.places import SLACK, BackoffPods, InFlightPods, PodHeap, UnschedulablePods
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 

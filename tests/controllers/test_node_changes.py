@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.node import Node, NodeStatus
-from podium.controllers.scheduling.property_changes import node_changes
+from podium.controllers.scheduling.queue.hints import node_changes
 from podium.framework.plugin import ActionType
 from tests.builders import node
 

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.controllers.scheduling.property_changes import pod_changes
+from podium.controllers.scheduling.queue.hints import pod_changes
 from podium.framework.plugin import ActionType
 from tests.controllers.pending import pending
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.controllers.scheduling.queue import heap as heaps
-from podium.controllers.scheduling.queue.heap import MANY, PodHeap
+from podium.controllers.scheduling.queue.places import MANY, PodHeap
 from tests.controllers.queue_checks import check_heap
 
 UIDS = st.sampled_from("abcdef")

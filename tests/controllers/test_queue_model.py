@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podium.cluster.pods import PodRecord
-from podium.controllers.scheduling.property_changes import pod_changes
+from podium.controllers.scheduling.queue.hints import pod_changes
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
 from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister

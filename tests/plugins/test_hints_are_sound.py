@@ -15,7 +15,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.controllers.scheduling.property_changes import node_changes, pod_changes
+from podium.controllers.scheduling.queue.hints import node_changes, pod_changes
 from podium.decide.placement import place, rejecting_plugins
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 from podium.framework.runner import Runner

@@ -12,7 +12,7 @@ from podium.controllers.actions import Action, Bind, Nominate
 from podium.controllers.scheduling import capacity_events as room
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.capacity_events import CapacityEvents
-from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
+from podium.controllers.scheduling.event_handlers import PodEventHandlers
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.verdicts import unschedulable
 from podium.plugins import default_preemption

@@ -8,7 +8,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Bind
-from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
+from podium.controllers.scheduling.event_handlers import PodEventHandlers
 from podium.controllers.scheduling.queue.places import InFlightPods, UnschedulablePods
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings

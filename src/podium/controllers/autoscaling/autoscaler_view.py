@@ -15,7 +15,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import DaemonSet
 from podium.cluster.pods import PodRecord
 from podium.controllers.cluster_view import ClusterView
-from podium.controllers.scheduling.property_changes import node_changes
+from podium.controllers.scheduling.queue.hints import node_changes
 from podium.decide.autoscaling import (
     GROUP_LABEL,
     SAFE_TO_EVICT,

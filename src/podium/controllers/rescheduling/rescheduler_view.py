@@ -26,7 +26,7 @@ from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import MultiMap
 from podium.controllers.kubelets.annotations import cpu_want, is_running, memory_used, says_use
 from podium.controllers.observations import Measured
-from podium.controllers.scheduling.property_changes import node_changes
+from podium.controllers.scheduling.queue.hints import node_changes
 from podium.decide.kubelet import CPUWant, cpu_pressure, shared_cpu
 from podium.decide.rescheduling.guards import off_duty
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT

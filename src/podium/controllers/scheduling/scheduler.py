@@ -39,12 +39,11 @@ from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
 from podium.controllers.scheduling.capacity_events import ASSIGNED_POD_DELETE, CapacityEvents
+from podium.controllers.scheduling.event_handlers import ObjectEventHandlers, PodEventHandlers
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import KnownFailures
-from podium.controllers.scheduling.object_event_handlers import ObjectEventHandlers
-from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints

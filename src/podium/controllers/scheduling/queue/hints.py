@@ -1,9 +1,10 @@
-"""The events that wake a pod, given the plugins that rejected it, with queueing hints or without.
+"""The changes of pods and nodes that are events, and the events that wake a pod, with queueing hints or without.
 
 Without hints, as in Kubernetes 1.31, a rejected pod is retried after any event of a kind that its plugins registered.
 Instead, the scheduler checks which pods an event about another pod, or about a node, concerns.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, isEventOfInterest); Kubernetes 1.31,
+Source: pkg/scheduler/framework/events.go (PodSchedulingPropertiesChange, NodeSchedulingPropertiesChange);
+pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, isEventOfInterest); Kubernetes 1.31,
 pkg/scheduler/scheduler.go (buildQueueingHintMap), eventhandlers.go (preCheckForNode, AdmissionCheck) and
 internal/queue/scheduling_queue.go (isPodUpdated, getUnschedulablePodsWithCrossTopologyTerm).
 """
@@ -26,6 +27,48 @@ from podium.framework.handle import CycleState
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
 from podium.framework.runner import Runner
 from podium.framework.verdicts import is_failure
+
+NOTHING, _OTHER = ActionType(0), ActionType.UPDATE_POD_OTHER
+
+
+def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
+    """Return the changes between two states of a pod; `ActionType.UPDATE_POD_OTHER` if no other flag applies.
+
+    A scale-down is a smaller request of any resource. Gates count when the last one is removed.
+    """
+    if old is new:
+        return _OTHER
+    changes = NOTHING
+    if old.gates and not new.gates:
+        changes |= ActionType.UPDATE_POD_SCHEDULING_GATES
+    if old.made_claims != new.made_claims:
+        changes |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+    before, after = old.pod_class, new.pod_class
+    if before is not after:
+        if before.labels != after.labels:
+            changes |= ActionType.UPDATE_POD_LABEL
+        if any(after.requests.get(resource, 0) < amount for resource, amount in before.requests.items()):
+            changes |= ActionType.UPDATE_POD_SCALE_DOWN
+        if before.spec.tolerations != after.spec.tolerations:
+            changes |= ActionType.UPDATE_POD_TOLERATION
+    return _OTHER if changes is NOTHING else changes
+
+
+def node_changes(old: Node, new: Node) -> ActionType:
+    """Return the changes between two states of a node; no flag if scheduling does not depend on any."""
+    changes = ActionType(0)
+    if old.status.allocatable != new.status.allocatable or old.status.capacity != new.status.capacity:
+        changes |= ActionType.UPDATE_NODE_ALLOCATABLE
+    if old.metadata.labels != new.metadata.labels:
+        changes |= ActionType.UPDATE_NODE_LABEL
+    if old.spec != new.spec:
+        changes |= ActionType.UPDATE_NODE_TAINT
+    if old.status.declared_features != new.status.declared_features:
+        changes |= ActionType.UPDATE_NODE_DECLARED_FEATURE
+    if old.status.images != new.status.images:
+        changes |= ActionType.UPDATE_NODE_OTHER
+    return changes
+
 
 # The registered events by scheduler name and plugin name.
 Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]

@@ -11,8 +11,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
-from podium.controllers.scheduling.property_changes import pod_changes
-from podium.controllers.scheduling.queue.heap import Item, PodHeap
 from podium.controllers.scheduling.queue.hints import (
     AFTER_BACKOFF,
     AT_ONCE,
@@ -21,8 +19,16 @@ from podium.controllers.scheduling.queue.hints import (
     Rejections,
     Wake,
     is_updated,
+    pod_changes,
 )
-from podium.controllers.scheduling.queue.places import BackoffPods, InFlightPod, InFlightPods, UnschedulablePods
+from podium.controllers.scheduling.queue.places import (
+    BackoffPods,
+    InFlightPod,
+    InFlightPods,
+    Item,
+    PodHeap,
+    UnschedulablePods,
+)
 from podium.controllers.scheduling.queue.queued_pod import (
     ACTIVE,
     BACKOFF,
