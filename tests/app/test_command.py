@@ -50,14 +50,14 @@ def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
     assert ended.stdout.splitlines()[-1] == ""
 
 
-def test_explaining_a_pod_imports_no_search_for_gangs_or_other_nodes(tmp_path: Path) -> None:
+def test_explaining_a_pod_imports_no_search_for_gangs_or_other_nodes_and_no_cel(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.json"
     full = NODE | {"status": {"allocatable": {"cpu": "1", "pods": 0}}}
     cluster.write_text("\n".join(json.dumps(each) for each in (full, POD)))
     code = f"""
 import atexit, sys
 searches = ("wide", "gang.descent", "gang.gang_search", "gang.packing", "gang.units")
-names = ["podium.decide.preempting." + name for name in searches]
+names = ["podium.decide.preempting." + name for name in searches] + ["podium.api.cel.values", "podium.api.cel.compiler"]
 atexit.register(lambda: print("imported:", *(name for name in names if name in sys.modules)))
 {START}
 """

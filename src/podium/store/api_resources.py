@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
-from podium.api.structural.structural import Structural
 from podium.api.versions.apis import has_subresource, versions_in
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
+
+if TYPE_CHECKING:
+    # It needs CEL, and few clusters have custom kinds.
+    from podium.api.structural.structural import Structural
 
 # The field labels of pkg/registry: by kind, its selectable fields, each with the value for an absent one.
 _SELECTABLE_FIELDS = """
