@@ -11,6 +11,7 @@ from types import FrameType
 import pytest
 from hypothesis import settings
 
+from podium.framework.cache import class_cache
 from tests.fuzzing import FAULT_HOURS
 
 OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
@@ -19,6 +20,9 @@ OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
+
+# A debug mode for any test: each cached value that is used is compared with a recomputed one.
+class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ
 
 # Many times as long as the slowest test takes: a test that hangs must not stop all others.
 _HANG_SECONDS = 900

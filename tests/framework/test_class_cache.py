@@ -10,6 +10,7 @@ import pytest
 from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
+from podium.framework.cache import class_cache
 from podium.framework.cache.class_cache import KeptByClass, KeptRows
 from tests.builders import pod
 
@@ -144,3 +145,14 @@ def test_class_caches_are_dropped_with_their_class() -> None:
 def classes(number: int) -> list[PodClass]:
     cluster = Cluster()
     return [cluster.read(pod(f"p{n}", cpu=n + 1)).pod_class for n in range(number)]
+
+
+def test_debug_mode_reports_values_that_changed_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, log, source = kept(), ChangeLog(), Source()
+    rows.refresh(log, COUNT, source)
+    monkeypatch.setattr(class_cache, "VERIFIES", True)
+    rows.refresh(log, COUNT, source)
+    source.added[3] += 1
+
+    with pytest.raises(AssertionError, match="1 cached values are outdated: 30 instead of 31 in row 3"):
+        rows.refresh(log, COUNT, source)

@@ -20,6 +20,17 @@ from podium.framework.verdicts import Decoders
 Compute = Callable[[Int64s | None], Int64s]
 Value = TypeVar("Value")
 
+VERIFIES = False
+"""Debug mode: cached values are compared with recomputed ones whenever they are used. Only tests set it."""
+
+
+def verify(cached: Int64s, recomputed: Int64s) -> None:
+    """Raise AssertionError if a cached value is outdated: it depends on something that its change log leaves out."""
+    wrong = np.flatnonzero(cached != recomputed).tolist()
+    if wrong:
+        found = ", ".join(f"{cached[row]} instead of {recomputed[row]} in row {row}" for row in wrong[:4])
+        raise AssertionError(f"{len(wrong)} cached values are outdated: {found}")
+
 
 @dataclass(slots=True, weakref_slot=True)
 class KeptRows:
@@ -40,6 +51,8 @@ class KeptRows:
         """
         position = self.position
         if position == log.position and len(self.values) == count:
+            if VERIFIES:
+                verify(self.values, compute(None))
             return np.empty(0, dtype=np.int64)
         rows = log.since(position) if position >= 0 and len(self.values) == count else None
         if rows is not None and (self.whole or len(rows) > count // 4):
@@ -48,6 +61,8 @@ class KeptRows:
             self.values = compute(None)
         else:
             self.values[rows] = compute(rows)
+            if VERIFIES:
+                verify(self.values, compute(None))
         # This comes last, so that a plugin that failed is called again.
         self.position = log.position
         return rows

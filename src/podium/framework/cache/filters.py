@@ -14,6 +14,7 @@ import numpy as np
 from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.cache import class_cache
 from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
 from podium.framework.cache.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.handle import CycleState
@@ -74,6 +75,10 @@ class KeptFilters:
             kept.refresh(
                 nodes.changes, nodes.all_rows(), lambda rows: self._with_nominations(kept, by_row, state, pod, rows, "")
             )
+        if class_cache.VERIFIES:
+            self.refusals(state, pod)
+            whole = self._with_nominations(kept, by_row, state, pod, nodes.all_rows(), "")
+            class_cache.verify(kept.outcome().refused, whole)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
         if own < 0:
             return kept.outcome()
