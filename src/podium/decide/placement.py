@@ -31,7 +31,7 @@ from podium.framework.runner import Runner
 from podium.framework.verdicts import SUCCESS, Outcome, PluginError, Status, unresolvable
 
 _NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
-_NOT_TOLD = Outcome(0)
+_NO_VERDICTS = Outcome(0)
 
 
 class Placement(msgspec.Struct, frozen=True, eq=False):
@@ -118,7 +118,7 @@ def place(
     if not detailed and pre_filter.rows is None and extenders is None:
         ranked = _ranked(runner, state, pod, seed, cursor)
         if ranked is not None:
-            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, *ranked)
+            return Placement(pod, state, pre_filter, _NO_ROWS, _NO_VERDICTS, _NO_ROWS, None, *ranked)
     outcome = runner.filter(state, pod, pre_filter.rows)
     rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
     nominated = pod.nominated_node_name if nominated_first else ""
@@ -176,7 +176,7 @@ def _try_first(
             continue
         fits = None if detailed or extenders is not None else runner.kept.fits(state, pod, row)
         if fits:
-            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
+            return Placement(pod, state, pre_filter, _NO_ROWS, _NO_VERDICTS, _NO_ROWS, None, row, cursor)
         if fits is not None:
             continue
         rows = np.array([row], dtype=np.int64)

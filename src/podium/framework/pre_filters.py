@@ -47,11 +47,11 @@ class PreFilters:
 
     def __init__(self, plugins: Sequence[PreFilterPlugin], cluster: Cluster) -> None:
         self._plugins = plugins
-        self._knowing = [plugin for plugin in plugins if isinstance(plugin, ClassFilterPlugin) and is_own(plugin)]
+        self._class_filters = [plugin for plugin in plugins if isinstance(plugin, ClassFilterPlugin) and is_own(plugin)]
         self._cluster = cluster
         self._counts_left_out = cluster.release.has(Behavior.UNMATCHED_NODES_COUNTED)
         # Distinguishes this profile's entries from those of other profiles in the memo of a class.
-        self._asked_key = object()
+        self._memo_key = object()
 
     def run(self, state: CycleState, pod: PodRecord) -> PreFiltered:
         """Run every PreFilter plugin.
@@ -59,14 +59,14 @@ class PreFilters:
         After a rejection that preemption might resolve, the others still prepare their filters, which preemption needs;
         any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        plugins, skipped = self._asked_about(pod.pod_class)
+        plugins, skipped = self._applicable(pod.pod_class)
         skipping: list[str] = []
         try:
-            return self._ask(plugins, state, pod, skipping)
+            return self._call(plugins, state, pod, skipping)
         finally:
             state.skip_filter = skipped.union(skipping)
 
-    def _ask(
+    def _call(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
     ) -> PreFiltered:
         """Return the joint result of some plugins; add the names of those that skip the pod to ``skipping``."""
@@ -94,20 +94,20 @@ class PreFilters:
             elif not has_code(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
-                    state.never_run = self._behind(plugin)
+                    state.never_run = self._names_after(plugin)
                     return PreFiltered(rejected)
             elif named is not None:
                 narrowing.append(plugin.name)
                 names = named if names is None else names & named
                 if not names:
-                    state.never_run = self._behind(plugin)
+                    state.never_run = self._names_after(plugin)
                     return PreFiltered(_nothing_left(narrowing))
         return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
 
-    def _behind(self, plugin: PreFilterPlugin) -> frozenset[str]:
+    def _names_after(self, plugin: PreFilterPlugin) -> frozenset[str]:
         """Return the names of the plugins after ``plugin``, whether or not they are called for pods of the class."""
-        behind = self._plugins[self._plugins.index(plugin) + 1 :]
-        return frozenset(other.name for other in behind)
+        later = self._plugins[self._plugins.index(plugin) + 1 :]
+        return frozenset(other.name for other in later)
 
     def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
         """Return the rows of the nodes that some plugins named; None means every node."""
@@ -119,13 +119,13 @@ class PreFilters:
         reasons = (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]",) if self._counts_left_out else ()
         return PreFiltered(SUCCESS, rows, tuple(plugins), unresolvable(*reasons).by(LEFT_OUT))
 
-    def _asked_about(self, pod_class: PodClass) -> tuple[list[PreFilterPlugin], frozenset[str]]:
+    def _applicable(self, pod_class: PodClass) -> tuple[list[PreFilterPlugin], frozenset[str]]:
         """Return the plugins that may apply to the pods of a class, and the names of the others."""
-        known: tuple[list[PreFilterPlugin], frozenset[str]] | None = pod_class.memo.get(self._asked_key)
+        known: tuple[list[PreFilterPlugin], frozenset[str]] | None = pod_class.memo.get(self._memo_key)
         if known is None:
-            skipping = frozenset(plugin.name for plugin in self._knowing if plugin.never_filters(pod_class))
+            skipping = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
             known = [plugin for plugin in self._plugins if plugin.name not in skipping], skipping
-            pod_class.memo[self._asked_key] = known
+            pod_class.memo[self._memo_key] = known
         return known
 
 

@@ -203,7 +203,7 @@ class ProposalTrials:
     ) -> _Choice | str:
         """Return where a replacement lands in the worst case, whether the pods of ``leaving`` are gone by then or not.
 
-        Returns why it should not be created instead, if so. The search stops once the sum exceeds ``most``.
+        If it should not be created, return why instead. The search stops once the sum exceeds ``most``.
         """
         all_leaving = [*self._leaving, *leaving]
         with self._transaction.temporarily():

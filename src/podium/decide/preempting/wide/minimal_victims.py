@@ -63,10 +63,10 @@ class VictimMinimizer:
         return ForcedVictims(pairs, needed, refused, worlds)
 
     def minimal(self, without_forced: ForcedVictims, limit: Int64s | None) -> tuple[Int64s, MemberSets, Bools]:
-        """Remove all others too, and give them back; rows whose victims cost more than ``limit`` are given up.
+        """Return the minimal victims: all others leave their rows too, and those that can be spared return.
 
-        Returns ``[rows]`` why the pod does not fit with any victims, 0 where it does; the victims on those where it
-        does; and ``[rows]`` where no cheaper victims exist.
+        The result is ``[rows]`` why the pod does not fit with any victims, 0 where it does; the victims on those where
+        it does; and ``[rows]`` where no cheaper victims exist. Rows whose victims cost more than ``limit`` are given up.
         """
         if without_forced.worlds is None:
             return self._from_several_starts(without_forced.pairs)
