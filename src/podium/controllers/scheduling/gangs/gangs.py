@@ -55,7 +55,7 @@ class Gangs:
         self.attempt = GroupAttempts(attempts, state, self.preemptions, self.reports, self.releases).attempt
 
     def tick(self, now: int) -> list[Action]:
-        """Do what is due."""
+        """Return the actions that are due: of gangs whose time is up, and failed writes."""
         actions = self.bindings.give_up(now)
         actions += self.releases.take_due(now)
         actions += self.reports.take_due(self._groups.by_key, now)

@@ -66,7 +66,8 @@ class VictimMinimizer:
         """Return the minimal victims: all others leave their rows too, and those that can be spared return.
 
         The result is ``[rows]`` why the pod does not fit with any victims, 0 where it does; the victims on those where
-        it does; and ``[rows]`` where no cheaper victims exist. Rows whose victims cost more than ``limit`` are given up.
+        it does; and ``[rows]`` where no cheaper victims exist. Rows with victims that cost more than ``limit`` are
+        given up.
         """
         if without_forced.worlds is None:
             return self._from_several_starts(without_forced.pairs)
