@@ -18,7 +18,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide import sampling
 from podium.decide.placement import lot, place
-from podium.framework.cache.rankings import FEW_CHANGES, MOST_CHANGES, PATIENCE
+from podium.framework.cache.rankings import FEW_CHANGES, MOST_CHANGES
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.runner import Runner
@@ -42,7 +42,7 @@ DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data")
 def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
     """Return a runner that keeps a ranking as soon as it can."""
     runner = plain_runner(cluster, extra=extra)
-    runner.rankings.patience = 0
+    runner.rankings.is_eager = True
     return runner
 
 
@@ -123,7 +123,7 @@ def test_a_sample_of_nodes_is_ranked_if_the_score_depends_on_rows_alone() -> Non
 
 def sampling_runner(cluster: Cluster) -> Runner:
     runner = Runner(replace(plain_runner(cluster).profile, percentage_of_nodes_to_score=40), cluster)
-    runner.rankings.patience = 0
+    runner.rankings.is_eager = True
     return runner
 
 
@@ -162,7 +162,7 @@ class OddRows:
 def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
     runner = plain_runner(cluster, extra=[OddRows()])
-    runner.rankings.patience = 0
+    runner.rankings.is_eager = True
     record = cluster.read(pod("p", cpu="100m"))
     assert ranked(runner, record) == [True]
     for number in range(15):
@@ -177,7 +177,7 @@ def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None
 def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
     cluster = cluster_of(node("n"), node("m"), pod("q", on="m"))
     runner = plain_runner(cluster, extra=[OddRows(101)])
-    runner.rankings.patience = 0
+    runner.rankings.is_eager = True
     record = cluster.read(pod("p"))
 
     for _ in range(3):
@@ -203,12 +203,12 @@ def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() 
 
     cluster = cluster_of(node("n"), node("m"))
     runner = plain_runner(cluster, extra=[Anywhere()])
-    runner.rankings.patience = 0
+    runner.rankings.is_eager = True
 
     assert ranked(runner, cluster.read(pod("p"))) == [False]
 
 
-def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when_much_has_changed() -> None:
+def test_a_ranking_is_built_at_the_second_decision_about_a_class_and_dropped_when_much_has_changed() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
     runner = plain_runner(cluster)
     runner.rankings.few_nodes = 0
@@ -217,7 +217,7 @@ def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when
     def looks_at() -> int:
         return len(place(runner, record, detailed=False).rows)
 
-    assert [looks_at() for _ in range(PATIENCE + 3)] == [3] * (PATIENCE + 1) + [0, 0]
+    assert [looks_at() for _ in range(3)] == [3, 0, 0]
     for number in range(MOST_CHANGES + 1):
         cluster.add_pod(changed(other, uid=f"q{number}"))
 

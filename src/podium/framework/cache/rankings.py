@@ -226,27 +226,18 @@ FEW_NODES = 8192
 FEW_CHANGES = 128
 """Up to this number of changed rows are then evaluated one by one; more are evaluated in arrays."""
 MOST_CELLS = 64
-WORTH_MAKING = 32
-"""A ranking that has served this many decisions has saved what it cost to build."""
-PATIENCE = 4
-SHORT_PATIENCE = 1
-"""For few nodes: totals are computed at once, since they cost no more than the evaluation that they replace."""
-LONGEST_PATIENCE = 1024
+RETRY_AFTER = 1024
+"""The number of decisions after which a ranking is tried again for a class that could have none."""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class RankingEntry:
-    """The cached state of a class.
+    """The cached state of a class, as of positions in the logs of placements and of nodes.
 
-    Its ranking is built after ``patience`` decisions without one, since that is expensive.
-
-    ``found_none``: no node fitted the last pod. The patience doubles when a ranking ends before it was worth its cost.
+    ``found_none``: no node fitted the last pod. For ``waits`` more decisions no ranking is tried.
     """
 
-    patience: int
-    least: int
-    waited: int = 0
-    served: int = 0
+    waits: int = 0
     position: int = -1
     node_position: int = -1
     found_none: bool = False
@@ -254,13 +245,8 @@ class RankingEntry:
     ranking: ClassRanking | Totals | None = None
 
     def drop(self) -> None:
-        """Stop using a ranking for a while."""
-        if self.ranking is not None and self.served < WORTH_MAKING:
-            self.patience = min(2 * self.patience, LONGEST_PATIENCE)
-        elif self.ranking is not None:
-            self.patience = max(self.patience // 2, self.least)
+        """Stop using a ranking."""
         self.judge = self.ranking = None
-        self.waited = self.served = 0
 
 
 class Rankings:
@@ -276,8 +262,8 @@ class Rankings:
         self._kept: KeptByClass[RankingEntry] = KeptByClass(
             as_many_as(RANKED_ENTRIES, runner.cluster.nodes, least=RANKED_CLASSES), RANKED_PRIORITIES
         )
-        # Tests set it to 0 to build a ranking whenever there can be one.
-        self.patience = PATIENCE
+        # Tests set it to build a ranking whenever there can be one.
+        self.is_eager = False
         self.few_nodes = FEW_NODES
         self.few_changes = FEW_CHANGES
         self._is_possible = (
@@ -311,21 +297,20 @@ class Rankings:
         if not self._is_possible or not self._sees_nominations(state, pod):
             return None
         # The nominated pods that count depend on the priority.
-        entry = self._kept.get(pod.pod_class, pod.priority, self._new_entry)
+        entry = self._kept.get(pod.pod_class, pod.priority, RankingEntry)
         if entry.found_none:
             return None
         try:
             if not self._is_current(entry, state, pod) or entry.judge is None or entry.ranking is None:
                 return None
         except CannotRankError:
-            entry.patience = LONGEST_PATIENCE if self.patience else 0
+            entry.waits = 0 if self.is_eager else RETRY_AFTER
             entry.drop()
             return None
         except PluginError:
             # It has missed changes.
             entry.drop()
             raise
-        entry.served += 1
         return entry
 
     def learn(self, pod: PodRecord, *, fits: bool) -> None:
@@ -343,9 +328,6 @@ class Rankings:
         if not nominations.uids:
             return True
         return not nominations.rules and pod.uid not in nominations and self._runner.is_row_local(state)
-
-    def _new_entry(self) -> RankingEntry:
-        return RankingEntry(self.patience, self.patience)
 
     def _is_current(self, entry: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
         """Update a class's ranking, or build it if it is due; return whether there is one."""
@@ -383,21 +365,20 @@ class Rankings:
             totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
 
     def _make(self, entry: RankingEntry, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
-        """Build the ranking or the totals of a class that has neither, if due."""
+        """Build the totals of a class that has none, or its ranking if the class was used lately."""
+        if entry.waits:
+            entry.waits -= 1
+            return False
         nodes, is_sampling = self._runner.cluster.nodes, self._runner.profile.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
-        if not are_few and (missed is None or len(missed) > MOST_CHANGES):
-            entry.drop()
-            return False
-        entry.waited += 1
-        is_early = entry.waited <= (min(entry.patience, SHORT_PATIENCE) if are_few else entry.patience)
-        if is_early and not are_few:
+        was_used = missed is not None and len(missed) <= MOST_CHANGES
+        if not (are_few or was_used):
             return False
         judge = RowJudge(self._runner, state, pod)
         is_plain = are_few and judge.has_one_cell()
         if is_sampling and not is_plain:
             raise CannotRankError
-        if is_early and not is_plain:
+        if not (is_plain or was_used or self.is_eager):
             return False
         rated = judge.all_rows(state, pod)
         ranking: ClassRanking | Totals
