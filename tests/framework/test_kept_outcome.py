@@ -41,7 +41,7 @@ class Kept:
 
 
 def facts(outcome: Outcome) -> tuple[object, ...]:
-    return (outcome.refused.tolist(), outcome.tally(), outcome.looked_at, outcome.feasible.tolist())
+    return (outcome.refused.tolist(), outcome.tally(), outcome.examined_nodes, outcome.feasible.tolist())
 
 
 def plain(entries: Int64s) -> tuple[object, ...]:
