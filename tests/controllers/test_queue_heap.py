@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.controllers.scheduling.queue import heap as heaps
+from podium.controllers.scheduling.queue import places
 from podium.controllers.scheduling.queue.places import MANY, PodHeap
 from tests.controllers.queue_checks import check_heap
 
@@ -21,7 +21,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 def test_the_queue_heap_matches_a_sorted_table(many: int, steps: list[tuple[str, str, int]]) -> None:
     """However many there have to be before they are sorted."""
-    with patch.object(heaps, "MANY", many):
+    with patch.object(places, "MANY", many):
         walk(steps)
 
 

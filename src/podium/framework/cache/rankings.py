@@ -173,13 +173,10 @@ class Totals:
         # The same memory, for access to single entries.
         self._entries = self._totals.data
 
-    def write(self, rows: Int64s, feasible: Int64s, totals: Int64s) -> None:
-        """Update some rows: the feasible ones among them with their totals."""
-        ranks = self._order.ranks
-        of_rows = ranks[rows]
-        # Free rows have no rank.
-        self._totals[of_rows[of_rows >= 0]] = NO_FIT
-        self._totals[ranks[feasible]] = totals
+    def write(self, feasible: Int64s, totals: Int64s) -> None:
+        """Set the totals of all feasible rows."""
+        self._totals.fill(NO_FIT)
+        self._totals[self._order.ranks[feasible]] = totals
 
     def put(self, rows: Sequence[int], totals: Sequence[int]) -> None:
         """Set the totals of rows with nodes; `NO_FIT` for infeasible ones."""
@@ -224,7 +221,7 @@ MOST_CHANGES = 48
 FEW_NODES = 8192
 """Up to this number of nodes, the totals of a class with one cell are scanned each time instead of ranked."""
 FEW_CHANGES = 128
-"""Up to this number of changed rows are then evaluated one by one; more are evaluated in arrays."""
+"""Up to this number of changed rows are then evaluated one by one; if more have changed, all are, in arrays."""
 MOST_CELLS = 64
 RETRY_AFTER = 1024
 """The number of decisions after which a ranking is tried again for a class that could have none."""
@@ -356,13 +353,8 @@ class Rankings:
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
             totals.put(rows, judge.some_rows(state, pod, rows))
-            return
-        nodes = self._runner.cluster.nodes
-        if rows is None or len(rows) > nodes.count // 4:
-            totals.write(nodes.all_rows(), *judge.all_rows(state, pod)[:2])
         else:
-            some = np.array(rows, dtype=np.int64)
-            totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
+            totals.write(*judge.all_rows(state, pod)[:2])
 
     def _make(self, entry: RankingEntry, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
         """Build the totals of a class that has none, or its ranking if the class was used lately."""
@@ -384,7 +376,7 @@ class Rankings:
         ranking: ClassRanking | Totals
         if is_plain:
             ranking = Totals(nodes.name_order())
-            ranking.write(nodes.all_rows(), rated.rows, rated.totals)
+            ranking.write(rated.rows, rated.totals)
         else:
             ranking = ClassRanking(nodes.name_order(), nodes.count)
             ranking.fill(*rated)

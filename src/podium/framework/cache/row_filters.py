@@ -222,14 +222,6 @@ class RowJudge:
             totals = [NO_FIT if row in refused else total for row, total in zip(rows, totals, strict=True)]
         return totals
 
-    def rows_at_once(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
-        """Return the feasible rows among many, ascending."""
-        fitting, of_rows = self._rated(state, pod, rows)
-        if self._runner.cluster.nominations.uids:
-            beside = np.isin(fitting, self._runner.refused_beside(state, pod, fitting), invert=True)
-            fitting, of_rows = fitting[beside], of_rows[beside]
-        return self._judged(fitting, of_rows)
-
     def key(self, row: int) -> tuple[int, ...]:
         """Return the cell of a row."""
         distinguishing = self._distinguishing

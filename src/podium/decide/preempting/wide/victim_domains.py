@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, argsort_small, distinct_values, offsets, runs
+from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, argsort_small, offsets, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
@@ -220,9 +220,6 @@ class SetEvaluator:
         counted = costs.cost.criteria[: self.bounding - len(before)]
         self.adds = np.array([False] * len(before) + [criterion.adds for criterion in counted])
         self._floors = np.array([0] * len(before) + [criterion.floor for criterion in counted], dtype=np.int64)
-        # The costs of single pods, as far as they are known.
-        self._alone = np.zeros((len(self.criteria), len(pool)), dtype=np.int64)
-        self._is_known_alone = np.zeros(len(pool), dtype=np.bool_)
 
     def refused(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """Return ``[sets]``: 0 where the pod fits the row of the set without it, or else an entry of an `Outcome`."""
@@ -257,13 +254,8 @@ class SetEvaluator:
 
     def alone(self, members: Int64s) -> Int64s:
         """Return ``[criteria, members]``: the cost of each alone, wherever the pod goes."""
-        unknown = members[~self._is_known_alone[members]]
-        if len(unknown):
-            some = distinct_values(unknown, len(self.pool))
-            sets = MemberSets.at(np.arange(len(some) + 1), some)
-            self._alone[:, some] = self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
-            self._is_known_alone[some] = True
-        return np.asarray(self._alone[:, members])
+        sets = MemberSets.at(np.arange(len(members) + 1), members)
+        return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
 
     def violations(self, sets: MemberSets) -> Int64s:
         """Return ``[sets]``: how many members would take more of a budget than is left."""
