@@ -94,8 +94,6 @@ class Runner:
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
-        # True if all other filters depend on single rows, for the plugins that were skipped at the last call.
-        self._row_local: tuple[frozenset[str], bool] = (frozenset(), not self._wide_filters)
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
@@ -201,11 +199,7 @@ class Runner:
 
     def is_row_local(self, state: CycleState) -> bool:
         """Return whether every filter that applies depends on one row alone."""
-        skipped, is_local = self._row_local
-        if skipped is not state.skip_filter:
-            is_local = self._wide_filters <= state.skip_filter
-            self._row_local = state.skip_filter, is_local
-        return is_local
+        return self._wide_filters <= state.skip_filter
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
         """Return the pods of other nodes on which the filters that apply depend.

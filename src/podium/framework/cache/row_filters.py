@@ -232,16 +232,13 @@ class RowJudge:
         return tuple([entry for cells in distinguishing for entry in cells.of_row(row)])
 
     def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[int]:
-        totals = dict.fromkeys(rows.tolist(), NO_FIT)
-        judged = self._judged(*self._rated(state, pod, rows))
-        totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
-        return list(totals.values())
-
-    def _rated(self, state: CycleState, pod: PodRecord, rows: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the rows that are feasible regardless of nominated pods, and their scores of scope ROW."""
+        """Return the same as `some_rows`, regardless of nominated pods."""
         outcome = self._runner.filter_view(state, pod, View(self._runner.cluster, rows), Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._of_nodes[rows] >= 0)]
-        return fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting)
+        judged = self._judged(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
+        totals = dict.fromkeys(rows.tolist(), NO_FIT)
+        totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
+        return list(totals.values())
 
     def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
         """Return the rows with the scores that depend on the pods of a row."""
