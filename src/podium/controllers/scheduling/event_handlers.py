@@ -408,7 +408,10 @@ _RESOURCES: dict[str, EventResource] = {
 
 
 def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent | None:
-    """Return the event; None for kinds that make no pod schedulable. Without ``old`` it may be new or changed."""
+    """Return the event; None for kinds that make no pod schedulable. Without ``old`` it may be new or changed.
+
+    Its label is the kind with "Change" or "Delete", such as StorageClassChange or ResourceClaimDelete.
+    """
     item = new if new is not None else old
     resource = _RESOURCES.get(type(item).__name__)
     if resource is None:

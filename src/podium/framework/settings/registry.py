@@ -53,14 +53,7 @@ EXTENSION_POINTS: dict[str, tuple[type, ...]] = {
 
 def takes_part(plugin: points.Plugin, point: str) -> bool:
     """Return whether a plugin has the methods of an extension point."""
-    return any(all(hasattr(plugin, name) for name in _members_of(protocol)) for protocol in EXTENSION_POINTS[point])
-
-
-@cache
-def _members_of(protocol: type) -> tuple[str, ...]:
-    """Return the members that a protocol requires; isinstance would compute them each time."""
-    names = {name for class_ in protocol.__mro__ for name in (*vars(class_), *getattr(class_, "__annotations__", ()))}
-    return tuple(sorted(name for name in names if not name.startswith("_")))
+    return any(all(hasattr(plugin, name) for name in members_of(protocol)) for protocol in EXTENSION_POINTS[point])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +170,7 @@ def require_whole(plugin: Plugin) -> None:
     require_name(plugin)
     for protocol in PROTOCOLS:
         has = [method for method in methods_of(protocol) if hasattr(plugin, method)]
-        lacks = [member for member in (*methods_of(protocol), *properties_of(protocol)) if not hasattr(plugin, member)]
+        lacks = [member for member in members_of(protocol) if not hasattr(plugin, member)]
         if has and lacks:
             raise PluginError(
                 f"plugin {plugin.name} has {' and '.join(has)} but no {' and '.join(lacks)}; "
@@ -298,9 +291,10 @@ def methods_of(protocol: type) -> tuple[str, ...]:
 
 
 @cache
-def properties_of(protocol: type) -> tuple[str, ...]:
-    """Return the properties that a protocol itself requires."""
-    return tuple(name for name, value in vars(protocol).items() if isinstance(value, property))
+def members_of(protocol: type) -> tuple[str, ...]:
+    """Return the methods and properties that a protocol itself requires; isinstance would compute them each time."""
+    properties = (name for name, value in vars(protocol).items() if isinstance(value, property))
+    return (*methods_of(protocol), *properties)
 
 
 _TAINTS_CHANGED = EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
