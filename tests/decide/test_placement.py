@@ -33,7 +33,8 @@ def test_a_pod_that_fits_nowhere_gets_no_node_and_every_node_a_reason() -> None:
 
     found = place(plain_runner(cluster), cluster.read(pod("p", cpu=2)))
 
-    reasons = {name: found.status(cluster.nodes, row).reasons for name, row in cluster.nodes.row_of.items()}
+    outcome = full_outcome(cluster, found)
+    reasons = {name: outcome.status(row).reasons for name, row in cluster.nodes.row_of.items()}
     assert found.row is None
     assert reasons == {"small": ("Insufficient cpu",), "tainted": ("node(s) had untolerated taint(s)",)}
 
@@ -100,11 +101,11 @@ def test_nodes_that_a_pre_filter_left_out_say_which_plugins_did() -> None:
 
     found = place(plain_runner(cluster), target)
 
-    statuses = {name: found.status(cluster.nodes, row) for name, row in cluster.nodes.row_of.items()}
-    assert statuses["n2"].is_success
-    assert statuses["n1"] == unresolvable("node(s) didn't satisfy plugin(s) [NodeAffinity]").by("PreFilter")
     outcome = full_outcome(cluster, found)
-    assert {name: outcome.status(row) for name, row in cluster.nodes.row_of.items()} == statuses
+    statuses = {name: outcome.status(row) for name, row in cluster.nodes.row_of.items()}
+    assert statuses["n2"].is_success
+    left_out = unresolvable("node(s) didn't satisfy plugin(s) [NodeAffinity]").by("PreFilter")
+    assert statuses["n1"] == statuses["n3"] == found.pre_filter.left_out == left_out
 
 
 class TurnsDown:
@@ -182,8 +183,8 @@ def test_a_sample_does_not_hide_a_nodes_verdict() -> None:
 
     found = place(runner, cluster.read(pod("p")))
 
-    assert found.status(cluster.nodes, 249).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert found.status(cluster.nodes, 200) == SUCCESS
+    assert found.outcome.status(249).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert found.outcome.status(200) == SUCCESS
 
 
 def test_a_nominated_pods_own_record_is_the_one_that_counts() -> None:

@@ -187,7 +187,7 @@ def test_rejections_are_distinguished_up_to_a_limit(monkeypatch: pytest.MonkeyPa
 
     placement = place(runner, cluster.read(pod("p")))
 
-    assert [placement.status(cluster.nodes, row).message for row in range(3)] == [
+    assert [placement.outcome.status(row).message for row in range(3)] == [
         "a has 0 pods",
         "b has 0 pods",
         "node(s) were refused by plugin Talkative",

@@ -54,15 +54,6 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
     cursor: int = 0
     error: str = ""
 
-    def status(self, nodes: NodeColumns, row: int) -> Status:
-        """Return why the node in ``row`` was rejected, or success."""
-        if not self.pre_filter.status.is_success:
-            return self.pre_filter.status
-        position = int(np.searchsorted(self.rows, row))
-        if position == len(self.rows) or self.rows[position] != row:
-            return self.pre_filter.left_out
-        return self.outcome.status(position)
-
 
 def rejecting_plugins(placement: Placement) -> list[str]:
     """Return the plugins that rejected the pod on some node, or altogether."""

@@ -116,7 +116,7 @@ class WideSearch:
         for block in self._blocks(order):
             if best is not None and not tries_all and not self._may_beat(block, best).any():
                 break
-            best = self._try(np.sort(block), best, tries_all=tries_all)
+            best = self._try(np.sort(block), tries_all=tries_all)
         self._improve(order, best, detailed=detailed)
         return self._results.table()
 
@@ -157,7 +157,7 @@ class WideSearch:
         """Return where victims may exist that cost at most as much as the best."""
         return at_most(self._bounds[:, positions], best[: len(self._bounds)])
 
-    def _try(self, block: Int64s, best: Int64s | None, *, tries_all: bool) -> Int64s | None:
+    def _try(self, block: Int64s, *, tries_all: bool) -> Int64s | None:
         """Try the rows at some positions, ascending; return the best cost so far."""
         pairs = self._domains.pairs(self._rows[block])
         without_forced = self._minimizer.forced(pairs)
