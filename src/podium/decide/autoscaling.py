@@ -290,7 +290,7 @@ class _Packing:
 
 
 def add_daemons(transaction: ClusterTransaction, row: int, daemons: Iterable[PodRecord]) -> None:
-    """Place the pods of DaemonSets on a node, as far as its filters accept them."""
+    """Place the pods of DaemonSets that a node's filters accept on it."""
     name = transaction.cluster.nodes.name(row)
     for daemon in daemons:
         pod = replace(daemon, name=f"{daemon.name}-{name}", uid=f"{daemon.uid}/{name}")

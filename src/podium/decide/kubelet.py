@@ -31,7 +31,7 @@ MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="
 _OS_LABEL = "kubernetes.io/os"
 # Upstream checks these first; other resources follow by name.
 _ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
-# The cache holds so many kinds of pods, by the identity of their containers, which they share.
+# The maximum number of kinds of pods in the cache, by the identity of the containers that they share.
 _KEPT = 1_024
 _KNOWN: dict[tuple[int, bool], tuple[PodSpec, Holding]] = {}
 

@@ -112,7 +112,7 @@ class BindingCycles:
         *,
         is_together: bool = False,
     ) -> StepResult:
-        """Assume the pod on the node, and go as far as possible without waiting."""
+        """Assume the pod on the node, and take all steps that need not wait."""
         pod = queued.record
         cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name, is_together=is_together)
         if self.gathered:

@@ -80,7 +80,7 @@ class PodEventHandlers(EventHandlers):
             if pod.spec.node_name and pod.status.nominated_node_name:
                 actions += self._clear_stray(pod)
             if before is None:
-                # The preemption of a pod that failed meanwhile may have been in vain.
+                # The preemption of a pod that failed meanwhile may have been futile.
                 self.futile.restore_lost(pod, now)
                 return actions
             if pod.status.phase == "Failed":
@@ -266,7 +266,7 @@ class AssumedPods:
         return record
 
     def nominated(self, pod: Pod) -> PodRecord | None:
-        """Return the record of a pod of which at most the nomination differs; None if it must be read in full.
+        """Return the record of a pod if at most its nomination differs; None if it must be read in full.
 
         Pods of groups, and possible replacements of evicted pods, are always read.
         """

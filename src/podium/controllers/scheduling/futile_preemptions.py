@@ -138,7 +138,7 @@ class FutilePreemptions:
         return self._count(history, pod, rounds, taken, now)
 
     def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
-        """Judge the preemptions for a group of which too few fit; those of one plan count once."""
+        """Judge the preemptions for a group if too few of its pods fit; those of one plan count once."""
         first = gang.members[0]
         history = self._history_of(first)
         if history is None:

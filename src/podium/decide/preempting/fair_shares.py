@@ -200,7 +200,7 @@ def _at_least(shares: Floats, share: Floats) -> Bools:
 
 
 class FairTrials:
-    """Tries on each node to make room with less important pods and, as far as that is fair, with equals.
+    """Tries on each node to make room with less important pods and, if that is fair, with equals.
 
     Pods whose disruption would violate a budget are no potential victims here. Pods that leave their node anyway count
     as gone. Nothing is cached, since each trial depends on the pods of all nodes.

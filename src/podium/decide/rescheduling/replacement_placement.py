@@ -37,7 +37,7 @@ SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplacementRows:
-    """The rows on any of which a replacement may land, or ``why`` no replacement should be created.
+    """The rows where a replacement may be placed, or ``why`` no replacement should be created.
 
     ``fits`` is False if no node accepts the pod, so that it would wait. ``is_sure``: the scheduler considers all nodes,
     so that there are no other rows.
@@ -49,7 +49,7 @@ class ReplacementRows:
     is_sure: bool = True
 
     def or_else(self, other: ReplacementRows) -> ReplacementRows:
-        """Return the union of two landings."""
+        """Return the union of the rows."""
         if self.why or not other.fits:
             return self
         if other.why:

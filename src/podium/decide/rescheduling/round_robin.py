@@ -222,7 +222,7 @@ class PlannedMove:
 
 @dataclass(frozen=True, slots=True)
 class PartOf:
-    """The whole of which some moves are a part: the number of pods left to move, and the gain of the whole."""
+    """A set of moves that is made in parts: the number of pods left to move, and the gain of all."""
 
     pods: int
     gain: float

@@ -91,7 +91,7 @@ class Signals:
 
     ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the known
     pods that the node's kubelet rejected (OutOfcpu, NodeAffinity and the like). ``turned_away`` are these pods by uid,
-    as far as they are retained; they run nowhere.
+    if they are retained; they run nowhere.
     """
 
     pods: Mapping[str, PodSignals] = field(default_factory=dict)

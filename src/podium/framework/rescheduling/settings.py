@@ -77,7 +77,7 @@ class ReschedulingScope:
     state what a move costs. Of Jobs that state it, a pod may lose at most ``max_lost_work_ns``. Pods younger than
     ``minimum_age_ns`` stay. So do pods whose priority is not below ``priority_below`` (None: no bound), pods with
     claims of volumes or devices if these are spared, and pods whose owner has fewer than ``minimum_replicas``.
-    So do pods of a workload of which a pod was disrupted less than ``undisturbed_ns`` ago, by any component.
+    So do pods of a workload that any component disrupted less than ``undisturbed_ns`` ago.
     """
 
     included: frozenset[str] = frozenset()

@@ -271,7 +271,7 @@ class GroupAttempts:
         )
 
     def _bind_members(self, attempt: _Attempt, now: int) -> list[Action]:
-        """Bind the pods of a group of which enough fit; the others return to the queue."""
+        """Bind the pods of a group that fit, if these are enough; the others return to the queue."""
         members = zip(attempt.queued, attempt.found.members, strict=True)
         going = {each.record.uid: (member.node_name, member.placement.state) for each, member in members if member.fits}
         return self._bind_some(attempt, going, _NOTHING, now)
@@ -304,7 +304,7 @@ class GroupAttempts:
         return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
 
     def _requeue_members(self, attempt: _Attempt, now: int) -> list[Action]:
-        """Return the pods of a group of which too few fit to the queue, and start one preemption for all."""
+        """Return the pods of a group to the queue if too few fit, and start one preemption for all."""
         group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         self._releases.note(group.key, runner.profile.scheduler_name, now)
         members = attempt.trial.members
@@ -384,7 +384,7 @@ class GroupPreemptions:
         return leader is not None and self._preemptions.holds(leader)
 
     def judge(self, group: PodGroup, members: Sequence[PodRecord], runner: Runner, now: int) -> list[Record]:
-        """Judge earlier preemptions for a group of which too few fit; return the event about a new wait."""
+        """Judge earlier preemptions for a group if too few of its pods fit; return the event about a new wait."""
         if not self._futile.knows(members[0]):
             return []
         gang = Gang(group.key, tuple(members), 1, gang_priority(members, group.spec.priority))

@@ -108,7 +108,7 @@ class Hints:
 
 
 def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
-    """Return a hint's answer. A failing hint wakes the pod: an attempt in vain is better than a stuck pod."""
+    """Return a hint's answer. A failing hint wakes the pod: a failed attempt is better than a stuck pod."""
     try:
         return hint is None or hint(pod, event)
     except BaseException as error:
@@ -242,7 +242,7 @@ def without_hints(registrations: Registrations, cluster: Cluster) -> Registratio
 
 
 def _cross_topology(cluster: Cluster, *, is_spread: bool) -> QueueingHint:
-    """Return the check of which waiting pods a new or changed pod on a node concerns."""
+    """Return a function that checks whether a new or changed pod on a node concerns a waiting pod."""
 
     def concerns(pod: PodRecord, event: ClusterEvent) -> bool:
         if event.action & _AT_ONCE or event.new is None:

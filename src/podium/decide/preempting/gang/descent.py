@@ -65,7 +65,7 @@ class VictimSearch:
     spared: frozenset[str] = frozenset()
 
     def with_dependents(self, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
-        """Return units with their present dependents, as far as they are on nodes; None if one of these may not go."""
+        """Return units and their present dependents that are on nodes; None if one of these may not be a victim."""
         closed = self.units.closed(pods)
         if closed is None or (self.units.has_dependents and any(pod.uid in self.spared for pod in closed)):
             return None
@@ -227,11 +227,11 @@ class MemberOptions:
         return None
 
     def put_aside(self, option: MemberOption) -> None:
-        """Put an option aside that is of no use until something changes."""
+        """Set an option aside until the options on some rows change."""
         self._useless.append(option)
 
     def update(self, rows: Iterable[int]) -> None:
-        """Compute the options on some rows again, where pods came or left, and bring back those put aside."""
+        """Recompute the options on rows where pods came or left, and bring back those set aside."""
         for option in self._useless:
             heappush(self._heap, option)
         self._useless.clear()

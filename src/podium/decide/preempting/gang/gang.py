@@ -223,7 +223,7 @@ class GangTransaction(AssumedMembers):
         return all(self.handle.is_row_local(self.pre_filtered(member)[0]) for member in members)
 
     def count(self, rows: int) -> None:
-        """Count a call about so many rows."""
+        """Count a call of the filters about a number of rows."""
         self.steps += max(rows, LEAST_STEPS)
 
 

@@ -40,7 +40,7 @@ from podium.decide.preempting.wide.wide_search import WideSettings
 from podium.framework.pre_filters import GroupHandle
 
 _LOWEST = np.iinfo(np.int64).min
-# After so many domains without improvement, the others are left out.
+# The maximum number of domains without improvement; the others are then left out.
 _MOST_IN_VAIN = 8
 # The first search without victims gets one such part of the steps.
 _SHARE_WITHOUT = 4
@@ -56,7 +56,7 @@ def plan_gang(
     *,
     most_steps: int = 100_000,
 ) -> GangPlan:
-    """Plan preemption for a gang of which too few members fit now.
+    """Plan preemption for a gang if too few of its members fit now.
 
     ``options`` say which pods may be victims, and how victims are compared. At most ``most_steps`` steps are begun;
     `GangTransaction` counts them. Raises PluginError if a plugin fails.

@@ -207,7 +207,7 @@ class ExhaustiveVictimSearch:
     """Tries the sets of units that are better than the best known candidate: first beside the members' ``partners``.
 
     ``is_cut``: there were too many units, or the steps did not suffice for all sets. ``grows``: the cost of a set grows
-    with it. Otherwise all sets count of which no part suffices, and the best known candidate is no limit.
+    with it. Otherwise all minimal sets count, and the best known candidate is no limit.
     """
 
     shapes: MemberShapes

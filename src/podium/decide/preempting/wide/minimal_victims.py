@@ -259,7 +259,7 @@ def best_sets(
 ) -> tuple[Int64s, MemberSets, Int64s]:
     """Return rows, by their positions; the cheapest set with which the pod fits each; and ``[criteria, sets]`` costs.
 
-    Rows without such a set are left out. Sets that cost more than ``limit``, and sets of which a part would suffice,
+    Rows without such a set are left out. Sets that cost more than ``limit``, and sets that contain one that suffices,
     do not count. Unless ``all_rows`` are wanted, rows that cost more than another one are left out. Of equally cheap
     sets of a row it is one with the fewest victims, and the first of these, counted in binary with the least important
     pod as the lowest digit.
@@ -333,7 +333,7 @@ def _first_fitting(
 
 
 def _minimal_sets(evaluator: SetEvaluator, row: int, sets: MemberSets, some: Int64s) -> Bools:
-    """Return ``[some]``: the sets without which the pod fits the row, and no part of which suffices."""
+    """Return ``[some]``: the minimal sets without which the pod fits the row."""
     numbers = sets.lengths
     has = np.zeros((len(sets), int(sets.entries.max(initial=0)) + 1), dtype=np.bool_)
     has[sets.owners, sets.entries] = True

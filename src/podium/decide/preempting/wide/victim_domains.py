@@ -33,7 +33,7 @@ class MemberSets(Lists):
 
     @classmethod
     def at(cls, starts: Int64s, members: Int64s) -> MemberSets:
-        """Return sets of which all are allowed."""
+        """Return sets that are all allowed."""
         return cls(starts, members, np.ones(len(starts) - 1, dtype=np.bool_))
 
     def only(self, sets: Int64s) -> MemberSets:
