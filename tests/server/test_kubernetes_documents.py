@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests.identity import User
 from podium.server.backend import DocumentRequest, ServedDocument
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource
@@ -45,7 +46,7 @@ class Documents:
         return raw
 
     def posted(self, path: str, body: Any) -> Raw:
-        found = self.documents.document(DocumentRequest(method="POST", path=path, body=body, user="anna"))
+        found = self.documents.document(DocumentRequest(method="POST", path=path, body=body, user=User("anna")))
         assert found is not None
         raw: Raw = json.loads(found.body)
         return raw
@@ -160,7 +161,7 @@ def test_reviews_are_answered() -> None:
 def test_a_token_review_accepts_only_the_servers_token() -> None:
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     for token, is_good in (("right", True), ("wrong", False)):
-        documents = KubernetesDocuments(LocalBackend(), "right".__eq__)
+        documents = KubernetesDocuments(LocalBackend(), lambda given, _: User("a") if given == "right" else None)
         found = documents.document(DocumentRequest(method="POST", path=path, body={"spec": {"token": token}}))
         assert found is not None
         assert json.loads(found.body)["status"].get("authenticated", False) is is_good

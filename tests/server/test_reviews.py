@@ -1,4 +1,4 @@
-"""Access reviews: every client is an administrator."""
+"""Reviews: of clients, of tokens, and of what users may do."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests.authorization import Authorizer
+from podium.apirequests.identity import User
 from podium.server.discovery import REVIEWS
-from podium.server.kubernetes_documents import User, reviewed
+from podium.server.reviews import Reviews
 from podium.store.errors import StoreError
+from tests.apirequests.test_authorization import bound, role, store_with
 from tests.store.objects import Raw
 
 ANNA = User("anna", ("drivers",))
 CAN_CREATE_PODS: Raw = {"resourceAttributes": {"namespace": "default", "verb": "create", "resource": "pods"}}
 
 
-def answer(kind: str, body: Any, user: User = ANNA, **more: bool) -> Raw:
-    return reviewed(kind, body, user, **more)
+def identify(token: str, _audiences: Any) -> User | None:
+    return ANNA if token == "abc" else None
+
+
+def answer(kind: str, body: Any, user: User = ANNA, authorizer: Authorizer | None = None) -> Raw:
+    return Reviews(identify, authorizer).reviewed(kind, body, user)
 
 
 @pytest.mark.parametrize("kind", [review.kind for review in REVIEWS if review.kind.endswith("AccessReview")])
@@ -38,15 +45,36 @@ def test_a_self_review_returns_the_caller() -> None:
     assert found["status"]["userInfo"] == {"username": "anna", "groups": ["drivers"]}
 
 
-def test_a_token_review_accepts_only_the_servers_token() -> None:
-    body = {"spec": {"token": "abc"}}
-    assert answer("TokenReview", body, is_authenticated=True)["status"]["authenticated"] is True
-    assert "authenticated" not in answer("TokenReview", body)["status"]
+def test_a_token_review_names_the_user_of_the_token() -> None:
+    status = answer("TokenReview", {"spec": {"token": "abc"}})["status"]
+
+    assert (status["authenticated"], status["user"]["username"]) == (True, "anna")
+    assert answer("TokenReview", {"spec": {"token": "other"}})["status"] == {
+        "user": {},
+        "error": "invalid bearer token",
+    }
+
+
+def test_with_roles_a_review_says_what_the_bindings_allow() -> None:
+    authorizer = Authorizer(
+        store_with(
+            role("reader", {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}), bound("reader", "anna")
+        )
+    )
+    may = {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "shop"}}
+    may_not = {"resourceAttributes": {"verb": "delete", "resource": "pods", "namespace": "shop"}}
+
+    for spec, allowed in ((may, True), (may_not, False)):
+        assert answer("SelfSubjectAccessReview", {"spec": spec}, ANNA, authorizer)["status"]["allowed"] is allowed
+        other = {"spec": {**spec, "user": "anna"}}
+        assert answer("SubjectAccessReview", other, User(), authorizer)["status"]["allowed"] is allowed
+    rules = answer("SelfSubjectRulesReview", {"spec": {"namespace": "shop"}}, ANNA, authorizer)["status"]
+    assert [rule["resources"] for rule in rules["resourceRules"]] == [["pods"]]
 
 
 def test_other_kinds_are_not_reviews() -> None:
     with pytest.raises(KeyError):
-        reviewed("Pod", {})
+        answer("Pod", {})
 
 
 @pytest.mark.parametrize(
@@ -63,5 +91,5 @@ def test_other_kinds_are_not_reviews() -> None:
 )
 def test_an_invalid_review_is_rejected(body: Any) -> None:
     with pytest.raises(StoreError) as refused:
-        reviewed("SelfSubjectAccessReview", body)
+        answer("SelfSubjectAccessReview", body)
     assert refused.value.code == 400

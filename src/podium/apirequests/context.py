@@ -51,9 +51,12 @@ class RequestRules:
     `components` maps identities to components, whose caps count their evictions, regardless of what the requests state.
     For an identity that is not listed, the annotation of the Eviction counts. An identity is the name of a user, or if
     users are not distinguished, the field manager, which over HTTP is the program's name.
+
+    `token_key` signs the tokens of service accounts; without it they are not accepted.
     """
 
     deletes_by_eviction: bool = False
+    token_key: bytes = field(default=b"", repr=False)
     components: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({"system:kube-scheduler": SCHEDULER, "kube-scheduler": SCHEDULER})
     )

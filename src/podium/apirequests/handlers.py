@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-import json
 
+from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
@@ -22,6 +21,7 @@ from podium.apirequests.context import (
     check_size,
     object_response,
 )
+from podium.apirequests.identity import ISSUER, issued_token, token_claims
 from podium.apirequests.request import (
     Binding,
     DeleteOptions,
@@ -37,6 +37,7 @@ from podium.store.errors import StoreError, bad_request, invalid
 from podium.store.listing import ListOptions
 from podium.store.patching import patched
 from podium.store.stored import Stored
+from podium.store.verbs.deletion import check_preconditions
 from podium.store.verbs.scale import scale_of, scaled
 from podium.store.verbs.updates import PARTS
 from podium.store.version_conversion import as_stored, stored_selector
@@ -207,44 +208,44 @@ def patch_scale(context: Context, request: Request, now: int) -> Response:
 
 _SECOND = 10**9
 _DEFAULT_SECONDS, _LEAST_SECONDS, _MOST_SECONDS = 3_600, 600, 2**32
+_SHORT, _LONG = "less than 10 minutes", "larger than 2^32 seconds"
+_BINDING_KINDS = ("Pod", "Secret")
 
 
 def create_token(context: Context, request: Request, now: int) -> Response:
-    """Return a token that names the account and grants nothing.
-
-    It is unsigned; the server only accepts its own tokens.
-    """
+    """Return a token by which the server recognizes the account, bound to an object if the request names one."""
     account = context.store.get(request.kind, request.key)
-    spec = value_at(request.body, "spec") or {}
-    seconds = value_at(spec, "expirationSeconds")
+    spec = object_at(request.body, "spec")
+    seconds = spec.get("expirationSeconds")
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
-    if not isinstance(spec, dict) or type(seconds) is not int or not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-        raise bad_request(
-            f"spec.expirationSeconds is a whole number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}"
-        )
+    if type(seconds) is not int or not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
+        problem = f"may not specify a duration {_SHORT if type(seconds) is int and seconds < 600 else _LONG}"
+        message = f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {problem}'
+        raise StoreError(422, "Invalid", message)
+    audiences = spec.get("audiences") or [ISSUER]
     metadata = account.raw["metadata"]
-    expires = now + seconds * _SECOND
-    claims = {
-        "aud": spec.get("audiences") or [],
-        "exp": expires // _SECOND,
-        "iat": now // _SECOND,
-        "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
-    }
-    status = {"token": _unsigned(claims), "expirationTimestamp": format_time(expires)}
+    bound = None
+    if reference := object_at(spec, "boundObjectRef"):
+        kind = str(reference.get("kind"))
+        if kind not in _BINDING_KINDS:
+            raise bad_request(f"spec.boundObjectRef.kind: {shown(kind)} is not one of {', '.join(_BINDING_KINDS)}")
+        found = context.store.get(kind, f"{metadata['namespace']}/{reference.get('name')}")
+        check_preconditions(found, str(reference.get("uid") or ""), "")
+        bound = kind, found.raw
+    claims = token_claims(account.raw, bound, audiences, seconds, now)
+    expires = format_time((now // _SECOND + seconds) * _SECOND)
     answer: Raw = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-        "spec": {**spec, "expirationSeconds": seconds},
-        "status": status,
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "creationTimestamp": format_time(now),
+        },
+        "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
+        "status": {"token": issued_token(context.rules.token_key, claims), "expirationTimestamp": expires},
     }
     return Response(code=201, object=answer)
-
-
-def _unsigned(claims: Raw) -> str:
-    """Return a JSON Web Token without a signature (RFC 7519, section 6)."""
-    parts = (json.dumps(part, separators=(",", ":")).encode() for part in ({"alg": "none"}, claims))
-    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
 
 
 _NO_CONTAINERS = "nodes are simulated: containers do not run, so that they have no output and take no connections"

@@ -157,7 +157,8 @@ class ControlPlaneSettings:
     autoscaler for these node groups. ``rescheduling`` adds a rescheduler, which reads its settings from the ConfigMap
     `RESCHEDULER_CONFIG_MAP` if that exists. ``authority`` and ``client_authority`` are certificates in PEM: those by
     which clients verify the server, and the server its clients. ``without`` are the names of components that are left
-    out (`podium.controlplane.component_names.SWITCHABLE`). ``rules`` are the administrator's rules for requests.
+    out (`podium.controlplane.component_names.SWITCHABLE`). ``rules`` are the administrator's rules for requests;
+    with ``authorizes_by_roles``, users may do what their roles allow.
     ``absent_is_gone``: an owner that never existed counts as deleted, as in Kubernetes; false if the objects come from
     a partially known cluster.
     """
@@ -172,6 +173,7 @@ class ControlPlaneSettings:
     without: frozenset[str] = frozenset()
     absent_is_gone: bool = True
     rules: RequestRules = DEFAULT_RULES
+    authorizes_by_roles: bool = False
     authority: str = ""
     client_authority: str = ""
 

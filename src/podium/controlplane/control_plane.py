@@ -16,6 +16,7 @@ from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
 from podium.apirequests.actions import carry_out, cleanup_by_requests
 from podium.apirequests.admission.webhooks import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
+from podium.apirequests.authorization import Authorizer
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
 from podium.apirequests.request import Answer, Request, Response, problem_of, run_conversation
@@ -79,6 +80,8 @@ class ControlPlane:
         self._clock = clock
         self._journal = journal
         self.account = account
+        self.rules = settings.rules
+        self.authorizer = Authorizer(store) if settings.authorizes_by_roles else None
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
         self._events = ActionEvents(store, self._router)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.apirequests.identity import User
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResources
 
@@ -60,7 +61,7 @@ class Backend(Protocol):
 class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a path without stored objects.
 
-    `body` is decoded, None for no body; `user` is the name of the user.
+    `body` is decoded, None for no body; `user` None is an administrator.
     """
 
     method: str
@@ -68,7 +69,7 @@ class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
     query: Sequence[tuple[str, str]] = ()
     accept: str = ""
     body: Any = None
-    user: str = ""
+    user: User | None = None
 
 
 class ServedDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,97 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
+from podium.apirequests.authorization import Authorizer
 from podium.apirequests.paths import not_allowed
 from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
-from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, REVIEWS, served_kinds
+from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_path, index
 from podium.server.protobuf import decode
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
+from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.errors import bad_request
 from podium.store.stored import encoded
-
-_REASON = "everybody whom this server lets in is an administrator"
-_EVERYTHING = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user: a name and groups, as kube-apiserver's authenticators provide them."""
-
-    name: str = "system:admin"
-    groups: tuple[str, ...] = ("system:masters", "system:authenticated")
-
-    def to_dict(self) -> Raw:
-        return {"username": self.name, "groups": list(self.groups)}
-
-
-ADMINISTRATOR = User()
-"""The user of a server without authentication."""
-
-_GROUPS = {review.kind: review.group for review in REVIEWS}
-_PLURALS = {(review.group, review.plural): review.kind for review in REVIEWS}
-
-
-def reviewed(kind: str, body: Any, user: User = ADMINISTRATOR, *, is_authenticated: bool = False) -> Raw:
-    """Return the review with its result. Raises KeyError for a kind that is not a review.
-
-    `is_authenticated` says whether a TokenReview's token is valid. Raises StoreError 400 for a malformed body, and if
-    required fields are missing.
-    """
-    group = _GROUPS[kind]
-    if not isinstance(body, dict) or body.get("kind", kind) != kind:
-        raise bad_request(f"a {kind} is expected, not {shown(body.get('kind') if isinstance(body, dict) else body)}")
-    review = {"kind": kind, "apiVersion": f"{group}/v1", "metadata": body.get("metadata") or {}}
-    if "spec" in body or kind != "SelfSubjectReview":
-        spec = review["spec"] = body.get("spec") or {}
-        if not isinstance(spec, dict):
-            raise bad_request(f"spec: {shown(spec)} is not an object")
-        is_access = kind.endswith("AccessReview")
-        if is_access and bool(spec.get("resourceAttributes")) == bool(spec.get("nonResourceAttributes")):
-            raise bad_request("spec: exactly one of resourceAttributes and nonResourceAttributes must be given")
-    return {**review, "status": _status(kind, user, is_authenticated)}
-
-
-def _status(kind: str, user: User, is_authenticated: bool) -> Raw:
-    match kind:
-        case "SelfSubjectReview":
-            return {"userInfo": user.to_dict()}
-        case "SelfSubjectRulesReview":
-            return _EVERYTHING
-        case "TokenReview":
-            return {"authenticated": True, "user": user.to_dict()} if is_authenticated else {"user": {}}
-    return {"allowed": True, "reason": _REASON}
-
-
-def _review_at(path: str) -> str | None:
-    """Return the kind of review that a path accepts; None for other paths."""
-    parts = path.split("/")
-    if parts[1:2] != ["apis"] or parts[3:4] != ["v1"]:
-        return None
-    kind = _PLURALS.get((parts[2], parts[-1]))
-    is_local = kind == "LocalSubjectAccessReview"
-    fits = (len(parts) == 7 and parts[4] == "namespaces") if is_local else len(parts) == 5
-    return kind if fits else None
-
 
 _JSON = "application/json"
 _OPENAPI, _OPENAPI_2 = "/openapi/v3", "/openapi/v2"
@@ -104,12 +34,18 @@ _AS_AGGREGATED = "APIGroupDiscoveryList"
 class KubernetesDocuments:
     """Discovery, schemas, reviews, metrics, tables and protobuf for the kinds of a backend.
 
-    Documents follow changes of the kinds, and are cached between changes. `takes_token` says whether a token is valid.
+    Documents follow changes of the kinds, and are cached between changes. `identify` returns the user of a token.
+    Without an `authorizer` users may do everything.
     """
 
-    def __init__(self, backend: Backend, takes_token: Callable[[str], bool] = bool) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        identify: Identify = lambda _token, _audiences: None,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self._backend = backend
-        self._takes_token = takes_token
+        self._reviews = Reviews(identify, authorizer)
         self._metrics = ResourceMetrics(backend)
         self._version = -1
         self._kinds: list[APIResource] = []
@@ -119,9 +55,13 @@ class KubernetesDocuments:
     def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
         """Return the document at a path, or None. Raises StoreError for an invalid request."""
         path = inquiry.path.rstrip("/") or "/"
-        kind = _review_at(path)
-        if kind is not None:
-            return self._review(kind, inquiry)
+        review = review_at(path)
+        if review is not None:
+            if inquiry.method != "POST":
+                raise not_allowed()
+            kind, namespace = review
+            raw = self._reviews.reviewed(kind, inquiry.body, inquiry.user or ADMINISTRATOR, namespace)
+            return ServedDocument(body=encoded(raw), code=201)
         if path.startswith(_METRICS):
             _check_read(inquiry)
             found = self._metrics.at(path.removeprefix(_METRICS).split("/"), inquiry.query)
@@ -133,7 +73,7 @@ class KubernetesDocuments:
 
     def takes_body(self, path: str) -> bool:
         """Return whether a path accepts POST requests, as reviews do."""
-        return _review_at(path.rstrip("/")) is not None
+        return review_at(path.rstrip("/")) is not None
 
     def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
@@ -165,16 +105,6 @@ class KubernetesDocuments:
     def decoded(self, body: bytes) -> Raw:
         """Return the object in a protobuf body. Raises ValueError."""
         return decode(body)
-
-    def _review(self, kind: str, inquiry: DocumentRequest) -> ServedDocument:
-        if inquiry.method != "POST":
-            raise not_allowed()
-        user = User(inquiry.user) if inquiry.user else ADMINISTRATOR
-        spec = inquiry.body.get("spec") if isinstance(inquiry.body, dict) else None
-        token = spec.get("token") if isinstance(spec, dict) else None
-        is_authenticated = isinstance(token, str) and self._takes_token(token)
-        review = reviewed(kind, inquiry.body, user, is_authenticated=is_authenticated)
-        return ServedDocument(body=encoded(review), code=201)
 
     def _cached(self, path: str, accept: str) -> ServedDocument | None:
         """Return a discovery or OpenAPI document, cached until the kinds change."""

@@ -12,9 +12,13 @@ import pytest
 import trustme
 
 from podium.api.errors import InputError
-from podium.server.http.security import is_loopback
+from podium.apirequests.authorization import Authorizer
+from podium.apirequests.identity import AUTHENTICATED, ISSUER, User, issued_token
+from podium.server.http.security import Guard, is_loopback
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token
+from podium.store.errors import StoreError
+from tests.apirequests.test_authorization import bound, role
 from tests.server.serving import PODS, Client, LocalBackend, with_server
 from tests.store.objects import pod
 
@@ -239,8 +243,66 @@ def test_mutating_requests_are_logged() -> None:
     with_server(check, settings=ServerSettings(audit=lines.append))
 
 
-def test_a_token_is_identified_by_token_review() -> None:
-    server = Server(LocalBackend(), settings=ServerSettings(tokens=(Token(text=TOKEN),)))
-    assert server.takes_token(TOKEN)
-    assert not server.takes_token(TOKEN + "x")
-    assert not Server(LocalBackend()).takes_token("")
+@pytest.mark.parametrize(
+    ("headers", "user"),
+    [
+        ({"Impersonate-User": "anna"}, User("anna", (AUTHENTICATED,))),
+        ({"Impersonate-User": "anna", "Impersonate-Group": "dev"}, User("anna", ("dev", AUTHENTICATED))),
+        (
+            {"Impersonate-User": "anna", "Impersonate-Uid": "7", "Impersonate-Extra-Team%2Fa": "b"},
+            User("anna", (AUTHENTICATED,), "7", {"team/a": ["b"]}),
+        ),
+        (
+            {"Impersonate-User": "system:serviceaccount:shop:robot"},
+            User(
+                "system:serviceaccount:shop:robot",
+                ("system:serviceaccounts", "system:serviceaccounts:shop", AUTHENTICATED),
+            ),
+        ),
+    ],
+)
+def test_an_impersonated_user_has_the_groups_and_extra_values_of_the_request(
+    headers: dict[str, str], user: User
+) -> None:
+    found = Guard(ServerSettings()).caller(headers, None)
+
+    assert found.identity() == user
+
+
+def test_groups_without_a_user_are_not_impersonated() -> None:
+    with pytest.raises(StoreError) as refused:
+        Guard(ServerSettings()).caller({"Impersonate-Group": "dev"}, None)
+
+    assert refused.value.code == 500
+
+
+def test_a_token_of_the_cluster_identifies_its_account_or_nobody() -> None:
+    token = issued_token(b"key", {"iss": ISSUER})
+    robot = User("system:serviceaccount:shop:robot", (AUTHENTICATED,))
+
+    def caller(identify: Any) -> str:
+        return Guard(ServerSettings(identify=identify)).caller({"Authorization": f"Bearer {token}"}, None).user
+
+    assert caller(lambda _: robot) == robot.name
+    with pytest.raises(StoreError) as refused:
+        caller(lambda _: None)
+    assert refused.value.code == 401
+
+
+def test_with_roles_clients_may_do_what_their_bindings_allow() -> None:
+    rules = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
+    backend = LocalBackend(role("reader", rules), bound("reader", "anna"))
+    anna = {"Impersonate-User": "anna"}
+
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", PODS, headers=anna))[0] == 200
+        code, status = await client.ask("GET", f"{PODS}/a", headers=anna)
+        assert (code, status["message"]) == (
+            403,
+            'pods "a" is forbidden: User "anna" cannot get resource "pods" in API group "" in the namespace "default"',
+        )
+        code, status = await client.ask("GET", "/metrics", headers=anna)
+        assert (code, status["message"]) == (403, 'forbidden: User "anna" cannot get path "/metrics"')
+        assert (await client.ask("GET", "/metrics"))[0] == 200
+
+    with_server(check, backend=backend, settings=ServerSettings(authorizer=Authorizer(backend.store)))

@@ -108,6 +108,13 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--client-ca", metavar="FILE", help="The CA of client certificates.")
 @click.option("--token-file", metavar="FILE", help="A token that clients must send; only its owner may read the file.")
+@click.option(
+    "--authorization",
+    type=click.Choice(("none", "rbac")),
+    default="none",
+    show_default=True,
+    help="Let all clients do everything, or what their roles and bindings allow.",
+)
 @click.option("--audit-log", metavar="FILE", help="Log each request that may change objects, as a line of JSON.")
 @click.option(
     "--write-kubeconfig",

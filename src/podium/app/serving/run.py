@@ -93,6 +93,7 @@ class Wanted:
     tls_key: str | None = None
     client_ca: str | None = None
     token_file: str | None = None
+    authorization: str = "none"
     audit_log: str | None = None
     write_kubeconfig: str | None = None
     has_page: bool = True
@@ -150,7 +151,8 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
         autoscaling=autoscaling,
         rescheduling=None if wanted.rescheduler is None else _rescheduling(wanted.rescheduler),
         without=wanted.without,
-        rules=RequestRules(deletes_by_eviction=wanted.evicts_on_delete),
+        rules=RequestRules(deletes_by_eviction=wanted.evicts_on_delete, token_key=secrets.token_bytes(32)),
+        authorizes_by_roles=wanted.authorization == "rbac",
         authority=_certificates(wanted.tls_cert),
         client_authority=_certificates(wanted.client_ca),
     )
@@ -178,7 +180,7 @@ def _rescheduling(path: str) -> ReschedulerSettings:
 
 
 def place_of(wanted: Wanted) -> Place:
-    """Return where to listen. A server for other hosts without any credentials gets a new token."""
+    """Return where to listen. A server that needs credentials gets a new token, for the kubeconfig, if it has none."""
     if (wanted.tls_cert is None) is not (wanted.tls_key is None):
         raise InputError("a certificate needs its key: give --tls-cert and --tls-key, or neither")
     tls = None
@@ -189,7 +191,7 @@ def place_of(wanted: Wanted) -> Place:
     elif wanted.client_ca is not None:
         raise InputError("clients' certificates need TLS: give --tls-cert and --tls-key")
     token = "" if wanted.token_file is None else read_token(wanted.token_file)
-    if not token and tls is not None and not wanted.client_ca and not is_loopback(wanted.host):
+    if not token and tls is not None and (wanted.client_ca or not is_loopback(wanted.host)):
         token = secrets.token_urlsafe(32)
     return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
 

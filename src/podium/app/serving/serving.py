@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import yaml
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
+from podium.apirequests.identity import ISSUER, User, token_user
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
@@ -25,6 +27,7 @@ from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token
 from podium.server.kubernetes_documents import KubernetesDocuments
+from podium.server.reviews import ADMINISTRATOR
 
 _NAME = "podium"
 _NAMESPACE = "namespace"
@@ -107,6 +110,7 @@ def write_kubeconfig(path: Path, access: Access) -> None:
 
 
 DEFAULT_PORT = 7443
+_ANY_TOKEN = "none-is-needed"  # noqa: S105 - a server without tokens ignores it
 _LOG = logging.getLogger(__name__)
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _BY_SIGNAL = 128
@@ -127,9 +131,11 @@ class Place:
     token: str = ""
     audit: Callable[[bytes], None] | None = None
 
-    def takes_token(self, given: str) -> bool:
-        """Return whether it is the token of the server."""
-        return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
+    def user_of(self, plane: ControlPlane, given: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
+        """Return the user of the server's own token, or of one that the cluster issued; None for others."""
+        if self.token and hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
+            return ADMINISTRATOR
+        return token_user(plane.store, plane.rules.token_key, given, plane.now(), audiences)
 
     def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """Return the settings of the server of a control plane."""
@@ -149,6 +155,8 @@ class Place:
             checks=checks,
             audit=self.audit,
             collectors=collectors,
+            identify=lambda given: token_user(plane.store, plane.rules.token_key, given, plane.now()),
+            authorizer=plane.authorizer,
         )
 
 
@@ -173,7 +181,7 @@ class Serving:
         plane.call = call_webhook
         self._clock = clock
         self._place = place
-        self._documents = KubernetesDocuments(plane, place.takes_token)
+        self._documents = KubernetesDocuments(plane, partial(place.user_of, plane), plane.authorizer)
         self._kubeconfig = kubeconfig
         self._command = command
         self._on_ready = on_ready
@@ -192,7 +200,9 @@ class Serving:
         try:
             server = await self._started()
             try:
-                token, tls = self._place.token, self._place.tls
+                tls = self._place.tls
+                # kubectl asks for a user name on TLS without credentials, even if the server needs none.
+                token = self._place.token or ("" if tls is None else _ANY_TOKEN)
                 authority = "" if tls is None else tls.certificate_file
                 write_kubeconfig(self._kubeconfig, Access(server.address, authority, token))
                 self._on_ready(server.address)

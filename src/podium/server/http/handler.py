@@ -18,6 +18,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Raw
 from podium.api.times import format_exact_time
 from podium.api.versions.release import Release
+from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import body_type
 from podium.apirequests.paths import Paths, ResourcePath, not_allowed
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
@@ -30,6 +31,7 @@ from podium.server.http.security import Guard, forbidden
 from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Hub
 from podium.server.kubernetes_documents import KubernetesDocuments
+from podium.server.reviews import review_at
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import encoded
@@ -68,7 +70,9 @@ class Handler:
         self._health = HealthEndpoints(settings.checks, lambda: self.is_stopping)
         self._keeping = GroupCommit(backend)
         self.hub = Hub(limits, self._keeping.keep, backend)
-        self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub, self._keeping)
+        self._objects = ObjectRequests(
+            backend, documents, limits, self._flights, self.hub, self._keeping, settings.authorizer
+        )
         self.is_stopping = False
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
@@ -108,10 +112,24 @@ class Handler:
         caller = self._guard.caller(request.headers, certificate, is_public=is_public)
         return Exchange(request, path, query, caller, head)
 
+    def _authorize(self, exchange: Exchange) -> None:
+        """Raise StoreError 403 for a path outside the API objects that the caller may not use."""
+        authorizer, path = self._settings.authorizer, exchange.path
+        if authorizer is None or (self._pages is not None and self._pages.has(path)):
+            return
+        caller, review = exchange.caller.identity(), review_at(path.rstrip("/"))
+        verb = "create" if exchange.method == "POST" else "get"
+        if review is None:
+            authorizer.check(caller, Attributes(verb, path=path))
+        else:
+            parts = path.rstrip("/").split("/")
+            authorizer.check(caller, Attributes(verb, parts[2], parts[-1], "", review[1]))
+
     async def _answer(self, exchange: Exchange) -> StreamResponse:
         place = exchange.place = self._paths.place(exchange.path)
         if place is not None:
             return await self._objects.answer(exchange, place)
+        self._authorize(exchange)
         if self._pages is not None and self._pages.has(exchange.path):
             await self._backend.idle()
             return await self._pages.answer(exchange)
@@ -159,7 +177,7 @@ class Handler:
                 query=exchange.query,
                 accept=exchange.accepts(),
                 body=body,
-                user=exchange.caller.user,
+                user=exchange.caller.identity(),
             )
         )
         return None if document is None else _of_document(document, exchange.headers.get(hdrs.IF_NONE_MATCH, ""))

@@ -11,6 +11,7 @@ from aiohttp.web import StreamResponse
 
 from podium.api.schemas.schema import schema_of
 from podium.api.schemas.structure import write_out_amounts
+from podium.apirequests.authorization import Attributes, Authorizer
 from podium.apirequests.http_mapping import (
     BODY_TYPES,
     JSON,
@@ -74,8 +75,10 @@ class ObjectRequests:
         flights: InFlightLimits,
         hub: Hub,
         keeping: GroupCommit,
+        authorizer: Authorizer | None = None,
     ) -> None:
         self._backend = backend
+        self._authorizer = authorizer
         self._documents = documents
         self._limits = limits
         self._flights = flights
@@ -86,6 +89,10 @@ class ObjectRequests:
         """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
         what = incoming_request(exchange.method, place, read_parameters(exchange.query))
         exchange.subject = _subject(what.verb, place)
+        if self._authorizer is not None:
+            resource = place.resource
+            about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
+            self._authorizer.check(exchange.caller.identity(), Attributes(what.verb, *about))
         has_protobuf = bool(message_of(place.resource.api_version, place.resource.kind)) or bool(place.subresource)
         form = negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":

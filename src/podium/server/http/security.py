@@ -9,10 +9,13 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
+from podium.apirequests.authorization import Attributes
+from podium.apirequests.identity import ACCOUNT, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, groups_of, is_issued
 from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
 from podium.store.errors import StoreError
 
@@ -26,9 +29,15 @@ class Caller:
 
     user: str
     reads_only: bool = False
+    groups: tuple[str, ...] = (MASTERS, AUTHENTICATED)
+    uid: str = ""
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def identity(self) -> User:
+        return User(self.user, self.groups, self.uid, self.extra)
 
 
-_STRANGER = Caller("system:anonymous", reads_only=True)
+_STRANGER = Caller("system:anonymous", reads_only=True, groups=(UNAUTHENTICATED,))
 
 
 def check_settings(settings: ServerSettings) -> None:
@@ -94,6 +103,7 @@ class Guard:
         authority = settings.tls is not None and bool(settings.tls.client_authority_file)
         self._anonymous = None if asks_all or authority else Caller(settings.anonymous_user)
         self._listens_on = settings.host
+        self._identify, self._authorizer = settings.identify, settings.authorizer
         # Host headers that passed the check; few clients use many names for the server.
         self._hosts: set[str] = set()
 
@@ -118,24 +128,35 @@ class Guard:
         """
         authorization = headers.get("Authorization")
         found: Caller | None = self._anonymous
-        if authorization is not None and self._tokens:
+        if authorization is not None:
             is_bearer = authorization[: len(_BEARER)].lower() == _BEARER
-            found = self.holder(authorization[len(_BEARER) :].strip()) if is_bearer else None
+            token = authorization[len(_BEARER) :].strip() if is_bearer else ""
+            given = self.holder(token)
+            # Without tokens of its own, the server ignores credentials that it does not know.
+            found = given if given is not None or self._tokens or is_issued(token) else found
         elif certificate:
-            found = Caller(_common_name(certificate))
+            groups = _subject_names(certificate, "organizationName")
+            name = next(iter(_subject_names(certificate, "commonName")), "system:unnamed")
+            found = Caller(name, groups=(*groups, AUTHENTICATED))
         if found is None and is_public:
             return _STRANGER
         if found is None:
             raise StoreError(401, "Unauthorized", "Unauthorized")
-        other = headers.get("Impersonate-User")
+        other = impersonated(headers)
         if other is None:
             return found
-        if found.reads_only or not other.isprintable():
-            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other)}")
-        return Caller(other)
+        if found.reads_only or not other.user.isprintable():
+            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other.user)}")
+        if self._authorizer is not None:
+            for attributes in impersonations(other):
+                self._authorizer.check(found.identity(), attributes)
+        return other
 
     def holder(self, token: str) -> Caller | None:
         """Return the identity that a token gives its holder; None for an invalid token."""
+        account = self._identify(token)
+        if account is not None:
+            return Caller(account.name, groups=account.groups, uid=account.uid, extra=account.extra)
         given = token.encode("utf-8", "surrogateescape")
         found = None
         # All tokens are compared, so that the duration reveals nothing.
@@ -150,10 +171,54 @@ def forbidden(problem: str) -> StoreError:
     return StoreError(403, "Forbidden", f"forbidden: {problem}")
 
 
-def _common_name(certificate: Mapping[str, object]) -> str:
+_IMPERSONATE = "impersonate-"
+_EXTRA = f"{_IMPERSONATE}extra-"
+
+
+def impersonated(headers: Mapping[str, str]) -> Caller | None:
+    """Return the identity that a request assumes, None for none (apiserver's pkg/endpoints/filters/impersonation).
+
+    Raises StoreError 500 for parts of an identity without a user, as kube-apiserver does.
+    """
+    asked = [(name.lower(), value) for name, value in headers.items() if name.lower().startswith(_IMPERSONATE)]
+    if not asked:
+        return None
+    said = dict(asked)
+    user = said.get(f"{_IMPERSONATE}user", "")
+    if not user:
+        raise StoreError(500, "InternalError", "Internal error occurred: impersonation needs a user")
+    groups = [value for name, value in asked if name == f"{_IMPERSONATE}group"]
+    extra: dict[str, list[str]] = {}
+    for name, value in asked:
+        if name.startswith(_EXTRA):
+            extra.setdefault(unquote(name.removeprefix(_EXTRA)), []).append(value)
+    groups = groups or list(groups_of(user))
+    implied = UNAUTHENTICATED if user == _STRANGER.user else AUTHENTICATED
+    found = tuple(dict.fromkeys((*groups, implied)))
+    return Caller(user, groups=found, uid=said.get(f"{_IMPERSONATE}uid", ""), extra=extra)
+
+
+def impersonations(caller: Caller) -> Iterator[Attributes]:
+    """Yield what someone who impersonates this caller must be allowed to do."""
+    if caller.user.startswith(ACCOUNT):
+        namespace, _, name = caller.user.removeprefix(ACCOUNT).partition(":")
+        yield Attributes("impersonate", "", "serviceaccounts", "", namespace, name)
+    else:
+        yield Attributes("impersonate", "", "users", "", "", caller.user)
+    implied = (*groups_of(caller.user), AUTHENTICATED, UNAUTHENTICATED)
+    for group in caller.groups:
+        if group not in implied:
+            yield Attributes("impersonate", "", "groups", "", "", group)
+    group = "authentication.k8s.io"
+    if caller.uid:
+        yield Attributes("impersonate", group, "uids", "", "", caller.uid)
+    for name, values in caller.extra.items():
+        for value in values:
+            yield Attributes("impersonate", group, "userextras", name, "", value)
+
+
+def _subject_names(certificate: Mapping[str, object], wanted: str) -> tuple[str, ...]:
+    """Return the values of a name in the subject of a certificate."""
     subject = certificate.get("subject", ())
-    for names in subject if isinstance(subject, tuple) else ():
-        for name, value in names:
-            if name == "commonName" and value:
-                return str(value)
-    return "system:unnamed"
+    names = [pair for pairs in subject for pair in pairs] if isinstance(subject, tuple) else []
+    return tuple(str(value) for name, value in names if name == wanted and value)

@@ -74,9 +74,6 @@ class Server:
         host = f"[{host}]" if ":" in host else host
         return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self.port}"
 
-    def takes_token(self, token: str) -> bool:
-        return self._guard.holder(token) is not None
-
     async def stop(self) -> None:
         """Stop: accept no more connections, end all watches, and wait for requests in flight, up to a limit."""
         self._handler.is_stopping = True

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from podium.api.errors import InputError
+from podium.apirequests.authorization import Authorizer
+from podium.apirequests.identity import User
 
 
 class Collector(Protocol):
@@ -67,7 +69,8 @@ class ServerSettings:
 
     A client without a token or a certificate is `anonymous_user`, if the server allows that. `checks` are readiness
     checks by name; each returns the problem, "" if healthy. `audit` receives a line of JSON for each request that may
-    change something. `collectors` add metrics.
+    change something. `collectors` add metrics. `identify` returns the user of a token that the cluster issued, and
+    `authorizer` decides what users may do; without it they may do everything.
     """
 
     host: str = "127.0.0.1"
@@ -79,6 +82,8 @@ class ServerSettings:
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
     audit: Callable[[bytes], None] | None = None
     collectors: tuple[Collector, ...] = ()
+    identify: Callable[[str], User | None] = field(default=lambda _: None, repr=False)
+    authorizer: Authorizer | None = None
 
 
 SHORTEST_TOKEN = 16
