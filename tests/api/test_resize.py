@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from podium.api import resource_requests
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.pod import (
@@ -129,6 +132,40 @@ def test_a_pod_that_waits_for_a_node_is_counted_by_its_spec() -> None:
     placed, waiting = resized({"cpu": "1"}, reported), resized({"cpu": "1"}, reported, node_name="")
 
     assert [cluster.read(pod).pod_class.requests for pod in (placed, waiting)] == [{0: 2_000}, {0: 1_000}]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["1", "2"]),
+            st.sampled_from([None, "1", "2", "3"]),
+            st.sampled_from([(), INFEASIBLE, DEFERRED]),
+            st.booleans(),
+            st.booleans(),
+        ),
+        max_size=8,
+    )
+)
+def test_pods_that_share_parts_have_the_effective_requests_that_each_has_by_itself(
+    readings: list[tuple[str, str | None, tuple[PodCondition, ...], bool, bool]],
+) -> None:
+    spec = PodSpec(containers=(Container(name="main", resources=ResourceRequirements(requests={"cpu": "1"})),))
+    whole = {cpu: ResourceRequirements(requests={"cpu": cpu}) for cpu in ("1", "2", "3")}
+    shared = {cpu: (status({"cpu": cpu}, {"cpu": cpu}),) for cpu in ("1", "2")}
+
+    for cpu, of_pod, conditions, has_level, resizes_pods in readings:
+        pod = Pod(
+            spec=msgspec.structs.replace(spec, node_name="n", resources=whole["2"] if has_level else None),
+            status=PodStatus(
+                container_statuses=shared[cpu],
+                resources=None if of_pod is None else whole[of_pod],
+                conditions=conditions,
+            ),
+        )
+        found = effective_spec(pod, resizes_pods=resizes_pods)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(resource_requests, "_AS_WRITTEN", {})
+            assert found == effective_spec(pod, resizes_pods=resizes_pods)
 
 
 def test_an_invalid_amount_in_the_status_is_named() -> None:

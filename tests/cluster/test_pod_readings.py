@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields as dataclass_fields
 from weakref import ref
 
 from hypothesis import given
@@ -10,18 +11,24 @@ from msgspec.structs import fields, replace
 
 from podium.api.meta import OwnerReference
 from podium.api.pod import (
+    Affinity,
     Container,
     ContainerStatus,
+    NodeAffinity,
     Pod,
+    PodAffinity,
     PodCondition,
     PodResourceClaimStatus,
     PodSchedulingGate,
     ResourceRequirements,
     Toleration,
+    Volume,
 )
 from podium.api.policy import POLICY_ANNOTATION
+from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.api.times import parse_time
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import (
     NO_ROW,
     differs_by_node_alone,
@@ -29,7 +36,7 @@ from podium.cluster.pods import (
     has_same_class,
     have_same_class,
 )
-from tests.builders import at, pod
+from tests.builders import at, pod, term
 
 BIGGER = ResourceRequirements(requests={"cpu": "2"})
 OWNER = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="r", uid="r", controller=True)
@@ -259,3 +266,42 @@ def test_a_record_holds_under_each_name_what_the_pod_says_there() -> None:
     }
     assert replace(record, name="q").key == "team/q"
     assert record != replace(record)
+
+
+def for_node(name: str, *, near: bool = False) -> Affinity:
+    """Return the affinity of a DaemonSet's pod, or of one that also keeps near others."""
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=(name,))
+    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    others = PodAffinity(required=(term("app=web", "zone"),)) if near else None
+    return Affinity(node_affinity=NodeAffinity(required=required), pod_affinity=others)
+
+
+SIMILAR: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
+    {"node_name": st.sampled_from(["n1", "n2", "n3"])},
+    optional={
+        "affinity": st.builds(for_node, st.sampled_from(["n1", "n2", "n3"]), near=st.booleans()),
+        "tolerations": st.sampled_from([(), (Toleration(key="k", operator="Exists"),)]),
+        "volumes": st.sampled_from([(), (Volume(name="a"),), (Volume(name="b"),)]),
+        "host_network": st.booleans(),
+    },
+)
+NAMED = st.fixed_dictionaries({}, optional={"labels": st.just({"app": "other"}), "owner_references": st.just((OWNER,))})
+RESIZED = st.sampled_from([(), (ContainerStatus(name="c", resources=BIGGER),)])
+
+
+@given(st.lists(st.tuples(SIMILAR, NAMED, RESIZED), min_size=2, max_size=6))
+def test_pods_that_share_containers_are_of_the_classes_that_each_has_by_itself(
+    differences: list[tuple[dict[str, object], dict[str, object], tuple[ContainerStatus, ...]]],
+) -> None:
+    one, cluster = pod("p", cpu="1"), Cluster()
+    for number, (spec, metadata, statuses) in enumerate(differences):
+        similar = replace(
+            one,
+            metadata=replace(one.metadata, uid=f"u{number}", **metadata),
+            spec=replace(one.spec, **spec),
+            status=replace(one.status, container_statuses=statuses),
+        )
+        found, alone = cluster.read(similar).pod_class, Cluster().read(similar).pod_class
+        for field in dataclass_fields(PodClass):
+            if field.name not in ("id", "memo"):
+                assert getattr(found, field.name) == getattr(alone, field.name), field.name

@@ -6,6 +6,7 @@ of. What is counted is everything that is done entry by entry.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -14,12 +15,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from podium.api.input.codec import load_text
+from podium.api.input.documents import Document
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.apirequests.observations import observation_of
 from podium.app.bench.measurement import operations
 from podium.app.bench.scheduling import BenchDriver
+from podium.cluster.cluster import Cluster
 from podium.controllers.controller import Controller, watches_kind
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.endpoints import ServiceEndpoints
@@ -28,7 +32,10 @@ from podium.controllers.observations import Changed, Gone, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.daemon_sets import DaemonSets, target_node
 from podium.controllers.workloads.replica_sets import ReplicaSets
+from podium.controlplane.assembly import create_objects
+from podium.store.store import Store
 from tests import builders as build
+from tests.api.dumps import dump, dumped_pod
 from tests.builders import HOSTNAME, ZONE
 from tests.controllers import cluster_rig, store_rig, workload_rig
 from tests.pod_statuses import set_pod_status
@@ -292,3 +299,38 @@ def test_a_change_costs_a_controller_what_it_concerns(cost: Callable[[int], Coun
 
     assert few.total() > SLACK
     assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
+
+
+def dumped_pods(number: int) -> list[Document]:
+    """Return the pods of one owner, as they are read from a dump."""
+    pods = [dumped_pods_of_owner(each % 8) for each in range(number)]
+    for place, pod in enumerate(pods):
+        pod["metadata"] |= {"name": f"web-5d4f-{place:05}", "uid": f"u-{place:05}"}
+    return load_text(json.dumps(dump(*pods)), "dump")
+
+
+def dumped_pods_of_owner(number: int) -> dict[str, Any]:
+    pod = dumped_pod(number, schedulerName="default-scheduler", priority=0, terminationGracePeriodSeconds=30)
+    # kubectl does not show them.
+    del pod["metadata"]["managedFields"]
+    return pod
+
+
+def creation(number: int) -> int:
+    documents, store = dumped_pods(number), Store(seed=0)
+    return operations(lambda: create_objects(store, documents, 0)).total()
+
+
+def reading_of_classes(number: int) -> int:
+    pods = [document.object for document in dumped_pods(number) if isinstance(document.object, Pod)]
+    cluster = Cluster()
+    return operations(lambda: [cluster.read(pod) for pod in pods]).total()
+
+
+def cost_of_one_more(cost: Callable[[int], int]) -> float:
+    return (cost(MANY) - cost(FEW)) / (MANY - FEW)
+
+
+@pytest.mark.parametrize(("cost", "at_most"), [(creation, 350), (reading_of_classes, 170)], ids=["creation", "class"])
+def test_one_more_similar_pod_of_a_dump_costs_few_operations(cost: Callable[[int], int], at_most: int) -> None:
+    assert cost_of_one_more(cost) < at_most

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from podium.api.node import NodeStatus
-from podium.api.pod import Container, ContainerStatus, Pod, PodSpec, Quantity, ResourceRequirements
+from podium.api.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, Quantity, ResourceRequirements
 from podium.api.quantity import CPU, MEMORY, is_pod_level, milli_value
 
 Computed = TypeVar("Computed")
@@ -41,6 +41,8 @@ _KEPT = 1_024
 _KNOWN: dict[int, tuple[PodSpec, Mapping[str, int]]] = {}
 _KNOWN_NONZERO: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
 _KNOWN_LARGEST: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
+# Specs and statuses of which the former has the effective requests, and whether pods were resized as a whole.
+_AS_WRITTEN: dict[int, tuple[PodSpec, PodStatus, bool]] = {}
 
 _NONZERO_MILLI = {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES * 1_000}
 
@@ -273,6 +275,10 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
     spec, status = pod.spec, pod.status
     if status.resources is None and not _reports_any(status.container_statuses, status.init_container_statuses):
         return spec
+    known = _AS_WRITTEN.get(id(spec.containers))
+    is_known = known is not None and known[2] is resizes_pods and requests_alike(spec, known[0])
+    if known is not None and is_known and _reports_alike(status, known[1]):
+        return spec
     reported = {
         container.name: container for container in (*status.container_statuses, *status.init_container_statuses)
     }
@@ -288,8 +294,22 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
     )
     resources = _as_a_whole(pod, is_infeasible) if resizes_pods else spec.resources
     if (containers, init_containers, resources) == (spec.containers, spec.init_containers, spec.resources):
+        if len(_AS_WRITTEN) >= _KEPT:
+            _AS_WRITTEN.clear()
+        _AS_WRITTEN[id(spec.containers)] = spec, status, resizes_pods
         return spec
     return msgspec.structs.replace(spec, containers=containers, init_containers=init_containers, resources=resources)
+
+
+def _reports_alike(status: PodStatus, other: PodStatus) -> bool:
+    """Return whether two statuses share everything that determines the effective requests."""
+    return (
+        status.container_statuses is other.container_statuses
+        and status.init_container_statuses is other.init_container_statuses
+        and status.conditions is other.conditions
+        and status.resources is other.resources
+        and status.allocated_resources is other.allocated_resources
+    )
 
 
 def _reports_any(*statuses: tuple[ContainerStatus, ...]) -> bool:

@@ -15,6 +15,7 @@ from podium.store.store import Store
 from podium.store.stored import Stored
 
 _MOST_SHARED = 4_096
+_STATUS = "status"
 _VERSION = "resourceVersion"
 
 
@@ -52,20 +53,22 @@ class _Pattern:
 
     def __init__(self, stored: Stored, template: PodTemplate) -> None:
         self.stored = stored
-        self._template = template
         self._generation = stored.object.metadata.generation
-        # Pods that became ready at the same times share their conditions.
-        self._times = template.numbers("status", "conditions")
-        self._conditions: dict[tuple[str, ...], Any] = {}
+        # Pods that started at the same times share parts of their status: by name of the part and values.
+        self._template, self._parts = template.apart(_STATUS)
+        self._shared: dict[tuple[str, ...], Any] = {}
 
     def pod(self, pod: Pod, values: list[str]) -> tuple[Raw, Pod]:
         """Return both forms of a pod with these values."""
-        raw = self._template.of(values)
-        if self._times:
-            if len(self._conditions) >= _MOST_SHARED:
-                self._conditions.clear()
-            times = tuple([values[number] for number in self._times])
-            raw["status"]["conditions"] = self._conditions.setdefault(times, raw["status"]["conditions"])
+        raw: Raw = self._template.of(values)
+        for name, part in self._parts.items():
+            own = (name, *[values[number] for number in part.numbers])
+            found = self._shared.get(own)
+            if found is None:
+                if len(self._shared) >= _MOST_SHARED:
+                    self._shared.clear()
+                found = self._shared[own] = part.of(values)
+            raw[_STATUS][name] = found
         if pod.metadata.generation != self._generation:
             pod = replace(pod, metadata=replace(pod.metadata, generation=self._generation))
         return raw, pod

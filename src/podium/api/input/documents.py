@@ -56,7 +56,7 @@ class Encoded(Struct, frozen=True, gc=False):
         """Return the status of the object alone, which is faster; empty if it has none."""
         template = self.template()
         if template is not None and isinstance(self.text, FilledStencil):
-            return template.part("status", self.text.values)
+            return template.section("status", self.text.values)
         return self.form.status(bytes(self.text))
 
     def template(self) -> PodTemplate | None:

@@ -19,40 +19,48 @@ _MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
 
 
 class PodTemplate:
-    """The wire form of similar pods, made from the values of one of them in the order of its text.
+    """The wire form of similar pods, or a part of it, made from the values of one pod in the order of its text.
 
-    Parts without own values are shared by all pods, and must not be changed.
+    Parts without own values are shared by all pods, and must not be changed. The ``numbers`` are those of the values.
     """
 
-    __slots__ = ("_counts", "_places", "_raw")
+    __slots__ = ("_counts", "_part", "_places", "numbers")
 
-    def __init__(self, raw: Raw, places: Places, counts: frozenset[int]) -> None:
-        self._raw = raw
+    def __init__(self, part: Any, places: Places, counts: frozenset[int]) -> None:
+        self._part = part
         self._places = places
-        # The values that are numbers.
+        # The values that are integers.
         self._counts = counts
+        self.numbers = tuple(_numbers(places))
 
-    def of(self, values: Sequence[str]) -> Raw:
+    def of(self, values: Sequence[str]) -> Any:
         """Return the wire form of the pod with these values."""
-        found: Raw = self._filled(self._raw, self._places, values)
-        return found
+        return self._filled(self._part, self._places, values)
 
-    def part(self, name: str, values: Sequence[str]) -> Raw:
+    def section(self, name: str, values: Sequence[str]) -> Raw:
         """Return one section of the wire form, such as the status; empty if the pods have none."""
-        section: Raw = self._raw.get(name, {})
+        section: Raw = self._part.get(name, {})
         places = self._places.get(name)
         return self._filled(section, places, values) if isinstance(places, dict) else section
+
+    def apart(self, name: str) -> tuple[PodTemplate, dict[str, PodTemplate]]:
+        """Return the template without the values within parts of a section, and by name the templates of these parts.
+
+        The former makes a new section for each pod.
+        """
+        places = self._places.get(name)
+        if not isinstance(places, dict):
+            return self, {}
+        parts = {key: place for key, place in places.items() if isinstance(place, dict)}
+        own = {key: place for key, place in places.items() if key not in parts}
+        section = self._part[name]
+        return PodTemplate(self._part, {**self._places, name: own}, self._counts), {
+            key: PodTemplate(section[key], place, self._counts) for key, place in parts.items()
+        }
 
     def on(self, raw: Raw) -> PodTemplate:
         """Return the template of another wire form, in which these values have the same places."""
         return PodTemplate(raw, self._places, self._counts)
-
-    def numbers(self, *path: str) -> list[int]:
-        """Return the numbers of the values within a part, in their order there."""
-        places: Places | int = self._places
-        for name in path:
-            places = places.get(name, {}) if isinstance(places, dict) else {}
-        return [] if isinstance(places, int) else list(_numbers(places))
 
     def _filled(self, part: Any, places: Places, values: Sequence[str]) -> Any:
         filled = part.copy()
@@ -75,8 +83,8 @@ def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm)
     marks = (f"{_MARK}{place}" for place in range(number))
     written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
     raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
-    places = _places_in(raw)
-    return PodTemplate(raw, places, counts) if len([*_numbers(places)]) == number else None
+    found = PodTemplate(raw, _places_in(raw), counts)
+    return found if len(found.numbers) == number else None
 
 
 def _places_in(part: Any) -> Places:
