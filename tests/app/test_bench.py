@@ -362,7 +362,7 @@ def cpu_milli(amounts: dict[str, str]) -> int:
     return int(amounts["cpu"].removesuffix("m"))
 
 
-@pytest.mark.parametrize("workload", ["load", "fit"])
+@pytest.mark.parametrize("workload", ["load", "snapshot", "up", "pending", "fit"])
 def test_the_first_answer_about_an_eks_cluster_is_measured_in_a_process_of_its_own(workload: str) -> None:
     (measured,) = measure(Wanted(workload, 20), (), RELEASE)
 

@@ -68,12 +68,17 @@ _DEPLOYMENT = {
     },
 }
 _FAILED = "topology.kubernetes.io/zone=eu-west-1a"
+_JSON = ("-o", "json")
 
 
-def _fit(_: EKSCluster, dump: str) -> list[str]:
-    snapshot = f"{dump}.podium"
-    run_command("snapshot", "-f", dump, "-o", snapshot)
-    return ["plan", "fit", "--cluster", snapshot, "-f", _written(dump, _POD)]
+def _snapshot(dump: str) -> str:
+    """Return the file of a snapshot of the dump."""
+    run_command(*_snapshotting(dump))
+    return _snapshotting(dump)[-1]
+
+
+def _snapshotting(dump: str) -> list[str]:
+    return ["snapshot", "-f", dump, "-o", f"{dump}.podium"]
 
 
 def _written(dump: str, manifest: object) -> str:
@@ -83,11 +88,14 @@ def _written(dump: str, manifest: object) -> str:
 
 
 COMMANDS: dict[str, Callable[[EKSCluster, str], list[str]]] = {
-    "load": lambda cluster, dump: ["explain", cluster.pending[-1], "-f", dump],
-    "fit": _fit,
-    "plan-drain": lambda cluster, dump: ["plan", "drain", cluster.nodes[0], "-f", dump],
-    "plan-deploy": lambda _, dump: ["plan", "deploy", "--cluster", dump, "-f", _written(dump, _DEPLOYMENT)],
-    "plan-fail": lambda _, dump: ["plan", "fail", "-l", _FAILED, "-f", dump],
+    "load": lambda cluster, dump: ["explain", cluster.pending[-1], "-f", dump, *_JSON],
+    "snapshot": lambda _, dump: _snapshotting(dump),
+    "up": lambda _, dump: ["up", "-f", _snapshot(dump), "--", "true"],
+    "pending": lambda _, dump: ["plan", "pending", "-f", dump, *_JSON],
+    "fit": lambda _, dump: ["plan", "fit", "--cluster", _snapshot(dump), "-f", _written(dump, _POD), *_JSON],
+    "plan-drain": lambda cluster, dump: ["plan", "drain", cluster.nodes[0], "-f", dump, *_JSON],
+    "plan-deploy": lambda _, dump: ["plan", "deploy", "--cluster", dump, "-f", _written(dump, _DEPLOYMENT), *_JSON],
+    "plan-fail": lambda _, dump: ["plan", "fail", "-l", _FAILED, "-f", dump, *_JSON],
 }
 """The arguments of the workloads that run a command on the dump of an EKS-like cluster."""
 
@@ -96,7 +104,7 @@ def measure_command(workload: str, nodes: int) -> Measurement:
     """Run a command in a process of its own on an EKS-like cluster: seconds and memory are that process's."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         cluster, file = _dumped(folder, nodes)
-        answer, usage = run_command(*COMMANDS[workload](cluster, str(file)), "-o", "json")
+        answer, usage = run_command(*COMMANDS[workload](cluster, str(file)))
         counts, counted = {"bytes": file.stat().st_size}, None
         if workload == "load":
             small, small_file = _dumped(folder, min(nodes, _COUNTED_NODES))
@@ -205,6 +213,9 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "score-unscoped": WorkloadSpec("the same with a score that does not state its scope", 1500, 8000),
     "load": WorkloadSpec("podium explain on a dump of an EKS-like cluster, to the first answer", 3000),
     "question": WorkloadSpec("one more question to such a dump that is loaded", 3000),
+    "snapshot": WorkloadSpec("podium snapshot of that dump", 3000),
+    "up": WorkloadSpec("podium up from a snapshot of that cluster, until its API answers", 3000),
+    "pending": WorkloadSpec("podium plan pending on that dump", 3000),
     "fit": WorkloadSpec("podium plan fit on a snapshot of that cluster, to the answer", 3000),
     "plan-drain": WorkloadSpec("podium plan drain of a node of an EKS-like cluster", 3000),
     "plan-deploy": WorkloadSpec("podium plan deploy of 200 pods there", 3000),
@@ -233,7 +244,7 @@ USUAL = (
     Wanted("apiserver", 0, 2000),
     Wanted("live", 5000, 2000),
 )
-"""What runs when no workload is named: about a minute and a half."""
+"""What runs when no workload is named: about two minutes."""
 
 FULL = (
     *_SCHEDULING,
@@ -322,9 +333,9 @@ def bench(
 
     Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
     mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped
-    (a simulation with a plugin); load, question, fit, plan-drain, plan-deploy, plan-fail (answers about an EKS-like
-    cluster); reschedule (a plan of a rescheduler); apiserver (pods over HTTP); live (pods bound over HTTP). Without any
-    named, most of them run, in about a minute and a half. Each has a process of its own.
+    (a simulation with a plugin); load, question, snapshot, up, pending, fit, plan-drain, plan-deploy, plan-fail
+    (commands on an EKS-like cluster); reschedule (a plan of a rescheduler); apiserver (pods over HTTP); live (pods
+    bound over HTTP). Without any named, most of them run, in about two minutes. Each has a process of its own.
 
     simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
     give something; a cluster is read once, before anything is measured.
