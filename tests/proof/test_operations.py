@@ -192,6 +192,45 @@ def test_a_preemption_costs_what_it_changes() -> None:
     assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
 
 
+class Waiting:
+    """A scheduler whose nodes are full, and two pods that fit on none: one of them also has to be spread over zones."""
+
+    def __init__(self, nodes: int) -> None:
+        self.driver = BenchDriver(Scheduler())
+        for one in range(nodes):
+            self.put_node(one)
+            self.driver.show(build.pod(f"low-{one}", on=f"node-{one}", cpu=2, priority=one % 3))
+        spread = [build.spread_over(ZONE, "app=web")]
+        self.driver.show(build.pod("plain", cpu=3, priority=10))
+        self.driver.show(build.pod("spread", cpu=3, priority=10, labels={"app": "web"}, spread=spread))
+        self.attempt_all()
+        self.lose_node(0)
+
+    def put_node(self, one: int, *taints: str) -> None:
+        self.driver.scheduler.handle(
+            Changed(build.node(f"node-{one}", cpu=2, zone=f"z{one % 3}", taints=taints)), self.driver.now
+        )
+
+    def lose_node(self, one: int) -> None:
+        """Taint a node, and attempt all pods that wait."""
+        self.put_node(one, "gone=yes:NoExecute")
+        self.driver.scheduler.queue.activate(list(self.driver.scheduler.queue.uids), self.driver.now)
+        self.attempt_all()
+
+    def attempt_all(self) -> None:
+        while self.driver.attempt():
+            pass
+
+
+def test_a_failed_attempt_costs_the_rows_that_have_changed() -> None:
+    """Not all nodes, and no preemption on each of them."""
+    few, many = (operations(lambda there=there: there.lose_node(1)) for there in map(Waiting, (FEW, MANY)))  # type: ignore[misc]
+
+    assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
+    assert not few["Trials._try"]
+    assert few["StandingFailures.derive"]
+
+
 def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Counter[str]:
     """Return the operations that it takes a machine to see what a change writes, and to act on that."""
     version = rig.store.version

@@ -12,8 +12,10 @@ import pytest
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.controllers.scheduling.standing_failures import StandingFailures
+from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
-from tests.builders import configuration
+from tests.builders import ZONE, configuration
 from tests.conformance.stories import all_stories
 from tests.controllers.driving import clearing
 from tests.sim.objects import budget, scenario
@@ -32,7 +34,8 @@ def crowd(random: Random, name: str) -> list[Raw]:
     """Return some pods of one class, or of two that differ in their priority alone."""
     labels = {"app": random.choice(["web", "db"])}
     spec: Raw = {"terminationGracePeriodSeconds": random.choice([0, 1, 5])}
-    same = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    key = random.choice(["kubernetes.io/hostname", ZONE])
+    same = {"labelSelector": {"matchLabels": labels}, "topologyKey": key}
     odd = random.random()
     if odd < 0.15:
         spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [same]}}
@@ -62,7 +65,8 @@ def drawn(seed: int) -> list[Raw]:
     random = Random(f"known failures {seed}")
     nodes = [node(f"n{number}", cpu=random.randint(2, 5)) for number in range(3)]
     for one in nodes:
-        one["metadata"]["labels"] = {"kubernetes.io/hostname": one["metadata"]["name"]}
+        zone = random.choice(["a", "b"])
+        one["metadata"]["labels"] = {"kubernetes.io/hostname": one["metadata"]["name"], ZONE: zone}
     steps: list[Raw] = []
     for number in range(random.randint(2, 5)):
         steps.append({"at": f"{random.choice([0, 1, 1.5, 4, 4, 9])}s", "apply": crowd(random, f"c{number}")})
@@ -72,15 +76,18 @@ def drawn(seed: int) -> list[Raw]:
         steps.append({"at": "8s", "apply": [node("n9", cpu=2)]})
     if random.random() < 0.5:
         steps.append({"at": "10s", "delete": {"kind": "Pod", "name": "c0-0", "outright": True}})
+    if random.random() < 0.4:
+        steps.append({"at": "12s", "nodeDown": {"name": "n1"}})
     budgets = [budget("some", minAvailable=1)] if random.random() < 0.3 else []
-    return [*nodes, *budgets, scenario(*sorted(steps, key=lambda one: float(one["at"][:-1])), until="40s")]
+    return [*nodes, *budgets, scenario(*sorted(steps, key=lambda one: float(one["at"][:-1])), until="400s")]
 
 
 class Counting:
-    """The number of known failures that were used."""
+    """The numbers of known failures that were used, and of failures that were derived."""
 
     def __init__(self) -> None:
         self.hits = 0
+        self.derived = 0
 
     def finder(self) -> Callable[[KnownFailures, PodRecord, int], KnownFailure | None]:
         """Return what stands in for `KnownFailures.find`."""
@@ -92,13 +99,25 @@ class Counting:
 
         return find
 
+    def deriver(self) -> Callable[[StandingFailures, Runner, PodRecord], KnownFailure | None]:
+        """Return what stands in for `StandingFailures.derive`."""
+
+        def derive(failures: StandingFailures, runner: Runner, pod: PodRecord) -> KnownFailure | None:
+            found = DERIVE(failures, runner, pod)
+            self.derived += found is not None
+            return found
+
+        return derive
+
 
 FIND = KnownFailures.find
+DERIVE = StandingFailures.derive
 
 
 def decided_each(objects: list[Raw], settings: Configuration | None = None, **options: Any) -> dict[str, Any]:
     """Return the outcome where every attempt is made."""
-    with patch.object(KnownFailures, "find", lambda *_: None):
+    known = patch.object(KnownFailures, "find", lambda *_: None)
+    with known, patch.object(StandingFailures, "derive", lambda *_: None):
         return simulate(objects, configuration=settings, **options).to_dict()
 
 
@@ -107,12 +126,13 @@ def test_crowds_are_decided_like_each_pod_alone(settings: str) -> None:
     counting = Counting()
     for seed in SEEDS[settings]:
         objects = drawn(seed)
-        with patch.object(KnownFailures, "find", counting.finder()):
+        counted = patch.object(StandingFailures, "derive", counting.deriver())
+        with patch.object(KnownFailures, "find", counting.finder()), counted:
             found = simulate(objects, configuration=SETTINGS[settings], seed=seed).to_dict()
 
         assert found == decided_each(objects, SETTINGS[settings], seed=seed), seed
 
-    assert counting.hits > 30 or settings == "exchanges"
+    assert (counting.hits > 30 and counting.derived > 10) or settings == "exchanges"
 
 
 def test_recorded_story_pods_fail_alike_with_cached_failures() -> None:

@@ -50,6 +50,19 @@ def test_a_compacted_version_has_expired() -> None:
     assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
 
+def test_a_log_that_is_to_keep_fewer_events_drops_the_oldest() -> None:
+    store = Store()
+    for name in ("a", "b", "c"):
+        store.create(pod(name), now=0)
+
+    store.log.keep_at_most(2)
+
+    assert [event.stored.key for event in store.events_since(1)] == ["default/b", "default/c"]
+    store.create(pod("d"), now=0)
+    assert [event.stored.key for event in store.events_since(2)] == ["default/c", "default/d"]
+    assert refusal(store, lambda: store.events_since(1)).code == 410
+
+
 def test_a_version_to_come_times_out() -> None:
     with pytest.raises(StoreError) as caught:
         Store().events_since(1)

@@ -448,14 +448,15 @@ class ValueCodes(RefCountedNumbers[Value]):
 class LabelColumn(ValueCodes[str | None]):
     """The values of one label key: ``codes[row]`` is 0 for nodes without the label.
 
-    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes.
+    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes. ``version`` changes with every
+    code.
     """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(None)
         self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
         self.asked = True
-        self.pins = 0
+        self.pins = self.version = 0
         self._labelled = 0
 
     @property
@@ -470,7 +471,8 @@ class LabelColumn(ValueCodes[str | None]):
 
     def write(self, row: int, value: str | None) -> None:
         """Set the value of ``row``."""
-        before = int(self.codes[row])
-        self.codes[row] = self.take(value)
+        before, after = int(self.codes[row]), self.take(value)
+        self.codes[row] = after
+        self.version += after != before
         self.give_back(before)
         self._labelled += (value is not None) - (before != 0)

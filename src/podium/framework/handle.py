@@ -115,6 +115,17 @@ class ReachingFilterPlugin(Protocol):
 
 
 @runtime_checkable
+class DomainFilterPlugin(Protocol):
+    """A filter of scope CLUSTER that states what its answers depend on besides the row itself.
+
+    Of the row, only its topology domains matter, as long as no pods leave or join it. As long as the inputs are equal,
+    so are the answers for a row that has not changed, also if pods leave it.
+    """
+
+    def inputs(self, state: CycleState, pod: PodRecord) -> list[object]: ...
+
+
+@runtime_checkable
 class CountingFilterPlugin(Protocol):
     """A filter of scope CLUSTER whose answer for a node depends on how many pods match some predicates.
 

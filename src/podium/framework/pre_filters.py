@@ -38,6 +38,11 @@ class PreFiltered:
     plugins: tuple[str, ...] = ()
     left_out: Status = unresolvable().by(LEFT_OUT)  # noqa: RUF009 - an immutable value
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether the pod may try every node."""
+        return self.rows is None and self.status.is_success
+
 
 _EVERY_NODE = PreFiltered(SUCCESS)
 

@@ -234,6 +234,10 @@ class Runner:
         counted = [predicate for plugin in counting for predicate in plugin.counted(state, pod)]
         return FilterParts(state.skipping(self._wide_filters), state.skipping(local), tuple(counted))
 
+    def wide_filters(self, state: CycleState) -> list[_Filter]:
+        """Return the filters that apply and depend on more than one row."""
+        return [placed for placed in self.filters_of(state) if placed.scope is Scope.CLUSTER]
+
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         return self.kept.row_filters(state, pod, rows)

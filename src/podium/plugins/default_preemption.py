@@ -18,6 +18,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
+from podium.decide.cap import is_capped
 from podium.decide.preempting.criteria import CriterionName, VictimCost
 from podium.decide.preempting.eligibility import (
     NOT_ELIGIBLE_TERMINATING,
@@ -177,6 +178,11 @@ class DefaultPreemption:
     def takes_from_equals(self) -> bool:
         """Return whether pods may preempt others of equal priority."""
         return self._exchanges is not None
+
+    def plain_trials(self, cluster: Cluster) -> Trials | None:
+        """Return the trials if these alone decide whether there is a candidate; None if settings or caps count, too."""
+        is_plain = not self.looks_beyond_nodes and self._cost is None and not is_capped(cluster)
+        return self._trials if is_plain and self._may_be_victims(cluster) is None else None
 
     @property
     def looks_beyond_nodes(self) -> bool:

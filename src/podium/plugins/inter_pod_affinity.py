@@ -116,6 +116,15 @@ class InterPodAffinity:
         """Return the predicates of the pods of `reaches`."""
         return [reach.predicate for reach in self.reaches(state, pod)]
 
+    def inputs(self, state: CycleState, pod: PodRecord) -> list[object]:
+        """Return the counts of the pods of `reaches`, and whether the pod may be the first of its group."""
+        cluster, terms = self._cluster, pod.pod_class.required_affinity
+        found: list[object] = [SelectedByTerms(terms).matches(pod.pod_class, cluster.namespaces)] if terms else []
+        for reach in self.reaches(state, pod):
+            column, counts = cluster.nodes.labels(reach.key), cluster.domain_counts(reach.predicate, reach.key)
+            found += (reach, column, column.version, counts.tobytes())
+        return found
+
     def filter_cells(self, pod: PodRecord) -> AffinityFilterCells | None:
         """Return cells by the domains of required terms."""
         cells = AffinityFilterCells(self._cluster, pod.pod_class)

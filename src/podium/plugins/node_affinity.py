@@ -60,6 +60,11 @@ class RequiredNodes:
     selector: Selector
     terms: tuple[NodeTerm, ...] | None
 
+    @property
+    def is_any(self) -> bool:
+        """Return whether every node matches."""
+        return self.terms is None and not self.selector.requirements
+
     def rows(self, view: View) -> Bools:
         """Return ``[n]`` where both match."""
         matches = matching_term(view, NodeTerm(self.selector.requirements, ())) if self.selector.requirements else None
@@ -123,8 +128,7 @@ class NodeAffinity:
         return PreFilterResult(SUCCESS, frozenset(names)) if names else _CONFLICT
 
     def never_filters(self, pod_class: PodClass) -> bool:
-        required = required_nodes(pod_class)
-        return required.terms is None and not required.selector.requirements and self._added_required is None
+        return required_nodes(pod_class).is_any and self._added_required is None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         codes = np.where(required_nodes(pod.pod_class).rows(view), 0, 2)

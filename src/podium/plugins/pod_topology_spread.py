@@ -60,11 +60,13 @@ class SpreadConstraint:
 class SpreadDomains:
     """The domains of one constraint's key.
 
+    ``column`` had the domains of the nodes, as of its ``version``.
     ``counted`` is ``[rows]`` the nodes whose pods count; ``all_labelled``: these are all nodes with the label.
     ``exists`` is ``[codes]`` the domains with such a node, and ``codes`` are their codes.
     """
 
     column: LabelColumn
+    version: int
     counted: Bools
     all_labelled: bool
     exists: Bools
@@ -108,17 +110,34 @@ class ConstraintSet:
 
     def domains(self, cluster: Cluster, pod_class: PodClass) -> tuple[SpreadDomains, ...]:
         """Return the domains of each constraint, cached until a node object or the codes of a key change."""
-        nodes, position = cluster.nodes, cluster.nodes.node_changes.position
-        columns = [nodes.labels(constraint.key) for constraint in self.constraints]
-        if self._position != position or [domain.column for domain in self._domains] != columns:
-            view = View(cluster)
-            usable = view.take(cluster.nodes.present).copy()
-            if self.need_all_keys:
-                for constraint in self.constraints:
-                    usable &= view.codes(constraint.key) != 0
-            self._domains = tuple(_domains(view, pod_class, constraint, usable) for constraint in self.constraints)
+        position = cluster.nodes.node_changes.position
+        if self._position != position or not self._has_columns(cluster):
+            if not self._counts_the_same(cluster, pod_class):
+                view = View(cluster)
+                usable = view.take(cluster.nodes.present).copy()
+                if self.need_all_keys:
+                    for constraint in self.constraints:
+                        usable &= view.codes(constraint.key) != 0
+                self._domains = tuple(_domains(view, pod_class, constraint, usable) for constraint in self.constraints)
             self._position = position
         return self._domains
+
+    def _has_columns(self, cluster: Cluster) -> bool:
+        """Return whether the domains are those of the present columns."""
+        return [domain.column for domain in self._domains] == [cluster.nodes.labels(c.key) for c in self.constraints]
+
+    def _counts_the_same(self, cluster: Cluster, pod_class: PodClass) -> bool:
+        """Return whether it is certain that nodes are in the same domains as before, and the same nodes count."""
+        if self._position < 0 or not self._has_columns(cluster):
+            return False
+        is_any = required_nodes(pod_class).is_any
+        if any(each.version != each.column.version for each in self._domains):
+            return False
+        if any(len(each.counted) != cluster.nodes.count for each in self._domains):
+            return False
+        # Then only policies can tell nodes apart.
+        policies = (each.honors_taints or (each.honors_affinity and not is_any) for each in self.constraints)
+        return not any(policies)
 
 
 def own_constraints(pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
@@ -146,7 +165,7 @@ def _domains(view: View, pod_class: PodClass, constraint: SpreadConstraint, usab
     exists = np.zeros(len(column.values), dtype=np.bool_)
     exists[codes[counted]] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
-    return SpreadDomains(column, counted, all_labelled, exists, np.flatnonzero(exists))
+    return SpreadDomains(column, column.version, counted, all_labelled, exists, np.flatnonzero(exists))
 
 
 def matching_in_domains(cluster: Cluster, constraint: SpreadConstraint, domains: SpreadDomains) -> Int64s:
@@ -254,6 +273,15 @@ class PodTopologySpread:
     def counted(self, state: CycleState, pod: PodRecord) -> list[Predicate]:
         """Return the predicates of all hard constraints."""
         return [constraint.predicate for constraint in self._hard(pod.pod_class).constraints]
+
+    def inputs(self, state: CycleState, pod: PodRecord) -> list[object]:
+        """Return the domains of each hard constraint, and their counts."""
+        constraints, found = self._hard(pod.pod_class), list[object]()
+        domains = constraints.domains(self._cluster, pod.pod_class)
+        for constraint, where in zip(constraints.constraints, domains, strict=True):
+            counts = matching_in_domains(self._cluster, constraint, where)
+            found += (constraint, where.column, where.version, where.codes.tobytes(), counts.tobytes())
+        return found
 
     def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
         """Return the counts of all hard constraints, cached for an attempt."""

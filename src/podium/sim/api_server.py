@@ -22,8 +22,8 @@ _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
 # Actions whose own message the history uses.
 _OWN_MESSAGE = frozenset((ReportStatus, PatchObject, DeleteObject))
-# The collectors may lag by so many writes without consequences.
-_MOST_BEHIND = 1_000
+MOST_BEHIND = 1_000
+"""The collectors may lag by so many writes without consequences."""
 
 
 class APIServer:
@@ -53,7 +53,7 @@ class APIServer:
         self.may_collect = True
         """Whether a write since the last collection may require another."""
         # At this number of writes a collection takes place in any case.
-        self._look_at = _MOST_BEHIND
+        self._look_at = MOST_BEHIND
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""
@@ -90,7 +90,7 @@ class APIServer:
         """Collect objects without owners, and contents of terminating namespaces; return whether there were any."""
         if not self.may_collect:
             return False
-        self.may_collect, self._look_at = False, self.written + _MOST_BEHIND
+        self.may_collect, self._look_at = False, self.written + MOST_BEHIND
         count = self._garbage.collect(now) + self._cleaner.clean(now)
         if self._cleaner.has_work:
             # Every write may matter to it.

@@ -23,7 +23,7 @@ from podium.controllers.observations import Answered, Changed, Observation
 from podium.controlplane.assembly import create_objects, located
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.runtime import Runtime
-from podium.sim.api_server import APIServer
+from podium.sim.api_server import MOST_BEHIND, APIServer
 from podium.sim.faults import Faults, Informers
 from podium.sim.history import Backlog, EventHistory
 from podium.sim.latencies import RequestsInFlight, step_times
@@ -65,6 +65,10 @@ class SimulationSettings:
     release: Release = DEFAULT_RELEASE
 
 
+_MOST_EVENTS = 4 * MOST_BEHIND
+"""The number of writes that the store of a simulation remembers."""
+
+
 class InitialState:
     """The initial cluster, created once and shared by simulations of the same objects.
 
@@ -84,6 +88,10 @@ class InitialState:
             return
         create_objects(store, documents, settings.start_ns)
         self._state, self._made_for = store.state(), made_for
+
+    def forget(self) -> None:
+        """Forget the objects: another simulation creates them again."""
+        self._state = None
 
 
 class Simulation:
@@ -149,6 +157,8 @@ class Simulation:
         self.player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         """Executes the steps, and keeps the drains that they begin."""
         self._begin([*self.control_plane.components, *components])
+        # From here on every write is distributed at once, and the collectors lag by few.
+        self.store.log.keep_at_most(_MOST_EVENTS)
         if not settings.holds_steps:
             self.add_steps()
         self._settle()

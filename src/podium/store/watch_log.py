@@ -66,11 +66,21 @@ class WatchLog:
         if kind.waiting:
             self.woken += kind.take_waiting()
         if len(known) == self._capacity and known:
-            oldest = known[0].stored
-            trimmed = self._kinds.get(oldest.resource.name)
-            if trimmed is not None:
-                trimmed.trim(oldest.version)
+            self._trim(known[0].stored)
         known.append(event)
+
+    def keep_at_most(self, capacity: int) -> None:
+        """Keep no more than so many events from now on."""
+        self._capacity = capacity
+        while len(self._events) > capacity:
+            self._trim(self._events.popleft().stored)
+        self._events = deque(self._events, maxlen=capacity)
+
+    def _trim(self, oldest: Stored) -> None:
+        """Drop the events up to the oldest one from the log of its kind."""
+        kind = self._kinds.get(oldest.resource.name)
+        if kind is not None:
+            kind.trim(oldest.version)
 
     def compact(self, version: int) -> None:
         """Drop the events up to `version`."""

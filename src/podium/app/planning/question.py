@@ -235,6 +235,8 @@ def _play_once(
     given = with_scenario(begun, scenario)
     simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
     if run.forks and is_all and can_fork():
+        # The copy of this process has the cluster already.
+        initial.forget()
         result, baseline = _play_forked(given, options, simulation, part, rest)
     else:
         result, baseline = _play_both_at_once(given, options, simulation, part, is_all=is_all)

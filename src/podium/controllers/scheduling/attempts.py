@@ -23,6 +23,7 @@ from podium.controllers.scheduling.pod_reports import PodReports, fit_error
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.controllers.scheduling.standing_failures import StandingFailures
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
@@ -64,6 +65,7 @@ class SchedulingAttempts:
     cap: CapWaits
     reports: PodReports
     known: KnownFailures
+    standing: StandingFailures
     capacity: CapacityEvents
     seed: int
     on_attempt: OnAttempt | None = None
@@ -76,6 +78,9 @@ class SchedulingAttempts:
         self.cluster.pass_time(now)
         self.begins(queued, runner)
         try:
+            standing = self._standing_failure(runner, pod, now)
+            if standing is not None:
+                return self.requeue_unscheduled(queued, standing.plugins, standing.message, now)
             placement = place(runner, pod, self.seed, detailed=False)
             self.cluster.nodes.search_start = placement.cursor
             if placement.error:
@@ -85,6 +90,15 @@ class SchedulingAttempts:
         except PluginError as error:
             return self.requeue_unscheduled(queued, [], str(error), now, error=True)
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
+
+    def _standing_failure(self, runner: Runner, pod: PodRecord, now: int) -> KnownFailure | None:
+        """Return the result of an attempt that is derived from an earlier one; None if it must be made."""
+        if self.known.likeness(pod) is None or self.futile.knows(pod) or self.bindings.refused.reason(pod):
+            return None
+        found = self.standing.derive(runner, pod)
+        if found is not None:
+            self.known.keep(pod, found, now)
+        return found
 
     def begins(self, queued: QueuedPod, runner: Runner) -> None:
         if self.on_attempt is not None:
@@ -124,7 +138,10 @@ class SchedulingAttempts:
         if pod.nominated_node_name or result.nominated_node or result.victims:
             self.known.forget()
         elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
-            self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
+            failure = KnownFailure(tuple(plugins), message)
+            self.known.keep(pod, failure, now)
+            if self.known.likeness(pod) is not None:
+                self.standing.keep(runner, placement, result, failure)
         is_synchronous = self.preemptions.synchronous
         node_name = pod.nominated_node_name if result.nominated_node is None else result.nominated_node
         failed = _FailedAttempt(queued, placement, plugins, message, result, warnings, is_synchronous)

@@ -50,6 +50,7 @@ from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.reservations import claim_in_answer
+from podium.controllers.scheduling.standing_failures import StandingFailures
 from podium.decide.placement import lot
 from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.plugin import EVERY_EVENT, EventToRegister, is_own
@@ -132,7 +133,7 @@ class Scheduler:
         )
         self.attempts = SchedulingAttempts(
             *(cluster, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
-            *(self.reports, self.known, capacity, seed),
+            *(self.reports, self.known, StandingFailures(cluster, self.runners), capacity, seed),
         )
         self.gangs = Gangs(self.attempts, gang_state)
         self._updater = updater = ClusterUpdater(cluster)

@@ -92,7 +92,7 @@ def plan_preemption(
             return _brief(cluster, best)
     rows = outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(cluster.nodes), []))
+        return PreemptionPlan(True, message=no_candidates_message(len(cluster.nodes), []))
     table = trials.on(preemptor, rows, may_disrupt, options.cost)
     if options.requires_budgets and not len(table.candidates):
         # Other pods of a node may suffice than those that budgets allow to go first.
@@ -113,7 +113,7 @@ def _plan_widely(
     """Plan preemption with victims on all nodes at once."""
     cluster, rows = preemptor.handle.cluster, outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(cluster.nodes), []))
+        return PreemptionPlan(True, message=no_candidates_message(len(cluster.nodes), []))
     may_disrupt, effort = options.may_disrupt, list[SearchEffort]()
     if options.requires_budgets:
         may_disrupt = alone_within_budgets(cluster, may_disrupt)
@@ -184,7 +184,7 @@ def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> VictimFilt
 def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
     """Return the plan for the best trial, without details."""
     if best.row is None:
-        message = _message(len(cluster.nodes), best.tally)
+        message = no_candidates_message(len(cluster.nodes), best.tally)
         return PreemptionPlan(True, message=message, error=_errors(best.tally))
     victims = tuple(map(cluster.pods.record, best.victims))
     chosen = PreemptionCandidate(cluster.nodes.name(best.row), victims, best.budget_violations)
@@ -221,7 +221,7 @@ def _planned(
         return replace(plan, message=f"preemption: {put_off}", put_off=put_off)
     if not len(tied):
         tally = table.tally()
-        return replace(plan, message=_message(len(nodes), tally), error=_errors(tally))
+        return replace(plan, message=no_candidates_message(len(nodes), tally), error=_errors(tally))
     equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, -1)
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
     row = own if own in equals else pick(nodes, equals, pod.uid, options.seed)
@@ -269,7 +269,7 @@ def _errors(tally: Sequence[tuple[Status, int]]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
+def no_candidates_message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
     """Return kube-scheduler's message for a preemption without candidates: each reason with its number of nodes."""
     reasons: dict[str, int] = {}
     rest = nodes

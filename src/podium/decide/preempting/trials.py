@@ -103,6 +103,25 @@ class Trials:
             table.decoders = {**cached.decoders, **again.decoders}
         return table
 
+    def refused_on(
+        self, preemptor: Preemptor, row: int, local: RowFilters, wide: int, counted: Sequence[Predicate]
+    ) -> tuple[int, Decoders]:
+        """Return why a row is no candidate, 0 if it may be one, as in a `TrialTable`, and further decoders.
+
+        ``local`` are the filters of single rows. ``wide`` is the rejection by others, which count the pods that
+        ``counted`` match.
+        """
+        pod, cluster = preemptor.pod, self._cluster
+        gone = [other for other in self.ranking.on(row) if other.priority < pod.priority]
+        if not gone:
+            return WITHOUT_VICTIMS, {}
+        if not cluster.nominations.rivals(row, pod, pod.uid):
+            matching = [cluster.matcher(predicate).classes for predicate in counted]
+            if not any(other.pod_class.id in classes for classes in matching for other in gone):
+                return first_of(local.refused(pod, row, gone), wide), {}
+        table = self._try(preemptor, np.array([row]), None)
+        return table.refused.item(0), table.decoders
+
     def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> BestTrial | None:
         """Return the best of the trials that `on` returns for the resolvable rows of ``outcome``, without a full scan.
 
@@ -298,6 +317,11 @@ class Trials:
             allowed = may_disrupt(pod, slots)
             slots, owners = slots[allowed], owners[allowed]
         return PotentialVictims.on(rows, owners, slots)
+
+
+def first_of(refused: int, other: int) -> int:
+    """Return the rejection by the first filter out of two outcomes' entries; 0 if there is none."""
+    return min(refused, other) if refused and other else refused or other
 
 
 class CachedTrials:

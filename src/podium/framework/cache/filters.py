@@ -165,6 +165,10 @@ class KeptFilters:
             return None
         return RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
 
+    def local_filters(self, state: CycleState, pod: PodRecord) -> RowFilters | None:
+        """Return the filters of scope NODE and ROW for one row at a time; None if one lacks that form."""
+        return self._row_filters(self._but_local(state), state, pod)
+
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
