@@ -88,14 +88,60 @@ def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:
     assert asked.ask("patch", KIND, "default/a", patch_type="strategic", body={}).code == 415
 
 
-def test_unsupported_validation_rules_cause_a_warning() -> None:
-    rule = {"rule": "image(self.note).registry() == 'docker.io'"}
-    body = definition(version(spec={"x-kubernetes-validations": [rule]}))
+ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+COSTLY = "exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems"
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ("self = 1", "compilation failed: ERROR: <input>:1:"),
+        ("self.weight == 1", "undefined field 'weight'"),
+        ("self.parts.all(part, part.size > 1)", "undefined field 'size'"),
+        ("image(self.note).registry() == 'docker.io'", "undeclared reference to 'registry'"),
+        ("self.size + 1", "cel expression must evaluate to a bool"),
+        ("self.size + self.color == 'x'", "found no matching overload for '_+_' applied to '(int, string)'"),
+        ("self.tags.all(a, self.tags.exists(b, a != b))", COSTLY),
+    ],
+)
+def test_rules_that_do_not_compile_or_may_cost_too_much_are_refused(rule: str, problem: str) -> None:
+    body = definition(version(spec={"x-kubernetes-validations": [{"rule": rule}]}))
 
     response = API().ask("create", "CustomResourceDefinition", body=body)
 
-    assert response.code == 201
-    assert "x-kubernetes-validations[0].rule is not enforced" in response.warnings[0]
+    cause = response.to_dict()["details"]["causes"][0]
+    assert response.code == 422
+    assert cause["field"].endswith("properties[spec].x-kubernetes-validations[0].rule")
+    assert problem in cause["message"]
+
+
+def test_rules_see_the_escaped_names_and_the_metadata_of_the_root() -> None:
+    rules = [{"rule": "self.metadata.name.startsWith('a') && self.kind == 'Widget'"}]
+    spec = {"x-kubernetes-validations": [{"rule": "self.port__dash__number > 0 && self.anything.other == 1"}]}
+    properties = {"port-number": {"type": "integer"}, "anything": ANYTHING}
+    raw = version(spec={"properties": properties, "required": [], **spec})
+    raw["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = rules
+    assert API().ask("create", "CustomResourceDefinition", body=definition(raw)).code == 201
+
+
+def test_the_cost_of_a_rule_within_a_list_counts_for_each_item() -> None:
+    rule = {"rule": "self.matches('a+') && self.contains('bcd')"}
+    item = {"type": "string", "x-kubernetes-validations": [rule]}
+    short = {**item, "maxLength": 99}
+    many: Raw = {"properties": {"list": {"type": "array", "items": item}}, "required": []}
+    few: Raw = {"properties": {"list": {"type": "array", "items": short, "maxItems": 9}}, "required": []}
+
+    response = API().ask("create", "CustomResourceDefinition", body=definition(version(spec=many)))
+    assert "estimated rule cost total for entire OpenAPIv3 schema" in response.to_dict()["message"]
+    assert API().ask("create", "CustomResourceDefinition", body=definition(version(spec=few))).code == 201
+
+
+def test_unknown_fields_may_be_allowed_beside_known_ones() -> None:
+    body = definition(version(spec={"properties": {"size": {"type": "integer"}}, "additionalProperties": True}))
+    asked = API()
+    assert asked.ask("create", "CustomResourceDefinition", body=body).code == 201
+    created = asked.ask("create", KIND, namespace="default", body=widget(other=[1]), field_validation="Strict")
+    assert (created.code, created.to_dict()["spec"]["other"]) == (201, [1])
 
 
 def test_a_definition_of_a_dry_run_is_not_served() -> None:

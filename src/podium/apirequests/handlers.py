@@ -32,7 +32,7 @@ from podium.apirequests.request import (
     read_delete_options,
     read_eviction,
 )
-from podium.store.custom_kinds import DEFINITION, unenforced_rules
+from podium.store.custom_kinds import DEFINITION
 from podium.store.errors import StoreError, bad_request, invalid
 from podium.store.listing import ListOptions
 from podium.store.patching import patched
@@ -156,11 +156,9 @@ def checked_fields(context: Context, request: Request, raw: Raw) -> tuple[Raw, t
 
 
 def write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
-    """Return the response to a write, with the warnings about a definition or a custom object that was written."""
+    """Return the response to a write, with the warnings about a policy or a custom object that was written."""
     resource = stored.resource
-    if resource.name == DEFINITION:
-        warnings = (*warnings, *unenforced_rules(stored.raw))
-    elif resource.group == _ADMISSION:
+    if resource.group == _ADMISSION:
         warnings = (*warnings, *compile_problems(stored.raw))
     elif resource.is_custom:
         before = () if previous is None else previous.object.metadata.finalizers

@@ -285,29 +285,10 @@ def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
         },
     )
     structurals = {
-        f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"]) for version in versions
+        f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"], is_root=True)
+        for version in versions
     }
     return resource, structurals
-
-
-def unenforced_rules(raw: Raw) -> list[str]:
-    """Return the parts of a definition that Podium does not enforce: rules that it does not know."""
-    found: list[str] = []
-    for index, version in enumerate(raw["spec"]["versions"]):
-        root = read_structural(version["schema"]["openAPIV3Schema"])
-        waiting = [(root, f"spec.versions[{index}].schema.openAPIV3Schema")]
-        while waiting:
-            node, path = waiting.pop()
-            for number, rule in enumerate(node.rules):
-                if rule.program is None:
-                    found.append(f"{path}.x-kubernetes-validations[{number}].rule is not enforced: {rule.problem}")
-            waiting += [(inner, f"{path}.properties[{name}]") for name, inner in node.properties.items()]
-            waiting += [
-                (inner, f"{path}.{name}")
-                for name, inner in (("additionalProperties", node.values), ("items", node.items))
-                if inner is not None
-            ]
-    return found
 
 
 def _steps(path: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from podium.api.cel.values import (
     WithDefault,
     equal,
     is_number,
+    size_of,
     type_name,
 )
 
@@ -55,22 +56,29 @@ Evaluate = Callable[[Variables], Value]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled expression, or a part of one, with its type."""
+    """A compiled expression, or a part of one, with its type.
+
+    `cost` and `size` are upper bounds for the cost of its evaluation and for the length of its value.
+    """
 
     type: str
     evaluate: Evaluate
+    cost: int = 1
+    size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """A variable or a field.
 
-    ``fields`` are those of an object, by name; ``items`` is the element type of a map or list.
+    ``fields`` are those of an object, by name; ``items`` is the element type of a map or list. ``size`` is the maximum
+    length of the value.
     """
 
     type: str
     fields: Mapping[str, Declaration] | None = None
     items: Declaration | None = None
+    size: int = 1
 
 
 class Compiler:
@@ -85,7 +93,7 @@ class Compiler:
         match node:
             case Literal():
                 value = node.value
-                return Compiled(type_name(value), lambda scope: value)
+                return Compiled(type_name(value), lambda scope: value, 0, size_of(value))
             case Ident():
                 return self._ident(node)
             case Select():
@@ -135,7 +143,7 @@ class Compiler:
             scope.spend(1)
             return scope.variables[name]
 
-        return Compiled(declaration.type, evaluate)
+        return Compiled(declaration.type, evaluate, 1, declaration.size)
 
     def _select(self, node: Select) -> Compiled:
         owner = self.declared(node.operand)
@@ -151,17 +159,20 @@ class Compiler:
             scope.spend(1)
             return look(value, field)
 
-        return Compiled(OPTIONAL if node.is_optional else self.declared(node).type, select)
+        declared = self.declared(node)
+        type_ = OPTIONAL if node.is_optional else declared.type
+        return Compiled(type_, select, operand.cost + 1, declared.size)
 
     def _list(self, node: ListOf) -> Compiled:
-        items = [self.compile(item).evaluate for item in node.items]
+        parts = [self.compile(item) for item in node.items]
+        items = [part.evaluate for part in parts]
 
         def build(scope: Variables) -> Value:
             value = tuple([item(scope) for item in items])
             scope.spend(_LIST_COST)
             return value
 
-        return Compiled("list", build)
+        return Compiled("list", build, sum(part.cost for part in parts) + _LIST_COST, len(parts))
 
     def _map(self, node: MapOf) -> Compiled:
         entries = [(self.compile(key).evaluate, self.compile(value).evaluate) for key, value in node.entries]
@@ -208,7 +219,9 @@ class Compiler:
             return looked_up(value, key)
 
         is_optional = node.function == "_[?_]"
-        return Compiled(OPTIONAL if is_optional else self.declared(node).type, evaluate)
+        declared = self.declared(node)
+        cost = operand.cost + index.cost + 1
+        return Compiled(OPTIONAL if is_optional else declared.type, evaluate, cost, declared.size)
 
     def _function(self, node: Call) -> Compiled:
         function, parts = self._meant(node)
@@ -232,7 +245,10 @@ class Compiler:
             scope.spend(overload.cost(*values))
             return overload.call(*values)
 
-        return Compiled(gives.pop() if len(gives) == 1 else DYN, evaluate)
+        sizes = [_Sized(part.size) for part in compiled]
+        cost = sum(part.cost for part in compiled) + max(overload.cost(*sizes) for overload in possible)
+        size = sum(part.size for part in compiled)
+        return Compiled(gives.pop() if len(gives) == 1 else DYN, evaluate, cost, size)
 
     def _meant(self, node: Call) -> tuple[Function, tuple[Node, ...]]:
         """Return the function that a call names, and its arguments."""
@@ -245,6 +261,20 @@ class Compiler:
         if node.function not in known:
             raise self.error(node, f"undeclared reference to '{node.function}' (in container '')")
         return known[node.function], node.args if target is None else (target, *node.args)
+
+
+class _Sized(str):
+    """A text of a length, for functions of costs."""
+
+    _size: int
+
+    def __new__(cls, size: int) -> _Sized:
+        made = super().__new__(cls)
+        made._size = size
+        return made
+
+    def __len__(self) -> int:
+        return self._size
 
 
 def looked_up(value: Value, key: Value) -> Value:

@@ -40,23 +40,24 @@ def _logic(decisive: bool) -> Macro:
     """Return the macro for || or &&: a part with the decisive value decides, regardless of errors in others."""
 
     def compile_logic(compiler: Compiler, call: Call) -> Compiled:
-        parts = _booleans(compiler, call.args)
+        compiled = _booleans(compiler, call.args)
+        parts = [part.evaluate for part in compiled]
 
         def evaluate(scope: Variables) -> Value:
             return decided(parts, lambda part: part(scope), decisive)
 
-        return Compiled("bool", evaluate)
+        return Compiled("bool", evaluate, sum(part.cost for part in compiled))
 
     return compile_logic
 
 
-def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Evaluate]:
+def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Compiled]:
     found = []
     for node in nodes:
         compiled = compiler.compile(node)
         if compiled.type not in ("bool", DYN):
             raise compiler.error(node, f"expected type 'bool' but found '{compiled.type}'")
-        found.append(compiled.evaluate)
+        found.append(compiled)
     return found
 
 
@@ -65,16 +66,17 @@ def _choice(compiler: Compiler, call: Call) -> Compiled:
     yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
     def evaluate(scope: Variables) -> Value:
-        return (yes if truth(condition(scope)) else no).evaluate(scope)
+        return (yes if truth(condition.evaluate(scope)) else no).evaluate(scope)
 
-    return Compiled(yes.type if yes.type == no.type else DYN, evaluate)
+    cost = condition.cost + max(yes.cost, no.cost)
+    return Compiled(yes.type if yes.type == no.type else DYN, evaluate, cost, max(yes.size, no.size))
 
 
 def _has(compiler: Compiler, call: Call) -> Compiled:
     (field,) = call.args
     if not isinstance(field, Select):
         raise compiler.error(call, "invalid argument to has() macro")
-    compiler.compile(field)
+    cost = compiler.compile(field).cost
     operand, name = compiler.compile(field.operand).evaluate, field.field
 
     def evaluate(scope: Variables) -> Value:
@@ -82,7 +84,7 @@ def _has(compiler: Compiler, call: Call) -> Compiled:
         value = value.value if isinstance(value, Optional) else value
         return isinstance(value, dict) and (name in value or isinstance(value, WithDefault))
 
-    return Compiled("bool", evaluate)
+    return Compiled("bool", evaluate, cost)
 
 
 def _bind(compiler: Compiler, call: Call) -> Compiled:
@@ -93,7 +95,7 @@ def _bind(compiler: Compiler, call: Call) -> Compiled:
     def evaluate(scope: Variables) -> Value:
         return with_variables(scope, {name: value.evaluate(scope)}, body.evaluate)
 
-    return Compiled(body.type, evaluate)
+    return Compiled(body.type, evaluate, value.cost + body.cost, body.size)
 
 
 def _optional_map(*, wraps: bool) -> Macro:
@@ -103,7 +105,8 @@ def _optional_map(*, wraps: bool) -> Macro:
         if call.target is None:
             raise AssertionError("a method without a target")
         some, name = compiler.compile(call.target), variable_name(compiler, call.args[0])
-        body = compiler.within([name], _ITEM, call.args[1]).evaluate
+        compiled = compiler.within([name], _ITEM, call.args[1])
+        body = compiled.evaluate
 
         def evaluate(scope: Variables) -> Value:
             value = some.evaluate(scope)
@@ -118,7 +121,7 @@ def _optional_map(*, wraps: bool) -> Macro:
                 raise EvaluationError("no such overload")
             return found
 
-        return Compiled(OPTIONAL, evaluate)
+        return Compiled(OPTIONAL, evaluate, some.cost + compiled.cost, compiled.size)
 
     return compile_map
 
@@ -156,7 +159,10 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
         if some.type not in ("list", "map", DYN):
             problem = f"expression of type '{some.type}' cannot be range of a comprehension"
             raise compiler.error(call, f"{problem} (must be list, map, or dynamic)")
-        first, *rest = (compiler.within(names, _ITEM, arg).evaluate for arg in call.args[len(names) :])
+        declared = compiler.declared(call.target)
+        item = _ITEM if has_pairs or some.type != "list" else declared.items or _ITEM
+        compiled = [compiler.within(names, item, arg) for arg in call.args[len(names) :]]
+        first, *rest = (part.evaluate for part in compiled)
         # With two variables, an item that a filter lets pass costs twice.
         bodies = [(first, steps), *((body, steps if has_pairs else 0) for body in rest)]
 
@@ -173,7 +179,8 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
             parts = [part(*body) for body in bodies]
             return decided(items, parts[0], decisive) if finish is None else finish(items, parts)
 
-        return Compiled(gives, evaluate)
+        cost = some.cost + some.size * (steps + sum(part.cost for part in compiled))
+        return Compiled(gives, evaluate, cost, some.size)
 
     return compile_loop
 

@@ -1,8 +1,8 @@
 """The CEL rules of a schema (x-kubernetes-validations).
 
 `self` is the value at the rule's location, `oldSelf` its value before an update; with `optionalOldSelf` an optional
-value, so that the rule also applies to creations. Rules that use unsupported functions (`podium.api.cel.functions`
-lists them) are not evaluated: such a rule has a `problem`, which is reported as a warning.
+value, so that the rule also applies to creations. A rule that does not compile has a `problem`; definitions with such
+rules are refused, and those of an older journal are not enforced.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/escaping.go).
 """
@@ -10,9 +10,10 @@ Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Variables
 from podium.api.cel.overloads import DYN
@@ -20,11 +21,15 @@ from podium.api.cel.syntax import parse
 from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional, Value
 from podium.api.meta import Raw
 
+if TYPE_CHECKING:
+    from podium.api.structural.structural import Structural
+
 COST_LIMIT = 1_000_000
 """The cost limit of all rules of one object: upstream's limit for one rule, and a tenth of that for an object."""
 
-_KEPT_PROGRAMS = 1_024
-_VARIABLES = {"self": Declaration(DYN), "oldSelf": Declaration(DYN)}
+_ANY = Declaration(DYN)
+# Texts that are times, durations and bytes in expressions.
+_FORMATTED = ("byte", "date", "date-time", "duration")
 _USES_OLD = re.compile(r"\boldSelf\b")
 _RESERVED = frozenset(
     (
@@ -85,25 +90,27 @@ class Rule:
         return self.message or f"failed rule: {self.text}"
 
 
-def read_rules(said: Iterable[Raw]) -> tuple[Rule, ...]:
-    """Return the rules at one location of a schema."""
-    return tuple(map(_rule, said))
+def read_rules(said: Iterable[Raw], node: Structural, *, is_root: bool) -> tuple[Rule, ...]:
+    """Return the rules at a location of a schema."""
+    declared = _declaration(node, is_root=is_root)
+    return tuple(_rule(each, declared) for each in said)
 
 
-def _rule(said: Raw) -> Rule:
+def _rule(said: Raw, declared: Declaration) -> Rule:
     text = str(said.get("rule", "")).strip()
-    program, problem = _compiled(text)
-    if program is not None and program.type not in ("bool", DYN):
-        problem = f"must evaluate to a bool, not {program.type}"
-        program = None
     takes_optional = bool(said.get("optionalOldSelf"))
+    variables = {"self": declared, "oldSelf": Declaration(DYN) if takes_optional else declared}
+    program, problem = _compiled(text, variables)
+    if program is not None and program.type not in ("bool", DYN):
+        problem = "cel expression must evaluate to a bool"
+        program = None
     message = str(said.get("messageExpression", "")).strip()
     return Rule(
         text=text,
         program=program,
         problem=problem,
         message=str(said.get("message", "")).strip(),
-        message_program=_compiled(message)[0] if message else None,
+        message_program=_compiled(message, variables)[0] if message else None,
         reason=said.get("reason") or "FieldValueInvalid",
         place=str(said.get("fieldPath", "")),
         is_about_change=not takes_optional and _USES_OLD.search(text) is not None,
@@ -111,13 +118,46 @@ def _rule(said: Raw) -> Rule:
     )
 
 
-@lru_cache(maxsize=_KEPT_PROGRAMS)
-def _compiled(text: str) -> tuple[Compiled | None, str]:
+def _compiled(text: str, variables: Mapping[str, Declaration]) -> tuple[Compiled | None, str]:
     """Return the program of an expression, or the reason why there is none."""
     try:
-        return Compiler(text, _VARIABLES).compile(parse(text)), ""
+        return Compiler(text, variables).compile(parse(text)), ""
     except (CompileError, RecursionError) as error:
-        return None, str(error)
+        return None, f"compilation failed: {error}"
+
+
+_TYPES = {"boolean": "bool", "integer": "int", "number": "double", "string": "string"}
+_MOST_BYTES = 3 * 1024 * 1024
+# The least number of bytes of an item of a list, and of an entry of a map.
+_ITEM_BYTES, _ENTRY_BYTES = 2, 8
+
+
+def max_size(node: Structural) -> int:
+    """Return the maximum length of a value: as its schema says, or as a request can hold."""
+    if node.type == "string":
+        return int(node.said.get("maxLength", _MOST_BYTES))
+    if node.type == "array":
+        return int(node.said.get("maxItems", _MOST_BYTES // _ITEM_BYTES))
+    return int(node.said.get("maxProperties", _MOST_BYTES // _ENTRY_BYTES)) if node.values is not None else 1
+
+
+def _declaration(node: Structural, *, is_root: bool = False) -> Declaration:
+    """Return what expressions know of a value."""
+    size = max_size(node)
+    if node.keeps_unknown or node.is_number_or_text or node.said.get("format") in _FORMATTED:
+        return Declaration(DYN, size=size)
+    if node.type == "array":
+        return Declaration("list", items=None if node.items is None else _declaration(node.items), size=size)
+    if node.values is not None:
+        return Declaration("map", items=_declaration(node.values), size=size) if not node.properties else _ANY
+    if node.type != "object":
+        return Declaration(_TYPES.get(node.type, DYN), size=size)
+    fields = {escaped(name): _declaration(inner) for name, inner in node.properties.items()}
+    if is_root or node.is_embedded:
+        named = {"name": Declaration("string"), "generateName": Declaration("string")}
+        text = Declaration("string")
+        fields = {"apiVersion": text, "kind": text, **fields, "metadata": Declaration("object", named)}
+    return Declaration("object", fields)
 
 
 @lru_cache(maxsize=4_096)

@@ -12,6 +12,7 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at
+from podium.api.structural.rules import max_size
 from podium.api.structural.structural import MAX_OBJECT_BYTES, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
@@ -72,8 +73,50 @@ def _of_root(said: Raw, path: str) -> Iterator[Finding]:
     if isinstance(inner, dict) and set(inner) - {"name", "generateName"}:
         detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", detail)
-    yield from _of_node(said, path, 0)
+    problems = [*islice(_of_node(said, path, 0), MAX_FINDINGS)]
+    yield from problems
     yield from _of_default(said, path)
+    if not problems:
+        yield from _of_rules(said, path)
+
+
+_MOST_COST = 10_000_000
+_MOST_COST_IN_ALL = 100_000_000
+_SIMPLER = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+    "declared)"
+)
+
+
+def _of_rules(said: Raw, path: str) -> Iterator[Finding]:
+    """Yield the rules that do not compile, or that may cost too much, at their places and in all."""
+    total = 0
+    waiting = [(read_structural(said, is_root=True), path, 1)]
+    while waiting:
+        node, place, count = waiting.pop()
+        for number, rule in enumerate(node.rules):
+            where = f"{place}.x-kubernetes-validations[{number}].rule"
+            if rule.program is None:
+                yield invalid(where, rule.text, rule.problem)
+                continue
+            cost = rule.program.cost * count
+            total += cost
+            if cost > _MOST_COST:
+                yield forbidden(where, f"estimated rule cost exceeds {_excess(cost, _MOST_COST)}")
+        waiting += [(inner, f"{place}.properties[{name}]", count) for name, inner in node.properties.items()]
+        repeated = count * max_size(node)
+        for name, inner in (("additionalProperties", node.values), ("items", node.items)):
+            if inner is not None:
+                waiting.append((inner, f"{place}.{name}", repeated))
+    if total > _MOST_COST_IN_ALL:
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        yield forbidden(path, f"{what} exceeds {_excess(total, _MOST_COST_IN_ALL)}")
+
+
+def _excess(cost: int, most: int) -> str:
+    factor = cost / most
+    times = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"budget by factor of {times} {_SIMPLER}"
 
 
 def _of_node(said: Any, path: str, depth: int) -> Iterator[Finding]:
@@ -136,7 +179,7 @@ def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
     values = said.get("additionalProperties")
     if values is False:
         yield forbidden(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
-    if values is not None and said.get("properties"):
+    if values is not None and values is not True and said.get("properties"):
         yield forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
     pattern = said.get("pattern")
     if pattern and not is_pattern(pattern):

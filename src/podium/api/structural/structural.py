@@ -7,7 +7,7 @@ apiserver (pkg/cel/common/values.go, schemas.go) for the conversion to CEL value
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from podium.api.meta import Raw
@@ -69,10 +69,10 @@ class Structural:
 ANYTHING = Structural(keeps_unknown=True, is_nullable=True)
 
 
-def read_structural(said: Raw) -> Structural:
-    """Return the parsed form of a valid structural schema (`podium.api.structural.soundness`)."""
+def read_structural(said: Raw, *, is_root: bool = False) -> Structural:
+    """Return the parsed form of a valid structural schema (`podium.api.structural.soundness`), perhaps of a kind."""
     values, items = said.get("additionalProperties"), said.get("items")
-    return Structural(
+    node = Structural(
         type=said.get("type", ""),
         properties={name: read_structural(inner) for name, inner in said.get("properties", {}).items()},
         values=read_structural(values) if isinstance(values, dict) else ANYTHING if values else None,
@@ -86,17 +86,14 @@ def read_structural(said: Raw) -> Structural:
         list_type=said.get("x-kubernetes-list-type") or "atomic",
         list_keys=tuple(said.get("x-kubernetes-list-map-keys") or ()),
         is_atomic_map=said.get("x-kubernetes-map-type") == "atomic",
-        rules=_rules_of(said.get("x-kubernetes-validations")),
         said=said,
     )
-
-
-def _rules_of(said: Any) -> tuple[Rule, ...]:
-    if not said:
-        return ()
+    rules = said.get("x-kubernetes-validations")
+    if not rules:
+        return node
     from podium.api.structural.rules import read_rules  # noqa: PLC0415 - few schemas have rules, which need CEL
 
-    return read_rules(said)
+    return replace(node, rules=read_rules(rules, node, is_root=is_root))
 
 
 MAX_OBJECT_BYTES = 1_572_864
