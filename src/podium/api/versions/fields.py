@@ -131,6 +131,9 @@ def as_kept(raw: Raw, kind: str, release: Release, previous: Raw | None = None) 
     The update of a ``previous`` object keeps all fields of a gate if that object has one of them.
     """
     for paths in dropped_paths(kind, release):
+        if previous is not None and all(raw.get(path[0]) is previous.get(path[0]) for path in paths):
+            # Most updates leave all of this as it was.
+            continue
         if previous is None or all(_without(previous, path) is previous for path in paths):
             for path in paths:
                 raw = _without(raw, path)

@@ -24,7 +24,7 @@ from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, rejecting_plugins
 from podium.decide.preempting.preemption import no_candidates_message
 from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
-from podium.decide.preempting.trials import Trials, first_of
+from podium.decide.preempting.trials import Trials
 from podium.framework.cache.class_cache import KeptByClass, as_many_as
 from podium.framework.handle import CycleState, DomainFilterPlugin
 from podium.framework.plugin import PostFilterResult, Scope
@@ -143,7 +143,7 @@ class StandingFailures:
     ) -> bool:
         """Examine some rows again; return whether each still rejects the pod, and is no candidate for preemption."""
         _, state, pod = preemptor
-        local, nominations = runner.kept.local_filters(state, pod), self._cluster.nominations
+        local = runner.kept.local_filters(state, pod)
         if local is None:
             return False
         local.explain(pod, found.decoders)
@@ -152,12 +152,11 @@ class StandingFailures:
             counted += () if placed.counting is None else placed.counting.counted(state, pod)
         for row in rows:
             wide, tried = found.wide.item(row), 0
-            if nominations.rivals(row, pod, pod.uid):
+            refused = trials.refused_without(pod, row, (), local, wide, counted)
+            if refused is None:
                 beside = runner.filter(state, pod, np.array([row], dtype=np.int64))
                 found.decoders.update(beside.decoders)
                 refused = beside.refused.item(0)
-            else:
-                refused = first_of(local.refused(pod, row), wide)
             code = decoded(refused, found.decoders).code if refused > 0 else Code.UNSCHEDULABLE_AND_UNRESOLVABLE
             if not refused or code is Code.ERROR:
                 return False

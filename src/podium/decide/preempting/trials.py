@@ -108,19 +108,37 @@ class Trials:
     ) -> tuple[int, Decoders]:
         """Return why a row is no candidate, 0 if it may be one, as in a `TrialTable`, and further decoders.
 
-        ``local`` are the filters of single rows. ``wide`` is the rejection by others, which count the pods that
-        ``counted`` match.
+        The last three arguments are those of `refused_without`.
         """
-        pod, cluster = preemptor.pod, self._cluster
-        gone = [other for other in self.ranking.on(row) if other.priority < pod.priority]
+        gone = [other for other in self.ranking.on(row) if other.priority < preemptor.pod.priority]
         if not gone:
             return WITHOUT_VICTIMS, {}
-        if not cluster.nominations.rivals(row, pod, pod.uid):
-            matching = [cluster.matcher(predicate).classes for predicate in counted]
-            if not any(other.pod_class.id in classes for classes in matching for other in gone):
-                return first_of(local.refused(pod, row, gone), wide), {}
+        refused = self.refused_without(preemptor.pod, row, gone, local, wide, counted)
+        if refused is not None:
+            return refused, {}
         table = self._try(preemptor, np.array([row]), None)
         return table.refused.item(0), table.decoders
+
+    def refused_without(
+        self,
+        pod: PodRecord,
+        row: int,
+        gone: Sequence[PodRecord],
+        local: RowFilters,
+        wide: int,
+        counted: Sequence[Predicate],
+    ) -> int | None:
+        """Return why a row would reject the pod if some pods were gone, beside pods nominated to it; 0 if it would not.
+
+        ``local`` are the filters of single rows. ``wide`` is the present rejection by others, which count the pods that
+        ``counted`` match. None if these must be asked again, since such a pod is gone or nominated.
+        """
+        rivals = self._cluster.nominations.rivals(row, pod, pod.uid)
+        matching = [self._cluster.matcher(predicate).classes for predicate in counted]
+        if any(other.pod_class.id in classes for classes in matching for other in (*gone, *rivals)):
+            return None
+        beside = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
+        return beside or first_of(local.refused(pod, row, gone), wide)
 
     def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> BestTrial | None:
         """Return the best of the trials that `on` returns for the resolvable rows of ``outcome``, without a full scan.
