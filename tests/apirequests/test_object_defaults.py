@@ -21,6 +21,7 @@ SELECTED: Raw = {"selector": {"matchLabels": {"app": "x"}}}
 TEMPLATE: Raw = {
     "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
 }
+JOB: Raw = {"template": {**TEMPLATE["template"], "spec": {**TEMPLATE["template"]["spec"], "restartPolicy": "Never"}}}
 
 
 def test_a_deployment_has_replicas_and_a_strategy() -> None:
@@ -240,3 +241,52 @@ def test_volumes_and_claims_are_pending_at_first() -> None:
     body = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "x"}, "spec": volume}
     made = API().ask("create", "PersistentVolume", body=body).to_dict()
     assert (made["status"], made["spec"]["hostPath"]) == ({"phase": "Pending"}, {"path": "/a", "type": ""})
+
+
+def test_a_job_takes_the_labels_of_its_template_and_keeps_its_own() -> None:
+    assert created("Job", "batch/v1", spec=JOB)["metadata"]["labels"] == {"app": "x"}
+
+    own = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "own", "labels": {"a": "b"}}, "spec": JOB}
+    assert API().ask("create", "Job", namespace="default", body=own).to_dict()["metadata"]["labels"] == {"a": "b"}
+
+
+def test_an_autoscaler_has_a_metric_and_the_rules_of_a_behavior() -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}
+    spec: Raw = {"maxReplicas": 3, "scaleTargetRef": target}
+    plain = created("HorizontalPodAutoscaler", "autoscaling/v2", spec=spec)["spec"]
+    given = {**spec, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 5}}}
+    ruled = created("HorizontalPodAutoscaler", "autoscaling/v2", spec=given)["spec"]
+
+    (metric,) = plain["metrics"]
+    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    assert "behavior" not in plain
+    assert ruled["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 5
+    assert [policy["type"] for policy in ruled["behavior"]["scaleDown"]["policies"]] == ["Percent"]
+    assert [policy["type"] for policy in ruled["behavior"]["scaleUp"]["policies"]] == ["Pods", "Percent"]
+    assert ruled["behavior"]["scaleUp"]["stabilizationWindowSeconds"] == 0
+
+
+def test_a_request_for_devices_asks_for_one() -> None:
+    requests = [
+        {"name": "a", "exactly": {"deviceClassName": "x"}},
+        {"name": "b", "exactly": {"deviceClassName": "x", "allocationMode": "All"}},
+        {"name": "c", "firstAvailable": [{"name": "s", "deviceClassName": "x"}]},
+    ]
+    spec = created("ResourceClaim", "resource.k8s.io/v1", spec={"devices": {"requests": requests}})["spec"]
+
+    first, second, third = spec["devices"]["requests"]
+    assert (first["exactly"]["allocationMode"], first["exactly"]["count"]) == ("ExactCount", 1)
+    assert "count" not in second["exactly"]
+    assert third["firstAvailable"][0]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "spec", "status"),
+    [
+        ("Deployment", "apps/v1", {**SELECTED, **TEMPLATE}, {}),
+        ("ReplicaSet", "apps/v1", {**SELECTED, **TEMPLATE}, {"replicas": 0}),
+        ("Service", "v1", {"ports": [{"port": 80}]}, {"loadBalancer": {}}),
+    ],
+)
+def test_a_new_object_has_an_empty_status(kind: str, api_version: str, spec: Raw, status: Raw) -> None:
+    assert created(kind, api_version, spec=spec)["status"] == status

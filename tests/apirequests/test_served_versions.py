@@ -126,7 +126,7 @@ class TestAutoscalers:
         spec = api.raw(kind, key)["spec"]
         assert spec["maxReplicas"] == 12
         assert [metric["resource"]["name"] for metric in spec["metrics"]] == ["cpu", "memory"]
-        assert spec["behavior"] == {"scaleUp": {"selectPolicy": "Disabled"}}
+        assert spec["behavior"]["scaleUp"]["selectPolicy"] == "Disabled"
         assert "annotations" not in api.raw(kind, key)["metadata"]
 
 

@@ -232,3 +232,10 @@ def test_a_deleted_cron_job_leaves_no_jobs_and_no_deadline() -> None:
 
     assert jobs(rig) == []
     assert rig.machines[0].deadline().time_ns is None
+
+
+def test_a_schedule_that_never_comes_is_reported() -> None:
+    rig = rig_of(cron(schedule="0 0 30 2 *"))
+
+    assert jobs(rig) == []
+    assert [line.split()[1] for line in rig.recorded] == ["InvalidSchedule"]

@@ -147,3 +147,95 @@ def test_deleted_objects_leave_no_counts() -> None:
         machine._asked,
     )
     assert not any((*kept, machine._pending, machine._overdue))
+
+
+# Claims that no scheduler binds
+
+
+def bound_to(rig: Reporting, name: str = "data") -> tuple[str, str]:
+    """Return a claim's volume and phase."""
+    raw = rig.claim(name).raw
+    return raw["spec"].get("volumeName", ""), raw.get("status", {}).get("phase", "Pending")
+
+
+def static(name: str, size: str, **spec: Any) -> Raw:
+    return volume(name, **{"storageClassName": "", "capacity": {"storage": size}, **spec})
+
+
+def test_a_claim_without_class_gets_the_smallest_volume_that_suits_it() -> None:
+    rig = Reporting(
+        static("large", "9Gi"), static("small", "1Mi"), static("fitting", "6Gi"), claim(storageClassName="")
+    )
+
+    rig.settle()
+
+    assert bound_to(rig) == ("fitting", "Bound")
+    reference = rig.volume("fitting").raw["spec"]["claimRef"]
+    assert (reference["name"], reference["uid"]) == ("data", rig.claim().uid)
+    assert rig.phase("fitting") == "Bound"
+
+
+def test_a_claim_waits_for_a_volume_and_two_claims_get_different_ones() -> None:
+    rig = Reporting(claim("a", storageClassName=""), claim("b", storageClassName=""))
+    rig.settle()
+    assert bound_to(rig, "a") == ("", "Pending")
+
+    rig.sync(static("one", "6Gi"), static("two", "6Gi"))
+    rig.wait(5)
+
+    assert {bound_to(rig, name)[0] for name in ("a", "b")} == {"one", "two"}
+
+
+def test_a_claim_that_names_a_volume_gets_that_one_unless_it_is_anothers() -> None:
+    other = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "other"}
+    rig = Reporting(
+        static("mine", "9Gi"),
+        static("kept", "9Gi", claimRef=other),
+        claim("a", storageClassName="", volumeName="mine"),
+        claim("b", storageClassName="", volumeName="kept"),
+    )
+
+    rig.settle()
+
+    assert bound_to(rig, "a") == ("mine", "Bound")
+    assert bound_to(rig, "b")[1] == "Pending"
+
+
+def test_a_volume_that_names_a_claim_is_kept_for_it() -> None:
+    named = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "b"}
+    rig = Reporting(claim("a", storageClassName=""), static("disk", "6Gi", claimRef=named))
+    rig.settle()
+    assert bound_to(rig, "a") == ("", "Pending")
+
+    rig.sync(claim("b", storageClassName=""))
+
+    assert bound_to(rig, "b") == ("disk", "Bound")
+
+
+@pytest.mark.parametrize(("mode", "phase"), [("Immediate", "Bound"), ("WaitForFirstConsumer", "Pending")])
+def test_a_claim_of_an_immediate_class_is_provisioned_at_once(mode: str, phase: str) -> None:
+    rig = Reporting(claim())
+    rig.settle()
+    assert bound_to(rig)[1] == "Pending"
+
+    rig.sync({**storage_class(), "volumeBindingMode": mode})
+
+    assert bound_to(rig)[1] == phase
+
+
+def test_simulations_leave_such_claims_alone() -> None:
+    rig = Volumes(static("disk", "9Gi"), claim(storageClassName=""))
+
+    rig.settle()
+
+    assert "volumeName" not in rig.claim().raw["spec"]
+
+
+def test_a_reservation_that_failed_is_repeated() -> None:
+    rig = Reporting(static("disk", "9Gi"), claim(storageClassName=""))
+    rig.settle()
+    rig.problems = [CONFLICT, NO_ANSWER, UNAVAILABLE]
+    rig.sync(claim("b", storageClassName=""), static("next", "9Gi"))
+    rig.wait(60)
+
+    assert bound_to(rig, "b") == ("next", "Bound")

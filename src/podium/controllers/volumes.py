@@ -1,8 +1,8 @@
 """The persistent volume controller with provisioners: it completes the bindings that schedulers start.
 
 A scheduler sets the claim in the volume, or the node in the claim. The controller then creates a missing volume, and
-binds the claim. Claims of class mode Immediate are ignored. Source:
-pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, syncBoundClaim, syncVolume).
+binds the claim. Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, syncBoundClaim,
+syncVolume).
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from podium.api.storage import (
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, deletion_of, versioned_patch
 from podium.controllers.indexes import MultiMap
 from podium.controllers.reconciler import Reconciler
+from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 _PENDING, _AVAILABLE, _BOUND, _RELEASED, _FAILED = "Pending", "Available", "Bound", "Released", "Failed"
+_AT_ONCE, _WAITS = "Immediate", "WaitForFirstConsumer"
 # The wait before an unobserved claim counts as gone; upstream asks the API server instead.
 _UNSEEN_NS = 15 * 10**9
 
@@ -38,7 +40,9 @@ _Key = tuple[str, str]
 class PersistentVolumes(Reconciler[_Key]):
     """Creates volumes for claims with a selected node, and binds claims to the volumes reserved for them.
 
-    With `reports_all` it also maintains the phase of unbound volumes: available, released, or deleted by their policy.
+    With `reports_all` it also binds claims that no scheduler binds: those that name a volume, and those of no class, or
+    of class mode Immediate. And it maintains the phase of unbound volumes: available, released, or deleted by their
+    policy.
     """
 
     watches = frozenset((_CLAIM, _VOLUME, "StorageClass", "CSINode", "Node"))
@@ -53,6 +57,9 @@ class PersistentVolumes(Reconciler[_Key]):
         self._volumes: dict[str, PersistentVolume] = {}
         # By the uid of a claim, the names of the volumes reserved for it.
         self._reserved: MultiMap[str, str] = MultiMap()
+        # By class, the volumes that are not reserved for the uid of a claim, and the claims that look for one.
+        self._free: MultiMap[str, str] = MultiMap()
+        self._seeking: MultiMap[str, str] = MultiMap()
         # By the name of a volume, when its claim, which does not exist or was not observed yet, counts as gone.
         self._gone_from: dict[str, int] = {}
         # Classes and nodes; and for what is missing, the keys of the claims that wait for it.
@@ -97,6 +104,7 @@ class PersistentVolumes(Reconciler[_Key]):
         if known is None:
             return
         uid = known[0].metadata.uid
+        self._seeking.discard(known[0].class_name, key)
         del self._key_by_uid[uid]
         for name in self._reserved.get(uid, ()) if self._reports_all else ():
             self._gone_from[name] = now
@@ -112,7 +120,15 @@ class PersistentVolumes(Reconciler[_Key]):
             self._queue.forget((_VOLUME, name))
         self._volumes[name] = volume
         if uid:
+            self._free.discard(volume_class(volume), name)
             self._reserved.add(uid, name)
+        elif self._reports_all:
+            self._free.add(volume_class(volume), name)
+            named = volume.spec.claim_ref
+            keys = (
+                self._seeking.get(volume_class(volume), ()) if named is None else (f"{named.namespace}/{named.name}",)
+            )
+            self._queue.add_all((_CLAIM, key) for key in keys)
         if uid in self._key_by_uid:
             self._queue.add((_CLAIM, self._key_by_uid[uid]))
         elif self._reports_all:
@@ -126,6 +142,7 @@ class PersistentVolumes(Reconciler[_Key]):
         volume = self._volumes.pop(name, None)
         self._gone_from.pop(name, None)
         if volume is not None:
+            self._free.discard(volume_class(volume), name)
             self._reserved.discard(_claim_uid(volume), name)
 
     def _key_of(self, action: Action) -> _Key | None:
@@ -153,15 +170,51 @@ class PersistentVolumes(Reconciler[_Key]):
         bound_to = claim.spec.volume_name
         if bound_to:
             actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name])]
-            return actions if actions or bound_to not in reserved else _bind(claim, self._volumes[bound_to])
-        return _bind(claim, self._volumes[reserved[0]]) if reserved else self._provision(claim, raw)
+            if not actions and bound_to in reserved:
+                return _bind(claim, self._volumes[bound_to])
+            return actions or self._reserve_named(claim, bound_to)
+        if reserved:
+            self._seeking.discard(claim.class_name, claim.key)
+            return _bind(claim, self._volumes[reserved[0]])
+        return self._reserve_free(claim) or self._provision(claim, raw)
+
+    def _reserve_named(self, claim: PersistentVolumeClaim, name: str) -> list[Action]:
+        """Reserve the volume that a claim names, unless it is another's."""
+        volume = self._volumes.get(name)
+        owner = None if volume is None else volume.spec.claim_ref
+        if volume is None or not self._reports_all or BIND_COMPLETED in claim.metadata.annotations:
+            # The claim waits for the volume, or has lost it.
+            self._seeking.add(claim.class_name, claim.key)
+            return []
+        return [_reservation(volume, claim)] if owner is None or is_for(owner, claim) else []
+
+    def _reserve_free(self, claim: PersistentVolumeClaim) -> list[Action]:
+        """Reserve the smallest volume that suits a claim which no scheduler binds."""
+        if not self._reports_all or claim.metadata.deletion_timestamp is not None or self._mode_of(claim) == _WAITS:
+            return []
+        free = [self._volumes[name] for name in self._free.get(claim.class_name, ())]
+        unasked = (volume for volume in free if (_VOLUME, volume.metadata.name) not in self._asked)
+        found = volumes_for(claim, unasked, lambda volume: volume.spec.claim_ref)
+        if found:
+            return [_reservation(found[0], claim)]
+        self._seeking.add(claim.class_name, claim.key)
+        return []
+
+    def _mode_of(self, claim: PersistentVolumeClaim) -> str:
+        """Return when volumes of the claim's class are bound; an unknown class binds at once."""
+        class_ = self._surroundings.get(("StorageClass", claim.class_name))
+        return class_.volume_binding_mode if isinstance(class_, StorageClass) else _AT_ONCE
 
     def _provision(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
         """Create a volume for the selected node, once class and node are known."""
         node_name = claim.metadata.annotations.get(SELECTED_NODE, "")
-        if not node_name or claim.metadata.deletion_timestamp is not None:
+        is_bound_at_once = self._reports_all and claim.class_name and self._mode_of(claim) == _AT_ONCE
+        if not (node_name or is_bound_at_once) or claim.metadata.deletion_timestamp is not None:
             return []
         class_ = self._surroundings.get(("StorageClass", claim.class_name))
+        if is_bound_at_once and isinstance(class_, StorageClass):
+            is_made = class_.provisioner not in ("", NO_PROVISIONER)
+            return [CreateObject(provisioned(claim, raw, class_, {}, None), _NAME)] if is_made else []
         node = self._surroundings.get(("Node", node_name))
         if not isinstance(class_, StorageClass):
             self._waiting.add(("StorageClass", claim.class_name), claim.key)
@@ -198,6 +251,16 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Action
         status = {"phase": _BOUND, "accessModes": list(spec.access_modes), "capacity": dict(spec.capacity)}
         actions.append(PatchObject(_CLAIM, claim.key, claim.metadata.uid, {"status": status}, _NAME, "status"))
     return actions
+
+
+def _reservation(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject:
+    """Reserve a volume for a claim, unless it has changed."""
+    meta = claim.metadata
+    named = {"apiVersion": "v1", "kind": _CLAIM, "namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
+    patch: Raw = {"spec": {"claimRef": named}}
+    if volume.spec.claim_ref is None:
+        patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
+    return versioned_patch(volume, patch, _NAME)
 
 
 def _release(volume: PersistentVolume) -> list[Action]:

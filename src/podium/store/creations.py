@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
@@ -389,6 +389,19 @@ _GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
+# The status of new objects: what Go writes for an unset one.
+_STATUSES: Mapping[str, Raw] = {
+    **{kind: {} for kind in ("CronJob", "Deployment", "Job", "ResourceClaim", "ResourceQuota")},
+    **{kind: {"loadBalancer": {}} for kind in ("Ingress", "Service")},
+    **{kind: {"replicas": 0} for kind in ("ReplicaSet", "ReplicationController")},
+    "DaemonSet": {
+        **{"currentNumberScheduled": 0, "numberMisscheduled": 0},
+        **{"desiredNumberScheduled": 0, "numberReady": 0},
+    },
+    "HorizontalPodAutoscaler": {"desiredReplicas": 0},
+    "PodDisruptionBudget": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+}
 _READ_GATED = convert((_GATED,), tuple[PodCondition, ...])
 Reading = TypeVar("Reading", bound=Kubernetes)
 
@@ -408,6 +421,8 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
 
     Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
     """
+    if raw["kind"] in _STATUSES:
+        return {**raw, "status": _STATUSES[raw["kind"]]}, object_
     if isinstance(object_, Pod):
         status = {**raw["status"], "qosClass": qos_class(object_.spec)}
         if object_.spec.scheduling_gates:

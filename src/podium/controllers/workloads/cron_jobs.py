@@ -85,6 +85,8 @@ class CronJobs(WorkloadController[CronJob]):
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
         since = earliest_ns(created_ns, last_ns, spec.starting_deadline_seconds, now)
         due = due_times(schedule, since, now)
+        if due.next_ns is None and due.time_ns is None:
+            return self._tell(workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
         if due.next_ns is not None:
             # The schedule never ends.
             self._retry_times.append(max(due.next_ns, now + 1))

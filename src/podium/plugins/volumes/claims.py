@@ -6,7 +6,7 @@ assume caches of pkg/scheduler/framework/plugins/volumebinding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -131,21 +131,30 @@ def claim_size(claim: PersistentVolumeClaim) -> int:
 
 
 def candidates(claim: PersistentVolumeClaim, storage: Storage, assumed: AssumedVolumes) -> tuple[PersistentVolume, ...]:
-    """Return the volumes that could serve an unbound claim on some node, the smallest first, then by name.
+    """Return the volumes that could serve an unbound claim on some node: `volumes_for` with what is assumed."""
+    return volumes_for(claim, storage.volumes.values(), assumed.claim_of)
 
-    Volumes reserved for the claim exclude all others.
+
+def volumes_for(
+    claim: PersistentVolumeClaim,
+    volumes: Iterable[PersistentVolume],
+    claim_of: Callable[[PersistentVolume], ClaimReference | None],
+) -> tuple[PersistentVolume, ...]:
+    """Return the volumes that could serve an unbound claim, the smallest first, then by name.
+
+    ``claim_of`` returns the claim for which a volume is reserved. Volumes reserved for this claim exclude all others.
     """
     wanted_class, selector = claim.class_name, EVERYTHING
     if claim.spec.selector is not None:
         selector = compile_label_selector(claim.spec.selector)
     kept: list[PersistentVolume] = []
     free: list[PersistentVolume] = []
-    for volume in storage.volumes.values():
+    for volume in volumes:
         if volume_class(volume) != wanted_class or not _could_hold(volume, claim):
             continue
-        owner = assumed.claim_of(volume)
+        owner = claim_of(volume)
         if owner is not None:
-            if _is_for(owner, claim):
+            if is_for(owner, claim):
                 kept.append(volume)
         elif (
             volume.status.phase == "Available"
@@ -169,7 +178,7 @@ def _capacity(volume: PersistentVolume) -> int:
     return parse_quantity(volume.spec.capacity.get("storage", 0))
 
 
-def _is_for(owner: ClaimReference, claim: PersistentVolumeClaim) -> bool:
+def is_for(owner: ClaimReference, claim: PersistentVolumeClaim) -> bool:
     """Return whether a volume's reference means this claim; without a uid it means any claim of that name."""
     meta = claim.metadata
     return (owner.namespace, owner.name) == (meta.namespace, meta.name) and owner.uid in ("", meta.uid)

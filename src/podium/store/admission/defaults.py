@@ -100,15 +100,22 @@ def _container(container: Any, *, shares: bool) -> Any:
 def _replication_controller(raw: Raw) -> Raw:
     """Return a ReplicationController whose selector and labels default to those of its template."""
     labels = object_at(raw, "spec", "template", "metadata", "labels")
-    if not labels:
+    if labels and not raw["spec"].get("selector"):
+        raw = {**raw, "spec": {**raw["spec"], "selector": labels}}
+    return _labelled(raw)
+
+
+def _labelled(raw: Raw) -> Raw:
+    """Return a workload whose labels default to those of its template."""
+    labels, own = object_at(raw, "spec", "template", "metadata", "labels"), raw.get("metadata")
+    if not labels or not isinstance(own, dict) or own.get("labels"):
         return raw
-    raw = raw if raw["spec"].get("selector") else {**raw, "spec": {**raw["spec"], "selector": labels}}
-    own = raw.get("metadata")
-    return {**raw, "metadata": {**own, "labels": labels}} if isinstance(own, dict) and not own.get("labels") else raw
+    return {**raw, "metadata": {**own, "labels": labels}}
 
 
 def _job(raw: Raw) -> Raw:
     """Return a Job with its defaults, which the template of a CronJob does not have."""
+    raw = _labelled(raw)
     spec = object_at(raw, "spec")
     is_counted = "completions" in spec or "parallelism" in spec
     counts = {"parallelism": 1} if is_counted else {"parallelism": 1, "completions": 1}
@@ -133,7 +140,34 @@ def _secret(raw: Raw) -> Raw:
     return {**rest, "data": {**object_at(raw, "data"), **written}}
 
 
+_HORIZONTAL_METRICS = [
+    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+]
+_PERCENT = {"type": "Percent", "value": 100, "periodSeconds": 15}
+_SCALING_RULES: Mapping[str, Raw] = {
+    "scaleUp": {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, _PERCENT],
+    },
+    "scaleDown": {"selectPolicy": "Max", "policies": [_PERCENT]},
+}
+
+
+def _autoscaler(raw: Raw) -> Raw:
+    """Return a HorizontalPodAutoscaler with a metric, and with the rules of a behavior that it states."""
+    spec = object_at(raw, "spec")
+    if not spec.get("metrics"):
+        raw = {**raw, "spec": {**spec, "metrics": _HORIZONTAL_METRICS}}
+    behavior = spec.get("behavior")
+    if isinstance(behavior, dict) and behavior:
+        rules = {name: {**default, **object_at(behavior, name)} for name, default in _SCALING_RULES.items()}
+        raw = {**raw, "spec": {**raw["spec"], "behavior": rules}}
+    return raw
+
+
 _OF_KIND: Mapping[str, Callable[[Raw], Raw]] = {
+    "HorizontalPodAutoscaler": _autoscaler,
     "Job": _job,
     "Pod": _pod,
     "ReplicationController": _replication_controller,
@@ -210,6 +244,12 @@ def _of_container(container: Raw) -> Raw:
     return {} if container.get("imagePullPolicy") else {"imagePullPolicy": _image_policy(container.get("image"))}
 
 
+def _of_device_request(request: Raw) -> Raw:
+    mode = request.get("allocationMode") or "ExactCount"
+    count = {"count": 1} if mode == "ExactCount" and not request.get("count") else {}
+    return {"allocationMode": mode, **count}
+
+
 def _of_network_policy_spec(spec: Raw) -> Raw:
     return {} if spec.get("policyTypes") else {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])]}
 
@@ -244,6 +284,8 @@ _FOLLOWING: Mapping[str, Callable[[Raw], Raw]] = {
     "Container": _of_container,
     "DaemonSetUpdateStrategy": _of_strategy,
     "DeploymentStrategy": _of_strategy,
+    "DeviceSubRequest": _of_device_request,
+    "ExactDeviceRequest": _of_device_request,
     "EphemeralContainer": _of_container,
     "ImageVolumeSource": lambda source: (
         {} if source.get("pullPolicy") else {"pullPolicy": _image_policy(source.get("reference"))}
