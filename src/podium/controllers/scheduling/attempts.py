@@ -93,7 +93,9 @@ class SchedulingAttempts:
 
     def _standing_failure(self, runner: Runner, pod: PodRecord, now: int) -> KnownFailure | None:
         """Return the result of an attempt that is derived from an earlier one; None if it must be made."""
-        if self.known.likeness(pod) is None or self.futile.knows(pod) or self.bindings.refused.reason(pod):
+        if self.standing.is_empty or self.known.likeness(pod) is None:
+            return None
+        if self.futile.knows(pod) or self.bindings.refused.reason(pod):
             return None
         found = self.standing.derive(runner, pod)
         if found is not None:

@@ -83,6 +83,8 @@ class StandingFailures:
         self._cluster = cluster
         limit = as_many_as(_ENTRIES, cluster.nodes, least=_LEAST_CLASSES)
         self._kept: KeptByClass[StandingFailure] = KeptByClass(limit)
+        self.is_empty = True
+        """Whether no attempt has failed yet."""
         self._preemption = {name: _preemption_of(runner) for name, runner in runners.items()}
 
     def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
@@ -101,7 +103,7 @@ class StandingFailures:
             found.decoders.update(table.decoders)
         found.numbers, found.trials = Counter(found.refused.tolist()), Counter(found.tried.tolist())
         found.skipped, found.inputs, found.answers, found.failure = state.skip_filter, inputs, result.answers, failure
-        found.position = self._cluster.nodes.changes.position
+        found.position, self.is_empty = self._cluster.nodes.changes.position, False
 
     def derive(self, runner: Runner, pod: PodRecord) -> KnownFailure | None:
         """Return the result of an attempt at a pod; None if it must be made."""
