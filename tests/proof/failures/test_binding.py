@@ -9,8 +9,8 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.controllers.actions import Action, Bind
 from podium.controllers.observations import Problem
+from podium.controllers.scheduling.attempts import CapacityEvents
 from podium.controllers.scheduling.binding_cycles import BindingCycles
-from podium.controllers.scheduling.capacity_events import CapacityEvents
 from tests.builders import node, pod
 from tests.controllers.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing

@@ -11,8 +11,7 @@ from msgspec import structs
 
 from podium.api.pod import Pod
 from podium.controllers.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
-from podium.controllers.scheduling.attempts import SchedulingAttempts
-from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.attempts import CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import RunningPreemption, RunningPreemptions

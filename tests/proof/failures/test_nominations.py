@@ -9,9 +9,8 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, Nominate
-from podium.controllers.scheduling import capacity_events as room
-from podium.controllers.scheduling.attempts import SchedulingAttempts
-from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling import attempts as attempts_module
+from podium.controllers.scheduling.attempts import CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.event_handlers import PodEventHandlers
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.verdicts import unschedulable
@@ -80,7 +79,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
 @pytest.mark.failure(5)
 def test_a_nomination_survives_when_another_pod_takes_its_room_without_preempting() -> None:
-    """Symptom: it stays forever. Rule: nominations that no longer fit end, whichever pod takes the room."""
+    """Symptom: it stays forever. Rule: nominations that no longer fit end, whichever pod takes the attempts_module."""
 
     def only_when_preempting(right: Right, attempts: SchedulingAttempts, queued: QueuedPod, now: int) -> list[Action]:
         with instead(CapacityEvents, "capacity_taken", none_of_it):
@@ -193,7 +192,7 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
         assert [driver.nominated(one) for one in small] == ["n1", "n1"]
         assert not all_of(Nominate, actions)
 
-    caught(story, instead(room, "unfit_nominations", all_of_them))
+    caught(story, instead(attempts_module, "unfit_nominations", all_of_them))
 
 
 @pytest.mark.failure(22)

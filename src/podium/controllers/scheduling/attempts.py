@@ -1,4 +1,4 @@
-"""Attempts to schedule single pods, and the actions that follow from their results.
+"""Attempts to schedule single pods, the actions that follow from their results, and events about free capacity.
 
 Source: pkg/scheduler/schedule_one.go.
 """
@@ -16,7 +16,6 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Nominate, Rationale, Record, ReleaseClaim
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import FailedBinding, StepResult
-from podium.controllers.scheduling.capacity_events import CapacityEvents
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports, fit_error
@@ -24,12 +23,13 @@ from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptio
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.controllers.scheduling.standing_failures import StandingFailures
-from podium.decide.placement import Placement, place, rejecting_plugins
+from podium.decide.placement import Placement, lower_nominations, place, rejecting_plugins, unfit_nominations
 from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.handle import CycleState
-from podium.framework.plugin import PostFilterResult
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource, PostFilterResult
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import NominationClearing
 from podium.framework.verdicts import PluginError, unschedulable
 
 OnAttempt = Callable[[QueuedPod, Runner], None]
@@ -276,3 +276,113 @@ def _rule(plan: PreemptionPlan) -> str:
     if plan.criteria:
         return f"{found}{', '.join(criterion.words for criterion in plan.criteria)}"
     return f"{found}kube-scheduler's order of candidates"
+
+
+ASSIGNED_POD_DELETE = "AssignedPodDelete"
+# Module constants, because member access of an Enum is slow.
+_ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityEvents:
+    """Wakes the pods that a change of capacity concerns, and clears nominations that no longer hold.
+
+    `Configuration.nomination_clearing` selects these. With ``always_clears``, a preemptor clears lower nominations even
+    if all its victims terminate already. The nomination of a pod that ``is_in_gang`` ends with those of its group.
+    Source: pkg/scheduler/eventhandlers.go (deleteAssignedPodFromCache, hasNominatedNodeNameChanged),
+    framework/preemption/executor.go (getLowerPriorityNominatedPods).
+    """
+
+    cluster: Cluster
+    runners: Mapping[str, Runner]
+    queue: SchedulingQueue
+    reports: PodReports
+    clearing: NominationClearing
+    is_in_gang: Callable[[PodRecord], bool] = lambda _: False
+    always_clears: bool = False
+
+    def capacity_freed(self, pod: PodRecord, now: int) -> None:
+        """Handle that ``pod`` no longer uses its node."""
+        self.queue.move(_left(pod), now)
+
+    def binding_failed(self, pod: PodRecord, now: int) -> None:
+        """Handle that ``pod`` failed on the way to a node: its capacity is free for other pods."""
+        self.queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
+
+    def nomination_ended(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """Wake the pods that the ended nomination of ``pod`` kept off a node, and ``pod`` itself."""
+        claim, counts_for = replace(pod, nominated_node_name=node_name), self.cluster.nominations.counts_for
+
+        def was_kept_off(other: PodRecord) -> bool:
+            try:
+                return other.uid == pod.uid or counts_for(pod, other)
+            except PluginError:
+                return True
+
+        self.queue.move(_left(claim), now, was_kept_off)
+
+    def bound_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
+        """Handle that ``pod`` is placed on another node than it was nominated to (k/k#134859)."""
+        if self.clearing == "Unfit":
+            self.nomination_ended(pod, node_name, now)
+
+    def pod_nominated(self, pod: PodRecord, victims: Iterable[PodRecord], now: int) -> list[Action]:
+        """Clear the nominations that must give way to ``pod``, which is nominated to the node of ``victims``."""
+        node_name = pod.nominated_node_name
+        if self.clearing == "Unfit":
+            leaving = frozenset(victim.uid for victim in victims)
+            return self.capacity_taken(node_name, pod, pod.key, now, leaving)
+        if not self.always_clears and all(victim.terminating for victim in victims):
+            return []
+        return self._clear(lower_nominations(self.cluster, node_name, pod), node_name, pod.key, now)
+
+    def capacity_taken(
+        self, node_name: str, taker: PodRecord | None, cause: str, now: int, leaving: frozenset[str] = frozenset()
+    ) -> list[Action]:
+        """Clear the nominations to a node that no longer fit, if the configuration clears only those.
+
+        ``taker`` is the pod that takes capacity, None if the node is gone. ``leaving`` are the uids of pods that are
+        about to end.
+        """
+        nominations = self.cluster.nominations
+        if self.clearing != "Unfit" or not nominations.uids or not nominations.on(node_name):
+            return []
+        unfit = unfit_nominations(self.cluster, self.runners, node_name, taker, leaving)
+        return self._clear(unfit, node_name, cause, now)
+
+    def gang_plan_ended(self, key: str, now: int) -> list[Action]:
+        """Clear the nominations of a gang whose plan no longer holds."""
+        nominations = self.cluster.nominations
+        if not nominations.uids:
+            return []
+        members = self.cluster.pod_groups.members(key)
+        pods = [pod for uid, pod in members.items() if uid in nominations and self.is_in_gang(pod)]
+        return self._clear(pods, "", key, now)
+
+    def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
+        actions: list[Action] = []
+        if not pods:
+            return actions
+        nominations = self.cluster.nominations
+        pods = self._with_gangs(pods)
+        claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in pods]
+        for pod, claimed in claims:
+            actions.append(Nominate(pod.key, pod.uid, "", cause))
+            self.reports.write(pod.uid, "")
+            self.nomination_ended(pod, claimed, now)
+            if self.clearing == "Unfit":
+                self.queue.activate([pod.uid], now)
+        return actions
+
+    def _with_gangs(self, pods: list[PodRecord]) -> list[PodRecord]:
+        """Return the pods and the other nominated pods of their gangs."""
+        found = {pod.uid: pod for pod in pods}
+        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self.is_in_gang(pod)):
+            for uid, other in self.cluster.pod_groups.members(key).items():
+                if uid in self.cluster.nominations:
+                    found.setdefault(uid, other)
+        return list(found.values())
+
+
+def _left(pod: PodRecord) -> ClusterEvent:
+    return ClusterEvent(_ASSIGNED_POD, _DELETE, pod, None, ASSIGNED_POD_DELETE)

@@ -35,10 +35,9 @@ from podium.controllers.actions import (
 from podium.controllers.controller import NO_CHANGE, PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
-from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.attempts import ASSIGNED_POD_DELETE, CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
-from podium.controllers.scheduling.capacity_events import ASSIGNED_POD_DELETE, CapacityEvents
 from podium.controllers.scheduling.event_handlers import ObjectEventHandlers, PodEventHandlers
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
