@@ -79,7 +79,7 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
 @pytest.mark.failure(5)
 def test_a_nomination_survives_when_another_pod_takes_its_room_without_preempting() -> None:
-    """Symptom: it stays forever. Rule: nominations that no longer fit end, whichever pod takes the attempts_module."""
+    """Symptom: it stays forever. Rule: nominations that no longer fit end, whichever pod takes the room."""
 
     def only_when_preempting(right: Right, attempts: SchedulingAttempts, queued: QueuedPod, now: int) -> list[Action]:
         with instead(CapacityEvents, "capacity_taken", none_of_it):
