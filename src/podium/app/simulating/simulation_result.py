@@ -114,25 +114,30 @@ class FilledNode:
         return 100 * amount // offered if offered else 100 * bool(amount)
 
 
-def placement_of(store: Store, states: NodeStates) -> tuple[FilledNode, ...]:
-    """Return the nodes in name order, with the pods on them that have not ended."""
+def placement_of(
+    store: Store, states: NodeStates, requested: Mapping[str, Mapping[str, int]]
+) -> tuple[FilledNode, ...]:
+    """Return the nodes in name order, with the pods on them that have not ended, and what these have ``requested``."""
     live = (stored.object for stored in store.objects("Pod"))
     pods = by_key(
         (pod.spec.node_name, pod) for pod in live if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal
     )
     nodes = {stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
     most_pods = MOST_PODS if len(nodes) <= MOST_NODES else 0
-    return tuple(_filled(nodes[name], pods.get(name, []), states, most_pods) for name in sorted(nodes))
+    return tuple(
+        _filled(nodes[name], pods.get(name, []), states, requested[name].get(CPU, 0), most_pods)
+        for name in sorted(nodes)
+    )
 
 
-def _filled(node: Node, pods: list[Pod], states: NodeStates, most_pods: int) -> FilledNode:
+def _filled(node: Node, pods: list[Pod], states: NodeStates, cpu_milli: int, most_pods: int) -> FilledNode:
     first = sorted(pods, key=lambda pod: (-pod.priority, pod.key))[:most_pods] if most_pods else []
     name = node.metadata.name
     return FilledNode(
         name,
         states.marks(name) if most_pods else (),
         node_allocatable(node.status),
-        sum(pod_requests(effective_spec(pod)).get(CPU, 0) for pod in pods),
+        cpu_milli,
         tuple(
             PlacedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
         ),
@@ -190,7 +195,8 @@ def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> S
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
     members = {each.name: getattr(result, each.name) for each in fields(Result)}
     with_reasons = None if options.records_placements else replay_with_reasons(found, options)
-    return SimulationResult(**members, placement=placement_of(simulation.store, states), with_reasons=with_reasons)
+    placement = placement_of(simulation.store, states, {node.name: node.requested for node in result.nodes})
+    return SimulationResult(**members, placement=placement, with_reasons=with_reasons)
 
 
 def replay_with_reasons(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
