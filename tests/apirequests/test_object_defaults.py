@@ -57,6 +57,25 @@ def test_services_have_addresses_and_ports_of_their_own_and_keep_them() -> None:
     assert updated["spec"] == first["spec"]
 
 
+def test_a_service_of_another_type_loses_what_that_does_not_have() -> None:
+    api = API()
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}], "selector": {"app": "x"}}
+    created("Service", "v1", api, "a", spec=spec)
+
+    inside = api.ask("patch", "Service", "default/a", body={"spec": {"type": "ClusterIP"}}).to_dict()["spec"]
+    assert "nodePort" not in inside["ports"][0]
+    assert not {"allocateLoadBalancerNodePorts", "externalTrafficPolicy"} & set(inside)
+
+    change = {"spec": {"type": "ExternalName", "externalName": "x.example"}}
+    named = api.ask("patch", "Service", "default/a", body=change)
+    assert named.code == 200, named.to_dict()
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & set(named.to_dict()["spec"])
+
+    again = api.ask("patch", "Service", "default/a", body={"spec": {"type": "NodePort", "externalName": None}})
+    assert again.to_dict()["spec"]["clusterIP"]
+    assert again.to_dict()["spec"]["ports"][0]["nodePort"]
+
+
 def test_nulls_stand_for_nothing() -> None:
     raw = created("ConfigMap", "v1", data=None, immutable=None)
 

@@ -317,9 +317,12 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     `others` are all Services.
     """
     spec = raw.get("spec")
-    if not isinstance(spec, dict) or spec["type"] == "ExternalName":
+    if not isinstance(spec, dict):
         return raw
     before = {} if previous is None else previous.get("spec", {})
+    spec = _without_former(spec, before)
+    if spec["type"] == "ExternalName":
+        return {**raw, "spec": spec}
     taken = [service.get("spec", {}) for service in others]
     address = spec.get("clusterIP") or before.get("clusterIP")
     address = address or _free_address({other.get("clusterIP") for other in taken})
@@ -339,6 +342,29 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     if spec["type"] in _WITH_NODE_PORTS and isinstance(spec.get("ports"), list):
         spec["ports"] = _with_node_ports(spec["ports"], before.get("ports", []), taken)
     return {**raw, "spec": spec}
+
+
+_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+_OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+
+
+def _without_former(spec: Raw, before: Raw) -> Raw:
+    """Return a Service's spec without unchanged fields that its new type does not have (dropTypeDependentFields)."""
+    type_, former = spec["type"], before.get("type")
+    names: list[str] = []
+    if type_ == "ExternalName" != former:
+        names += _OF_ADDRESSES
+    if former == "LoadBalancer" != type_:
+        names += _OF_BALANCERS
+    is_inside = type_ not in _WITH_NODE_PORTS and former in _WITH_NODE_PORTS
+    if is_inside and not spec.get("externalIPs"):
+        names.append("externalTrafficPolicy")
+    dropped = {name for name in names if name in before and spec.get(name) == before[name]}
+    spec = {name: value for name, value in spec.items() if name not in dropped} if dropped else spec
+    if is_inside and spec.get("ports") == before.get("ports"):
+        ports = [{name: value for name, value in port.items() if name != "nodePort"} for port in spec.get("ports", ())]
+        spec = {**spec, "ports": ports}
+    return spec
 
 
 def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> list[Any]:
