@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
+from podium.apirequests.request import Request
 from podium.testing import ControlPlane
 
 ROLES = "rbac.authorization.k8s.io"
@@ -71,3 +72,17 @@ def test_an_aggregated_role_has_the_rules_of_the_roles_that_it_selects() -> None
 
         cluster.delete("ClusterRole", "read-goods")
         assert rule not in found(cluster, "ClusterRole", "admin")["rules"]
+
+
+def test_the_status_of_a_quota_that_a_client_writes_is_counted_again() -> None:
+    with ControlPlane() as cluster:
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all", "namespace": "default"}}
+        cluster.apply({**quota, "spec": {"hard": {"pods": "2"}}})
+
+        body = {"status": {"hard": {"pods": "9"}}}
+        patch = Request(verb="patch", kind="ResourceQuota", key="default/all", subresource="status", body=body)
+        written = cluster.request(patch).object
+
+        assert written is not None
+        assert written["status"]["hard"] == {"pods": "9"}
+        assert found(cluster, "ResourceQuota", "all")["status"] == {"hard": {"pods": "2"}, "used": {"pods": "0"}}

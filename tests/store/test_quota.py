@@ -276,11 +276,84 @@ def test_a_lowered_quota_evicts_no_pod_and_admits_none() -> None:
     assert answer(refusal(store, lambda: store.create(pod("d"), now=0))) == (403, "Forbidden")
 
 
-def test_the_status_of_a_quota_comes_from_the_store_alone() -> None:
+def test_a_written_status_of_a_quota_stays_until_the_usage_is_counted_again() -> None:
     store = store_with(quota("all", {"pods": 2}), pod("a"))
     stored = store.get("ResourceQuota", "default/all")
 
-    assert store.update_status({**stored.raw, "status": {"used": {"pods": "0"}}}) is stored
+    written = store.update_status({**stored.raw, "status": {"hard": {"pods": "9"}}})
+    assert written.raw["status"] == {"hard": {"pods": "9"}}
+    store.update(written.raw)
+    assert used(store) == {"pods": "1"}
+
+
+def test_a_quota_counts_node_ports_and_load_balancers() -> None:
+    limits = {"services": 9, "services.nodeports": 3, "services.loadbalancers": 1}
+    store = store_with(quota("all", limits))
+
+    def service(name: str, type_: str, ports: int, **spec: Any) -> Raw:
+        listed = [{"name": f"p{port}", "port": 80 + port, "protocol": "TCP"} for port in range(ports)]
+        metadata = {"name": name, "namespace": "default"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
+            "spec": {"type": type_, "ports": listed, **spec},
+        }
+
+    store.create(service("plain", "ClusterIP", 2), now=0)
+    store.create(service("ports", "NodePort", 2), now=0)
+    store.create(service("balanced", "LoadBalancer", 5, allocateLoadBalancerNodePorts=False), now=0)
+
+    assert used(store) == {"services": "3", "services.nodeports": "2", "services.loadbalancers": "1"}
+    assert refusal(store, lambda: store.create(service("more", "NodePort", 2), now=0)).code == 403
+
+
+def claimed(name: str, **spec: Any) -> Raw:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec},
+    }
+
+
+def test_a_quota_counts_claims_of_a_storage_class() -> None:
+    gold = "gold.storageclass.storage.k8s.io"
+    store = store_with(quota("all", {f"{gold}/persistentvolumeclaims": 2, f"{gold}/requests.storage": "5Gi"}))
+
+    store.create(claimed("a", storageClassName="gold"), now=0)
+    store.create(claimed("b", storageClassName="silver"), now=0)
+
+    assert used(store) == {f"{gold}/persistentvolumeclaims": "1", f"{gold}/requests.storage": "1Gi"}
+
+
+def test_a_quota_counts_devices_by_their_class() -> None:
+    gpus = "gpu.deviceclass.resource.k8s.io/devices"
+    store = store_with(quota("all", {gpus: 40}))
+    requests = [
+        {"name": "a", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}},
+        {"name": "b", "firstAvailable": [{"name": "c", "deviceClassName": "gpu", "count": 3}]},
+    ]
+    metadata = {"name": "a", "namespace": "default"}
+    spec = {"devices": {"requests": requests}}
+
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    store.create(claim, now=0)
+
+    assert used(store) == {gpus: "5"}
+
+
+def test_a_quota_of_a_volume_attributes_class_counts_its_claims_alone() -> None:
+    requirement = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["fast"]}
+    limited = quota("all", {"persistentvolumeclaims": 1}, scopeSelector={"matchExpressions": [requirement]})
+    store = store_with(limited)
+
+    store.create(claimed("a", volumeAttributesClassName="fast"), now=0)
+    store.create(claimed("b", volumeAttributesClassName="slow"), now=0)
+    store.create(pod("c"), now=0)
+
+    assert used(store) == {"persistentvolumeclaims": "1"}
+    assert refusal(store, lambda: store.create(claimed("d", volumeAttributesClassName="fast"), now=0)).code == 403
 
 
 def test_several_quotas_must_all_have_room() -> None:

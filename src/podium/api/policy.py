@@ -100,6 +100,9 @@ class PriorityClass(Kubernetes, frozen=True, kw_only=True):
 PRIORITY_CLASS = "PriorityClass"
 """The scope that selects pods by the name of their priority class."""
 
+ATTRIBUTES_CLASS = "VolumeAttributesClass"
+"""The scope that selects claims by the names of their volume attributes classes."""
+
 SCOPES = (
     "BestEffort",
     "NotBestEffort",
@@ -107,12 +110,13 @@ SCOPES = (
     "NotTerminating",
     PRIORITY_CLASS,
     "CrossNamespacePodAffinity",
+    ATTRIBUTES_CLASS,
 )
-"""The scopes of quotas; all of them select pods."""
+"""The scopes of quotas. They select pods, but for that of volume attributes classes, which selects claims."""
 
 
 class ScopeRequirement(Narrow, frozen=True, kw_only=True):
-    """A condition on pods; only PriorityClass has values, and operators other than Exists."""
+    """A condition on pods or claims; only classes have values, and operators other than Exists."""
 
     scope_name: str = ""
     operator: str = ""

@@ -13,6 +13,7 @@ from msgspec import ValidationError, convert
 from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.nested import value_at
+from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
 from podium.store.errors import StoreError
@@ -35,7 +36,7 @@ class RequiredObjects:
 
     Each namespace has a ServiceAccount `default`, and a ConfigMap with the ``authority``, which verifies the server;
     kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
-    selects.
+    selects. The status of a ResourceQuota that a client has written is computed again.
     """
 
     def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
@@ -46,6 +47,8 @@ class RequiredObjects:
         # The namespaces to look at.
         self._due: dict[str, None] = {}
         self._has_new_roles = True
+        # The quotas whose status a client has overwritten.
+        self._quotas: dict[str, None] = {}
         self.observe_all()
 
     def observe_all(self) -> None:
@@ -62,12 +65,20 @@ class RequiredObjects:
             self._due[stored.object.metadata.namespace] = None
         elif stored.kind == _ROLE:
             self._has_new_roles = True
+        elif isinstance(stored.object, ResourceQuota) and stored.object.status.hard != stored.object.spec.hard:
+            self._quotas[stored.key] = None
 
     def work(self, now: int) -> bool:
         """Write what is missing; return whether there was anything to look at."""
         due, self._due = self._due, {}
         has_new_roles, self._has_new_roles = self._has_new_roles, False
         version = self._store.version
+        quotas, self._quotas = self._quotas, {}
+        for key in quotas:
+            stored = self._store.find("ResourceQuota", key)
+            if stored is not None:
+                # Any update counts the usage again.
+                self._store.update(stored.raw)
         for name in due:
             namespace = self._store.find(_NAMESPACE, name)
             if namespace is not None and namespace.object.metadata.deletion_timestamp is None:

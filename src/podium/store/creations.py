@@ -207,6 +207,9 @@ class WritableStore(ReadableStore):
         if self._writer is not None and self._writer.writes(resource):
             raw = self._writer.recorded(None if previous is None else previous.raw, raw)
         if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
+            # A status that a client writes is kept until something counts again.
+            if previous is not None and previous.raw.get("status") != raw.get("status"):
+                return self._revisions.write(resource, previous, raw, object_, is_gone=False)
             counted = self._quotas.counted(Stored(raw, object_, 0, resource, object_.key), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)
         if previous is not None and not is_gone and raw == previous.raw:

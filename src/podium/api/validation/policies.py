@@ -24,7 +24,14 @@ from podium.api.disruption_policy import (
 )
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import label_key_problem, subdomain_problem
-from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PRIORITY_CLASS, SCOPES, PodDisruptionBudgetSpec
+from podium.api.policy import (
+    ATTRIBUTES_CLASS,
+    POLICY_ANNOTATION,
+    PREEMPTION_POLICIES,
+    PRIORITY_CLASS,
+    SCOPES,
+    PodDisruptionBudgetSpec,
+)
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
 from podium.api.selectors import LabelSelector, requirement_problem
 from podium.api.times import parse_duration
@@ -40,10 +47,12 @@ _MAX_LEVELS = 100
 _MAX_AVOID_ENTRIES = 1_000
 _NANO = 10**9
 
-_EXISTING = tuple(scope for scope in SCOPES if scope != PRIORITY_CLASS)
+_EXISTING = tuple(scope for scope in SCOPES if scope not in (PRIORITY_CLASS, ATTRIBUTES_CLASS))
 _OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _COMPUTED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _STORED = ("ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage")
+# By scope, what a quota with it may limit; others may limit pods and their resources.
+_ALLOWED = {"BestEffort": ("pods",), ATTRIBUTES_CLASS: ("persistentvolumeclaims", "requests.storage")}
 _PLAIN = frozenset((*amounts.WHOLE_COUNTS, *_COMPUTED, *_STORED))
 
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -158,7 +167,7 @@ def _refuse_amount(name: str, amount: Any, path: str) -> None:
 def _refuse_scopes(scopes: Collection[str], hard: Collection[str], path: str) -> None:
     for scope in scopes:
         check_one_of(scope, SCOPES, path)
-        allowed = ("pods",) if scope == "BestEffort" else ("pods", *_COMPUTED)
+        allowed = _ALLOWED.get(scope, ("pods", *_COMPUTED))
         for name in hard:
             if name in _PLAIN and name not in allowed:
                 problem = f"the scope {scope} does not go with {name}; it goes with {', '.join(allowed)}"
@@ -172,7 +181,7 @@ def _refuse_requirement(requirement: Place) -> None:
     scope, operator = requirement.text("scopeName"), requirement.text("operator")
     check_one_of(scope, SCOPES, requirement.path("scopeName"))
     check_one_of(operator, ("In", "NotIn", "Exists", "DoesNotExist"), requirement.path("operator"))
-    if scope != PRIORITY_CLASS and operator != "Exists":
+    if scope in _EXISTING and operator != "Exists":
         raise InputError(f"must be Exists with the scope {scope}", path=requirement.path("operator"))
     if operator in ("In", "NotIn") and not requirement.value.get("values"):
         raise InputError(f"{operator} needs at least one value", path=requirement.path("values"))

@@ -5,13 +5,14 @@ Amounts are integers: milli-units for cpu, bytes for memory and storage, counts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.nested import object_at, objects_at, value_at
 from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
-from podium.api.policy import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
+from podium.api.policy import ATTRIBUTES_CLASS, PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.quantity import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -24,6 +25,7 @@ from podium.api.quantity import (
 )
 from podium.api.resource_requests import effective_spec, pod_requests, qos_class
 from podium.api.selectors import Requirement
+from podium.api.storage import STORAGE_CLASS
 from podium.store.admission.limit_ranges import with_limits_as_requests
 from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
@@ -32,6 +34,7 @@ from podium.store.stored import Stored, reread
 Amounts = Mapping[str, int]
 """Amounts by quota resource name, such as `pods`, `requests.cpu`, `count/jobs.batch`."""
 
+_OF_STORAGE_CLASS = ".storageclass.storage.k8s.io/"
 _BOUNDED = (CPU, MEMORY, EPHEMERAL_STORAGE)
 # The resources that quotas counted before the prefix count/ existed.
 _PLURALS = frozenset(
@@ -47,20 +50,82 @@ def usage_of(stored: Stored) -> dict[str, int]:
         usage[resource.plural] = 1
     if isinstance(stored.object, Pod) and not stored.object.is_terminal:
         usage |= _pod_usage(stored.object)
-    if resource.name == "PersistentVolumeClaim":
-        requests = stored.raw.get("spec", {}).get("resources", {}).get("requests", {})
-        usage["requests.storage"] = whole_value(requests.get("storage", 0))
+    further = _FURTHER_USAGE.get(resource.name)
+    return usage if further is None else usage | further(stored.raw)
+
+
+def _claim_usage(claim: Raw) -> dict[str, int]:
+    """Return the storage that a claim requests, also by its storage class."""
+    storage = whole_value(object_at(claim, "spec", "resources", "requests").get("storage", 0))
+    usage = {"requests.storage": storage}
+    annotated = value_at(claim, "metadata", "annotations", STORAGE_CLASS)
+    class_name = annotated or value_at(claim, "spec", "storageClassName")
+    if class_name:
+        prefix = f"{class_name}{_OF_STORAGE_CLASS}"
+        usage |= {f"{prefix}requests.storage": storage, f"{prefix}persistentvolumeclaims": 1}
     return usage
 
 
+def _service_usage(service: Raw) -> dict[str, int]:
+    """Return the node ports and load balancers of a service."""
+    spec = object_at(service, "spec")
+    ports = objects_at(spec, "ports")
+    if spec.get("type") not in ("LoadBalancer", "NodePort"):
+        return {}
+    if spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    return {"services.nodeports": len(ports), "services.loadbalancers": int(spec["type"] == "LoadBalancer")}
+
+
+def _resource_claim_usage(claim: Raw) -> dict[str, int]:
+    """Return the devices that a claim requests by their class; of alternatives the most of each class."""
+    usage: dict[str, int] = {}
+    for request in objects_at(claim, "spec", "devices", "requests"):
+        most: dict[str, int] = {}
+        for wanted in (object_at(request, "exactly"), *objects_at(request, "firstAvailable")):
+            if name := wanted.get("deviceClassName"):
+                count = _MOST_DEVICES if wanted.get("allocationMode") == "All" else wanted.get("count") or 1
+                most[name] = max(most.get(name, 0), count)
+        for name, count in most.items():
+            resource = f"{name}.deviceclass.resource.k8s.io/devices"
+            usage[resource] = usage.get(resource, 0) + count
+    return usage
+
+
+_MOST_DEVICES = 32
+_FURTHER_USAGE: Mapping[str, Callable[[Raw], dict[str, int]]] = {
+    "PersistentVolumeClaim": _claim_usage,
+    "ResourceClaim": _resource_claim_usage,
+    "Service": _service_usage,
+}
+
+
 def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
-    """Return whether the quota applies to the object; a quota with scopes applies only to pods."""
-    requirements = quota.requirements
-    if not requirements:
-        return True
-    return isinstance(stored.object, Pod) and all(
-        _is_met(requirement, stored.object, stored) for requirement in requirements
+    """Return whether the quota applies to the object; a quota with scopes applies only to pods, or to claims."""
+    for requirement in quota.requirements:
+        if requirement.scope_name == ATTRIBUTES_CLASS:
+            if stored.kind != "PersistentVolumeClaim" or not _has_attributes(requirement, stored.raw):
+                return False
+        elif not isinstance(stored.object, Pod) or not _is_met(requirement, stored.object, stored):
+            return False
+    return True
+
+
+def _attributes_classes(claim: Raw) -> list[str]:
+    """Return the volume attributes classes that a claim has, wants, or is given."""
+    status = object_at(claim, "status")
+    names = (
+        value_at(claim, "spec", "volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        value_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"),
     )
+    return [name for name in names if name]
+
+
+def _has_attributes(requirement: ScopeRequirement, claim: Raw) -> bool:
+    condition = Requirement(ATTRIBUTES_CLASS, requirement.operator, requirement.values)
+    names: list[str | None] = [*_attributes_classes(claim)]
+    return any(condition.matches(name) for name in names or [None])
 
 
 def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]]:
@@ -103,7 +168,8 @@ def written_amount(name: str, amount: int) -> str:
 
 def _resource(name: str) -> str:
     """Return the resource that is limited: cpu for `requests.cpu`."""
-    return name.removeprefix("requests.").removeprefix("limits.")
+    of_class = name.rpartition(_OF_STORAGE_CLASS)[2]
+    return of_class.removeprefix("requests.").removeprefix("limits.")
 
 
 def _named(resources: ResourceRequirements, kind: str) -> set[str]:
@@ -226,6 +292,8 @@ class QuotaAccounting:
 def _uses_the_same(previous: Stored | None, after: Stored | None) -> bool:
     """Return whether a write leaves the usage unchanged: it follows from the spec and whether the pod has ended."""
     if previous is None or after is None:
+        return False
+    if previous.kind == "PersistentVolumeClaim" and _attributes_classes(previous.raw) != _attributes_classes(after.raw):
         return False
     before, now = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
     return previous.raw.get("spec") == after.raw.get("spec") and bool(before == now)
