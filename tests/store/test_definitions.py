@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -330,6 +331,26 @@ class TestRules:
         error = refusal(store, lambda: store.create(widget(tags=[f"{n}" for n in range(900)]), now=0, is_new=True))
 
         assert "cost too much" in error.message
+
+
+def test_stored_objects_have_the_defaults_that_a_definition_gains(tmp_path: Path) -> None:
+    journal = DurableJournal(str(tmp_path / "journal"))
+    store = Store(journal=journal)
+    store.create(definition(), now=0)
+    before = store.create(widget(), now=0, is_new=True)
+    properties = {**SPEC["properties"], "level": {"type": "integer", "default": 3}}
+    raw = definition(version(spec={"properties": properties}))
+    with store.transaction(dry_run=True):
+        store.update(raw)
+    store.follow_definitions()
+    assert "level" not in store.get("Widget.example.com", "default/a").raw["spec"]
+
+    store.update(raw)
+    found = store.get("Widget.example.com", "default/a")
+    assert (found.raw["spec"]["level"], found.version) == (3, before.version)
+    journal.close()
+    reopened = Store(journal=DurableJournal(str(tmp_path / "journal")))
+    assert reopened.get("Widget.example.com", "default/a").raw["spec"]["level"] == 3
 
 
 class TestDefinitionsThatAreRefused:

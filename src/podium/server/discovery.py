@@ -5,6 +5,8 @@ Source: apimachinery (meta/v1 APIVersions, APIGroupList, APIGroup, APIResourceLi
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
@@ -79,7 +81,14 @@ def _resource(kind: APIResource) -> Raw:
         "kind": kind.kind,
         "verbs": list(kind.verbs),
         **_also_called(kind),
+        **({} if kind in ANSWERED else {"storageVersionHash": _storage_hash(kind)}),
     }
+
+
+def _storage_hash(kind: APIResource) -> str:
+    """Return the hash of a kind's storage version (apiserver, pkg/endpoints/discovery/storageversionhash.go)."""
+    group, _, version = (kind.stored_as or kind.api_version).rpartition("/")
+    return base64.b64encode(hashlib.sha256(f"{group}/{version}/{kind.kind}".encode()).digest()[:8]).decode()
 
 
 def _part(of: APIResource, part: Subresource) -> Raw:

@@ -43,7 +43,8 @@ class APIResource:
 
     `name` identifies it in the store: the kind alone for built-in kinds, `Widget.example.com` for a custom resource.
     With `has_generation`, `metadata.generation` counts the changes of the desired state. `type` is the typed reading of
-    an object; plain Kubernetes reads only the metadata. `version` is the storage version. `served` are the
+    an object; plain Kubernetes reads only the metadata. `version` is the storage version; one that is
+    served in another has the storage version's `apiVersion` in `stored_as`. `served` are the
     `apiVersion`s in which the objects are served, the preferred one first; None means only the storage version.
     `selectable` are the fields that field selectors support besides name and namespace, each with the value for an
     absent field. `subresources` are the subresources by name.
@@ -57,6 +58,7 @@ class APIResource:
     plural: str
     namespaced: bool
     version: str = "v1"
+    stored_as: str = ""
     type: type[Kubernetes] = Kubernetes
     has_status: bool = True
     has_scale: bool = False
@@ -113,4 +115,6 @@ class APIResource:
     def served_as(self, api_version: str) -> APIResource:
         """Return the kind as served in that version."""
         group, _, version = api_version.rpartition("/")
-        return self if api_version == self.api_version else replace(self, group=group, version=version)
+        if api_version == self.api_version:
+            return self
+        return replace(self, group=group, version=version, stored_as=self.stored_as or self.api_version)

@@ -148,6 +148,9 @@ class WritableStore(ReadableStore):
         self._quotas = QuotaAccounting(revisions)
         self._definitions = CustomKinds(revisions, resources)
         self._definitions.follow()
+        for definition in self.objects(DEFINITION):
+            if kind := self._definitions.kind_of(definition):
+                self._definitions.complete(kind)
         self._require_namespaces = require_namespaces
         self._writer: FieldWriter | None = None
         self._admit: Callable[[Raw], Raw] | None = None

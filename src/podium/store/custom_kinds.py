@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
@@ -59,8 +60,19 @@ class CustomKinds:
         after = None if event.type == "DELETED" else _served_spec(event.stored.raw)
         if after is not None and after != before:
             self._revisions.log.begin_anew(kind_name(after))
+            self.follow()
+            self.complete(kind_name(after))
         elif before is not None and after is None:
             self._revisions.forget(kind_name(before))
+
+    def complete(self, kind: str) -> None:
+        """Give the objects of a kind the defaults of its schema, as kube-apiserver does whenever it reads them."""
+        resource = self._resources.named(kind)
+        for stored in list(self._revisions.of(kind).values()):
+            with suppress(StoreError):
+                raw = self.shaped(resource, stored.raw)
+                if raw != stored.raw:
+                    self._revisions.put(Stored(raw, stored.object, stored.version, resource, stored.key))
 
     def kind_of(self, definition: Stored) -> str:
         """Return the store's name of the kind that a definition defines; "" if it defines none."""

@@ -125,6 +125,12 @@ def test_custom_kinds_are_listed_with_their_subresources() -> None:
     assert set(widgets) == {"widgets", "widgets/status", "widgets/scale"}
 
 
+def test_every_version_of_a_stored_kind_names_its_storage_version_by_a_hash() -> None:
+    hashed = {version: entries(version)["events"]["storageVersionHash"] for version in ("v1", "events.k8s.io/v1")}
+    assert hashed["v1"] == hashed["events.k8s.io/v1"] == "r2yiGXH7wu8="
+    assert "storageVersionHash" not in entries("authentication.k8s.io/v1")["tokenreviews"]
+
+
 def test_answered_only_kinds_support_create_get_and_list() -> None:
     assert {verb for kind in ANSWERED for verb in kind.verbs} == {"create", "get", "list"}
 
