@@ -38,7 +38,7 @@ def test_the_start_is_when_the_last_thing_happened(newest: Raw) -> None:
     assert started(pod("a", metadata={"creationTimestamp": at(5)}), newest) == 70
 
 
-@pytest.mark.parametrize("time", ["lately", "1600-01-01T00:00:00Z", 7])
+@pytest.mark.parametrize("time", ["lately", "2300-01-01T00:00:00Z", 7])
 def test_an_invalid_time_is_rejected_for_every_reader(time: str | int) -> None:
     broken = {"type": "Ready", "status": "True", "lastHeartbeatTime": time}
 
