@@ -236,6 +236,15 @@ def test_a_node_says_what_people_look_for() -> None:
     assert first["status"]["addresses"] != second["status"]["addresses"]
 
 
+def test_partial_information_about_a_node_is_completed() -> None:
+    given = {**node("n1"), "status": {**node("n1")["status"], "nodeInfo": {"kubeletVersion": "v1.35.1"}}}
+    with Cluster(objects=given) as cluster:
+        info = cluster.objects("Node")[0]["status"]["nodeInfo"]
+
+    assert info["kubeletVersion"] == "v1.35.1"
+    assert {"architecture", "bootID", "machineID", "osImage", "systemUUID", "kubeProxyVersion"} <= info.keys()
+
+
 def test_a_status_reported_by_the_node_is_kept() -> None:
     given = {
         **node("n1"),

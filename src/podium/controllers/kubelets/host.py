@@ -108,8 +108,10 @@ class Hosts:
         if not status.get("addresses"):
             addresses = {"InternalIP": self.nodes.of(uid), "Hostname": name}
             fields["addresses"] = [{"type": type_, "address": address} for type_, address in addresses.items()]
-        if not status.get("nodeInfo"):
-            fields["nodeInfo"] = node_info(raw, self.release)
+        # Clients read every field of it; files often have only some.
+        info: Raw = status.get("nodeInfo") or {}
+        if missing := {field: text for field, text in node_info(raw, self.release).items() if field not in info}:
+            fields["nodeInfo"] = {**info, **missing}
         if not status.get("daemonEndpoints"):
             fields["daemonEndpoints"] = {"kubeletEndpoint": {"Port": _KUBELET_PORT}}
         capacity, allocatable = status.get("capacity"), status.get("allocatable")
