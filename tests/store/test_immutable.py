@@ -329,3 +329,19 @@ def test_immutable_fields_keep_their_first_value(before: Raw, after: Raw, field:
     error = refusal(store, lambda: store.update({**after, "metadata": stored.raw["metadata"]}))
 
     assert (error.code, error.details["causes"][0]["field"]) == (422, field)
+
+
+def test_an_immutable_field_may_be_completed_with_its_defaults() -> None:
+    store = Store()
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+    metadata = {"name": "c", "namespace": "default"}
+    request = {"deviceClassName": "gpu"}
+
+    def claim(**fields: Any) -> Raw:
+        return {**head, "metadata": metadata, "spec": {"devices": {"requests": [{"name": "a", "exactly": fields}]}}}
+
+    store.create(claim(**request), now=0)
+    store.update(claim(**request, allocationMode="ExactCount", count=1))
+
+    error = refusal(store, lambda: store.update(claim(**request, allocationMode="ExactCount", count=2)))
+    assert answer(error) == (422, "Invalid")

@@ -133,16 +133,21 @@ def _changed(old: Raw, new: Raw, fields: Iterable[str]) -> list[str]:
     return [field for field in sorted(fields) if (old.get(field) or None) != (new.get(field) or None)]
 
 
+def _differ(old: Raw, new: Raw, path: tuple[str, ...]) -> bool:
+    return (value_at(old, *path) or None) != (value_at(new, *path) or None)
+
+
 _SEALED = ("ConfigMap", "Secret")
 _SEALED_FIELDS = ("immutable", "data", "binaryData")
 _PROBLEM = "the field is immutable"
 
 
 def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
-    """Raise StoreError 422 for an update that changes immutable fields."""
-    resource, key = previous.resource, previous.key
+    """Raise StoreError 422 for an update that changes immutable fields; an unset field equals its default."""
+    resource, key, kind = previous.resource, previous.key, previous.kind
     for path in immutable_paths(resource.group, resource.kind):
-        if (value_at(previous.raw, *path) or None) != (value_at(raw, *path) or None):
+        is_changed = _differ(previous.raw, raw, path)
+        if is_changed and _differ(with_defaults(kind, previous.raw), with_defaults(kind, raw), path):
             raise invalid(resource, key, _PROBLEM, ".".join(path))
     if previous.raw.get("immutable") is True and resource.name in _SEALED:
         for field in _SEALED_FIELDS:
