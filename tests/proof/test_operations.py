@@ -228,7 +228,7 @@ def test_a_failed_attempt_costs_the_rows_that_have_changed() -> None:
 
     assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
     assert not few["Trials._try"]
-    assert few["StandingFailures.derive"]
+    assert few["DerivedFailures.derive"]
 
 
 def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Counter[str]:

@@ -11,8 +11,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.attempts import SchedulingAttempts
-from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
-from podium.controllers.scheduling.standing_failures import StandingFailures
+from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
 from tests.builders import ZONE, configuration
@@ -99,10 +98,10 @@ class Counting:
 
         return find
 
-    def deriver(self) -> Callable[[StandingFailures, Runner, PodRecord], KnownFailure | None]:
-        """Return what stands in for `StandingFailures.derive`."""
+    def deriver(self) -> Callable[[DerivedFailures, Runner, PodRecord], KnownFailure | None]:
+        """Return what stands in for `DerivedFailures.derive`."""
 
-        def derive(failures: StandingFailures, runner: Runner, pod: PodRecord) -> KnownFailure | None:
+        def derive(failures: DerivedFailures, runner: Runner, pod: PodRecord) -> KnownFailure | None:
             found = DERIVE(failures, runner, pod)
             self.derived += found is not None
             return found
@@ -111,13 +110,13 @@ class Counting:
 
 
 FIND = KnownFailures.find
-DERIVE = StandingFailures.derive
+DERIVE = DerivedFailures.derive
 
 
 def decided_each(objects: list[Raw], settings: Configuration | None = None, **options: Any) -> dict[str, Any]:
     """Return the outcome where every attempt is made."""
     known = patch.object(KnownFailures, "find", lambda *_: None)
-    with known, patch.object(StandingFailures, "derive", lambda *_: None):
+    with known, patch.object(DerivedFailures, "derive", lambda *_: None):
         return simulate(objects, configuration=settings, **options).to_dict()
 
 
@@ -126,7 +125,7 @@ def test_crowds_are_decided_like_each_pod_alone(settings: str) -> None:
     counting = Counting()
     for seed in SEEDS[settings]:
         objects = drawn(seed)
-        counted = patch.object(StandingFailures, "derive", counting.deriver())
+        counted = patch.object(DerivedFailures, "derive", counting.deriver())
         with patch.object(KnownFailures, "find", counting.finder()), counted:
             found = simulate(objects, configuration=SETTINGS[settings], seed=seed).to_dict()
 

@@ -17,12 +17,11 @@ from podium.controllers.actions import Action, Nominate, Rationale, Record, Rele
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import FailedBinding, StepResult
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
-from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports, fit_error
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
-from podium.controllers.scheduling.standing_failures import StandingFailures
 from podium.decide.placement import Placement, lower_nominations, place, rejecting_plugins, unfit_nominations
 from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
@@ -65,7 +64,7 @@ class SchedulingAttempts:
     cap: CapWaits
     reports: PodReports
     known: KnownFailures
-    standing: StandingFailures
+    derived: DerivedFailures
     capacity: CapacityEvents
     seed: int
     on_attempt: OnAttempt | None = None
@@ -78,9 +77,9 @@ class SchedulingAttempts:
         self.cluster.pass_time(now)
         self.begins(queued, runner)
         try:
-            standing = self._standing_failure(runner, pod, now)
-            if standing is not None:
-                return self.requeue_unscheduled(queued, standing.plugins, standing.message, now)
+            derived = self._derived_failure(runner, pod, now)
+            if derived is not None:
+                return self.requeue_unscheduled(queued, derived.plugins, derived.message, now)
             placement = place(runner, pod, self.seed, detailed=False)
             self.cluster.nodes.search_start = placement.cursor
             if placement.error:
@@ -91,13 +90,13 @@ class SchedulingAttempts:
             return self.requeue_unscheduled(queued, [], str(error), now, error=True)
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
 
-    def _standing_failure(self, runner: Runner, pod: PodRecord, now: int) -> KnownFailure | None:
+    def _derived_failure(self, runner: Runner, pod: PodRecord, now: int) -> KnownFailure | None:
         """Return the result of an attempt that is derived from an earlier one; None if it must be made."""
-        if self.standing.is_empty or self.known.likeness(pod) is None:
+        if self.derived.is_empty or self.known.likeness(pod) is None:
             return None
         if self.futile.knows(pod) or self.bindings.refused.reason(pod):
             return None
-        found = self.standing.derive(runner, pod)
+        found = self.derived.derive(runner, pod)
         if found is not None:
             self.known.keep(pod, found, now)
         return found
@@ -143,7 +142,7 @@ class SchedulingAttempts:
             failure = KnownFailure(tuple(plugins), message)
             self.known.keep(pod, failure, now)
             if self.known.likeness(pod) is not None:
-                self.standing.keep(runner, placement, result, failure)
+                self.derived.keep(runner, placement, result, failure)
         is_synchronous = self.preemptions.synchronous
         node_name = pod.nominated_node_name if result.nominated_node is None else result.nominated_node
         failed = _FailedAttempt(queued, placement, plugins, message, result, warnings, is_synchronous)

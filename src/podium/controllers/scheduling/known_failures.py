@@ -1,19 +1,39 @@
-"""Failed attempts whose result holds for identical pods.
+"""Failed attempts that hold for identical pods, and failures that are derived from the last one of a class.
 
 An event often wakes many pods of one class, none of which fits. The failure of the first holds for the others while the
 cluster is unchanged and no time passes, if all plugins are known to read nothing else.
+
+A pod fits nowhere, and no preemption helps, as long as that holds on every row. What holds on a row depends on the row
+itself, and on the inputs that filters of scope CLUSTER state (`podium.framework.handle.DomainFilterPlugin`). So only
+changed rows are examined. As soon as one of them accepts the pod or is a candidate, an attempt must be made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from weakref import ref
 
+import numpy as np
+
+from podium.api.policy import NEVER_PREEMPTS
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.plugin import Plugin
+from podium.cluster.view import View
+from podium.controllers.scheduling.pod_reports import fit_error
+from podium.decide.placement import Placement, rejecting_plugins
+from podium.decide.preempting.preemption import no_candidates_message
+from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
+from podium.decide.preempting.trials import Trials
+from podium.framework.cache.class_cache import KeptByClass, as_many_as
+from podium.framework.handle import CycleState, DomainFilterPlugin
+from podium.framework.plugin import Plugin, PostFilterResult, Scope
 from podium.framework.runner import Runner
+from podium.framework.verdicts import Code, Counted, Decoders, Outcome, Status, decoded, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.registry import IN_TREE
 from podium.plugins.volumes.binding import ScoringVolumeBinding, VolumeBinding
@@ -86,3 +106,171 @@ def _is_unlike_others(pod: PodRecord) -> bool:
 
 def _key(pod: PodRecord) -> _Key:
     return pod.scheduler_name, ref(pod.pod_class), pod.priority, pod.preemption_policy
+
+
+_ENTRIES = 1 << 20
+_LEAST_CLASSES = 64
+MOST_ROWS = 64
+"""If more rows than this have changed, an attempt is cheaper."""
+_NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True, eq=False)
+class DerivedFailure:
+    """The last failed attempt of a class, as of ``position`` of the log of changed rows; -1 if there is none.
+
+    ``refused`` is why each row rejects the pod, as in an `Outcome`; ``tried`` why it is no candidate for preemption, as
+    in a `TrialTable`, 0 if it was not tried. ``numbers`` and ``trials`` count the rows by these. ``wide`` are the
+    rejections by filters of scope CLUSTER alone, which have these ``inputs``. ``answers`` are those of the PostFilter
+    plugins. ``failure`` is the result, None if it has changed since.
+    """
+
+    position: int = -1
+    skipped: frozenset[str] = frozenset()
+    inputs: Sequence[object] = ()
+    refused: Int64s = field(default_factory=lambda: _NO_ROWS)
+    tried: Int64s = field(default_factory=lambda: _NO_ROWS)
+    wide: Int64s = field(default_factory=lambda: _NO_ROWS)
+    numbers: Counter[int] = field(default_factory=Counter)
+    trials: Counter[int] = field(default_factory=Counter)
+    decoders: Decoders = field(default_factory=dict)
+    answers: tuple[Status, ...] = ()
+    failure: KnownFailure | None = None
+
+    def put(self, row: int, refused: int, tried: int) -> None:
+        """Update a row."""
+        for entries, numbers, entry in ((self.refused, self.numbers, refused), (self.tried, self.trials, tried)):
+            before = entries.item(row)
+            if before != entry:
+                numbers[before] -= 1
+                numbers[entry] += 1
+                entries[row], self.failure = entry, None
+
+
+class DerivedFailures:
+    """The last failed attempts of the classes used last, if they can be derived.
+
+    Each holds for the pods of one class, priority and preemption policy, in a profile whose plugins are known to depend
+    on nothing else (`KnownFailures.likeness`). Settings, caps and rules of nominated pods that concern preemption
+    beyond the trials on each row, and filters of scope CLUSTER that do not state their inputs, exclude it.
+    """
+
+    def __init__(self, cluster: Cluster, runners: Mapping[str, Runner]) -> None:
+        self._cluster = cluster
+        limit = as_many_as(_ENTRIES, cluster.nodes, least=_LEAST_CLASSES)
+        self._kept: KeptByClass[DerivedFailure] = KeptByClass(limit)
+        self.is_empty = True
+        """Whether no attempt has failed yet."""
+        self._preemption = {name: _preemption_of(runner) for name, runner in runners.items()}
+
+    def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
+        """Remember a failed attempt without side effects."""
+        pod, state, outcome = placement.pod, placement.state, placement.outcome
+        trials, inputs = self._trials_for(runner, state), _inputs(runner, state, pod)
+        if trials is None or inputs is None or outcome.has_errors or not placement.pre_filter.is_open:
+            return
+        found = self._kept.get(pod.pod_class, _failure_key(pod), DerivedFailure)
+        wide = runner.filter_view(state, pod, View(self._cluster), Scope.CLUSTER)
+        found.refused, found.wide, found.tried = outcome.refused.copy(), wide.refused, np.zeros_like(wide.refused)
+        found.decoders = {**outcome.decoders, **wide.decoders}
+        if pod.preemption_policy not in NEVER_PREEMPTS:
+            table = trials.on(Preemptor(runner, state, pod), outcome.resolvable(), None)
+            found.tried[table.rows] = table.refused
+            found.decoders.update(table.decoders)
+        found.numbers, found.trials = Counter(found.refused.tolist()), Counter(found.tried.tolist())
+        found.skipped, found.inputs, found.answers, found.failure = state.skip_filter, inputs, result.answers, failure
+        found.position, self.is_empty = self._cluster.nodes.changes.position, False
+
+    def derive(self, runner: Runner, pod: PodRecord) -> KnownFailure | None:
+        """Return the result of an attempt at a pod; None if it must be made."""
+        found, nodes, state = self._kept.find(pod.pod_class, _failure_key(pod)), self._cluster.nodes, CycleState()
+        if found is None or found.position < 0:
+            return None
+        rows = nodes.changes.entries_since(found.position)
+        found.position = -1
+        if rows is None or len(found.refused) != nodes.count:
+            return None
+        pre_filter, trials = runner.pre_filter(state, pod), self._trials_for(runner, state)
+        if trials is None or state.skip_filter != found.skipped or not pre_filter.is_open:
+            return None
+        changed = set(rows)
+        if _inputs(runner, state, pod) != found.inputs or len(changed) > MOST_ROWS:
+            return None
+        if changed and not self._update(found, Preemptor(runner, state, pod), runner, trials, sorted(changed)):
+            return None
+        if found.failure is None:
+            outcome = Outcome.of(found.refused, found.decoders, Counted(+found.numbers))
+            rejected = Placement(pod, state, pre_filter, nodes.all_rows(), outcome, _NO_ROWS, None, None)
+            found.failure = self._failure(found, rejected)
+        if runner.profile.is_sampling:
+            # An attempt has examined all nodes, and ends where it began.
+            nodes.search_start %= max(len(nodes.tree_order()), 1)
+        found.position = nodes.changes.position
+        return found.failure
+
+    def _trials_for(self, runner: Runner, state: CycleState) -> Trials | None:
+        """Return the trials that decide whether preemption helps; None if that depends on more than single rows."""
+        plugin, nominations = self._preemption[runner.profile.scheduler_name], self._cluster.nominations
+        others = {each.name for each in runner.profile.post_filter if each is not plugin}
+        if plugin is None or nominations.reach_domains or nominations.depend_on_pods or others - state.skip_filter:
+            return None
+        return plugin.plain_trials(self._cluster)
+
+    def _update(
+        self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Iterable[int]
+    ) -> bool:
+        """Examine some rows again; return whether each still rejects the pod, and is no candidate for preemption."""
+        _, state, pod = preemptor
+        local = runner.kept.local_filters(state, pod)
+        if local is None:
+            return False
+        local.explain(pod, found.decoders)
+        counted: list[Predicate] = []
+        for placed in runner.wide_filters(state):
+            counted += () if placed.counting is None else placed.counting.counted(state, pod)
+        for row in rows:
+            wide, tried = found.wide.item(row), 0
+            refused = trials.refused_without(pod, row, (), local, wide, counted)
+            if refused is None:
+                beside = runner.filter(state, pod, np.array([row], dtype=np.int64))
+                found.decoders.update(beside.decoders)
+                refused = beside.refused.item(0)
+            code = decoded(refused, found.decoders).code if refused > 0 else Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+            if not refused or code is Code.ERROR:
+                return False
+            if code is Code.UNSCHEDULABLE and pod.preemption_policy not in NEVER_PREEMPTS:
+                tried, decoders = trials.refused_on(preemptor, row, local, wide, counted)
+                found.decoders.update(decoders)
+                if tried in (0, NO_VICTIM_NEEDED):
+                    return False
+            found.put(row, refused, tried)
+        return True
+
+    def _failure(self, found: DerivedFailure, rejected: Placement) -> KnownFailure:
+        """Return the failure by the present verdicts."""
+        number, answers = len(self._cluster.nodes), found.answers
+        if rejected.pod.preemption_policy not in NEVER_PREEMPTS:
+            tally = [(explained(each, found.decoders), n) for each, n in sorted(found.trials.items()) if each and n]
+            mine = Status(Code.UNSCHEDULABLE, (no_candidates_message(number, tally),), DefaultPreemption.name)
+            answers = tuple(mine if each.plugin == mine.plugin else each for each in answers)
+        reasons = [reason for answer in answers for reason in answer.reasons]
+        message = fit_error(rejected, number, unschedulable(*reasons).message)
+        return KnownFailure(tuple(rejecting_plugins(rejected)), message)
+
+
+def _preemption_of(runner: Runner) -> DefaultPreemption | None:
+    return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+
+
+def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] | None:
+    """Return what the filters of scope CLUSTER depend on; None if one of them does not state it."""
+    found: list[object] = []
+    for placed in runner.wide_filters(state):
+        if placed.counting is None or not isinstance(placed.plugin, DomainFilterPlugin):
+            return None
+        found += placed.plugin.inputs(state, pod)
+    return found
+
+
+def _failure_key(pod: PodRecord) -> tuple[str, int, str]:
+    return pod.scheduler_name, pod.priority, pod.preemption_policy

@@ -42,14 +42,13 @@ from podium.controllers.scheduling.event_handlers import ObjectEventHandlers, Po
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.gangs.group_reports import GangState
-from podium.controllers.scheduling.known_failures import KnownFailures
+from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.reservations import claim_in_answer
-from podium.controllers.scheduling.standing_failures import StandingFailures
 from podium.decide.placement import lot
 from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.plugin import EVERY_EVENT, EventToRegister, is_own
@@ -132,7 +131,7 @@ class Scheduler:
         )
         self.attempts = SchedulingAttempts(
             *(cluster, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
-            *(self.reports, self.known, StandingFailures(cluster, self.runners), capacity, seed),
+            *(self.reports, self.known, DerivedFailures(cluster, self.runners), capacity, seed),
         )
         self.gangs = Gangs(self.attempts, gang_state)
         self._updater = updater = ClusterUpdater(cluster)

@@ -12,9 +12,8 @@ from hypothesis.stateful import initialize, invariant
 from podium.api.pod import Pod, TopologySpreadConstraint
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.controllers.scheduling.pod_reports import fit_error
-from podium.controllers.scheduling.standing_failures import StandingFailures
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.plugin import PostFilterResult
@@ -45,7 +44,7 @@ class Derived:
     def __init__(self, cluster: Cluster) -> None:
         self.runner = plain_runner(cluster)
         runners = {"default-scheduler": self.runner}
-        self.standing = StandingFailures(cluster, runners)
+        self.derived = DerivedFailures(cluster, runners)
         self.known = KnownFailures(runners)
         self.hits = 0
 
@@ -53,7 +52,7 @@ class Derived:
         """Return the failure of an attempt, derived if possible; None if it does not fail in vain."""
         if self.known.likeness(record) is None:
             return None
-        found = self.standing.derive(self.runner, record)
+        found = self.derived.derive(self.runner, record)
         if found is not None:
             self.hits += 1
             return found
@@ -61,7 +60,7 @@ class Derived:
         if made is None:
             return None
         placement, result, failure = made
-        self.standing.keep(self.runner, placement, result, failure)
+        self.derived.keep(self.runner, placement, result, failure)
         return failure
 
 
