@@ -1,4 +1,4 @@
-"""A cluster that was read once, and any number of questions about it."""
+"""A cluster that is read once, for any number of questions."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ class Cluster:
         return replace(explanation, as_decided=as_decided, caveats_found=lambda: self.caveats)
 
     def _deciding_by(self, options: RunOptions) -> RunOptions:
-        """Return the options of a run in which schedulers decide by this cluster's settings."""
+        """Return the options of a run with this cluster's scheduler settings."""
         from podium.sim.scenario.scenario import split_documents
 
         settings = self.settings
@@ -308,7 +308,7 @@ def _explainer_of(
 
 @contextmanager
 def _as_decided(stand: Callable[[], object], decided: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Show the copy that was asked about, and in it the cluster as it was decided on."""
+    """Restore the copy of the question inside the context, and the cluster as the decision found it."""
     stand()
     with decided():
         yield
@@ -334,7 +334,7 @@ def ask(
 
 
 def _refuse_slip(text: str, documents: Sequence[Document], is_there: bool) -> None:
-    """Raise PodiumError for `dploy/web`, which is no pod of a namespace `dploy`."""
+    """Raise PodiumError for a misspelled kind such as `dploy/web`, which is no pod of a namespace `dploy`."""
     first, slash, name = text.partition("/")
     if is_there or not slash:
         return
@@ -367,7 +367,7 @@ class KeyedObjects:
 
     @classmethod
     def of(cls, read: Input) -> KeyedObjects:
-        """Return those of an input. A number distinguishes documents of unknown kinds that share a name."""
+        """Return the documents of an input. A number distinguishes those of unknown kinds that share a name."""
         documents: dict[Place, Document] = {}
         for number, document in enumerate(read.documents):
             place: Place = place_of(document)
@@ -375,7 +375,7 @@ class KeyedObjects:
         return cls(documents, read.left_out)
 
     def copy(self) -> KeyedObjects:
-        """Return the same, without a change."""
+        """Return an unchanged copy."""
         return KeyedObjects(self._documents, self._left_out)
 
     @property
@@ -388,14 +388,14 @@ class KeyedObjects:
         return self._documents[self._place_of(text)]
 
     def without(self, names: Iterable[str]) -> KeyedObjects:
-        """Return the others. Raises InputError for an unknown object."""
+        """Return a copy without some objects. Raises InputError for an unknown object."""
         documents, gone = self._documents.copy(), list(self.gone)
         for place in dict.fromkeys(map(self._place_of, names)):
             gone.append(documents.pop(place))
         return KeyedObjects(documents, self._left_out, tuple(gone), self.come)
 
     def with_documents(self, later: Iterable[Document]) -> KeyedObjects:
-        """Return these with each later one in the place of the same kind and name, or at the end."""
+        """Return a copy in which the documents replace those of their kind and name, or follow at the end."""
         documents, gone, come = self._documents.copy(), list(self.gone), list(self.come)
         for document in later:
             place = place_of(document)
@@ -407,7 +407,7 @@ class KeyedObjects:
         return KeyedObjects(documents, self._left_out, tuple(gone), tuple(come))
 
     def with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> KeyedObjects:
-        """Return these with fields of objects set as `podium plan set` does; None removes one. Raises InputError."""
+        """Return a copy with fields of objects set as `podium plan set` does; None removes one. Raises InputError."""
         from podium.app.planning.questions.change import changes_set
 
         found = self

@@ -1,4 +1,4 @@
-"""The columns on which decisions about a cluster and its changed copies are made: built once, for all of them."""
+"""The columns for decisions about a cluster and its changed copies, which share them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ClusterVersion:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> ClusterVersion:
-        """Return the version that has these documents."""
+        """Return the version with these documents."""
         return cls(documents, last_time(_objects(documents)), any(map(lacks_status, documents)))
 
     @property
@@ -48,7 +48,7 @@ class ClusterVersion:
     def changed(
         self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]
     ) -> ClusterVersion:
-        """Return the version with these documents: this one's without those ``gone``, and those that ``come``."""
+        """Return the version with ``documents``: this one's without ``gone``, with ``come``."""
         looked_at = documents if self.has_open_budgets else come
         has_open_budgets = any(map(lacks_status, looked_at))
         times = (self.last_ns, last_time(_objects(come)))
@@ -60,7 +60,7 @@ class ClusterVersion:
 
 
 class ClusterSession:
-    """Shows versions of a cluster, one after another, on columns that are built for the first of them.
+    """Shows versions of a cluster, one after another, on columns built for the first one.
 
     It shows another version by the objects in which the two differ, if explanations are then the same as on columns of
     its own. Not to be used by several threads at once.
@@ -86,7 +86,7 @@ class ClusterSession:
         return explainer
 
     def show_again(self, version: ClusterVersion) -> None:
-        """Show a version that was shown before."""
+        """Show an earlier version again."""
         if self._shown is not None and self._shown[0] is not version:
             self._move(version, *_differing(self._shown[0], version))
 
@@ -146,7 +146,7 @@ class ClusterSession:
 
 
 def _differing(shown: ClusterVersion, version: ClusterVersion) -> tuple[list[Document], list[Document]]:
-    """Return the documents that only the first version has, and those that only the second has, each in its order."""
+    """Return the documents only in the first version, and those only in the second, each in its order."""
     before, after = _by_identity(shown.documents), _by_identity(version.documents)
     gone = [before[each] for each in before if each not in after]
     return gone, [after[each] for each in after if each not in before]
@@ -169,7 +169,7 @@ def _images(objects: Iterable[Kubernetes]) -> Iterator[tuple[str, int]]:
 
 
 def _located(error: InputError, documents: Iterable[Document]) -> InputError:
-    """Return the error with the place of the object that it names."""
+    """Return the error with the location of the object that it names."""
     for document in documents:
         if document.object is not None and error.object == f"{document.raw.get('kind')} {document.object.key}":
             return error.located(source=document.source, document=document.index)
@@ -197,9 +197,9 @@ def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
 def _computed(
     documents: Sequence[Document], budgets: Sequence[Document]
 ) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
-    """Yield, by key, the status that a disruption controller writes when it sees these objects for the first time.
+    """Yield, by key, the status that a disruption controller writes when it first sees these objects.
 
-    Only the budgets are decoded: the controller reads all other objects, of which it gets those that may concern them.
+    Only budgets are decoded here; the controller decodes the other objects, and gets only relevant ones.
     """
     from podium.controllers.actions import ReplaceStatus
     from podium.controllers.disruption.disruption_controller import DisruptionController

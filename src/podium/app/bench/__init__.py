@@ -1,1 +1,1 @@
-"""`podium bench`: what decisions, simulations and the loading of dumps cost on this machine."""
+"""`podium bench`: the costs of decisions, simulations and the loading of dumps on this machine."""

@@ -1,6 +1,6 @@
 """Measurements over HTTP: an API server alone, and `podium scheduler` with one.
 
-The server has a process of its own, and so has the scheduler; the clients are in this one.
+The server and the scheduler run in processes of their own, the clients in this one.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _WATCHED_UPDATES = 500
 
 
 def measure_api_server(pods: int) -> list[Measurement]:
-    """Create so many pods, update them, list them, and send updates to many watchers, by CPU seconds of the server."""
+    """Measure the server's CPU seconds to create, update and list pods, and to send updates to many watchers."""
     with _process(_serve) as server:
         return asyncio.run(_measured(server, pods))
 
 
 def measure_live(nodes: int, pods: int) -> Measurement:
-    """Create so many nodes, then pods, and wait until a scheduler has bound all, by seconds of the clock."""
+    """Measure the wall time until a scheduler has bound all new pods to new nodes."""
     with _process(_serve) as server:
         asyncio.run(_ask_all(server.port, map(_node_creation, range(nodes))))
         with _process(_schedule, server.port) as scheduler:
@@ -59,7 +59,7 @@ def measure_live(nodes: int, pods: int) -> Measurement:
 
 
 class _Process:
-    """A process that is measured, from outside; its ``port`` is that of its server, 0 for none."""
+    """A process that is measured from outside; ``port`` is its server's, 0 for none."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -68,7 +68,7 @@ class _Process:
         self.peak_mib = 0.0
 
     def lap(self) -> float:
-        """Return the CPU seconds that the process has taken since the last call."""
+        """Return the CPU seconds that the process has used since the last call."""
         self._pipe.send("usage")
         seconds, self.peak_mib = self._pipe.recv()
         self._seconds, before = seconds, self._seconds
@@ -90,7 +90,7 @@ def _process(target: Callable[..., None], *arguments: object) -> Iterator[_Proce
 
 
 async def _report_usage(pipe: Connection, port: int = 0) -> None:
-    """Report through a pipe that this process is ready, then its usage whenever that is asked for, until it stops."""
+    """Report through a pipe that this process is ready, then its usage on each request, until it stops."""
     pipe.send(port)
     asked = asyncio.Event()
     asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
@@ -105,7 +105,7 @@ async def _report_usage(pipe: Connection, port: int = 0) -> None:
 
 
 class _Backend(Backend):
-    """A store by the clock, and nothing beside it."""
+    """A store with the system clock, without controllers."""
 
     def __init__(self) -> None:
         self._router = Router(Store())
@@ -244,9 +244,9 @@ def request(method: str, path: str, body: bytes = b"", content_type: str = "appl
 
 
 async def _ask_all(port: int, requests: Iterable[bytes], connections: int = _CONNECTIONS) -> list[int]:
-    """Send requests over so many connections, each as soon as one is free. Return the nanoseconds that each took.
+    """Send each request as soon as one of the connections is free. Return the nanoseconds that each took.
 
-    Raises RuntimeError for one that is refused.
+    Raises RuntimeError if one is refused.
     """
     waiting = iter(requests)
     times: list[int] = []

@@ -1,4 +1,4 @@
-"""The clusters and pods of `podium bench`: those of kube-scheduler's own benchmark, and one that has drifted.
+"""The clusters and pods of `podium bench`: those of kube-scheduler's benchmark, and a drifted cluster.
 
 Source: test/integration/scheduler_perf of kubernetes/kubernetes.
 """
@@ -52,10 +52,10 @@ GANG_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The objects that exist before the clock starts, and the pods that are then scheduled.
+    """The objects that exist before the measurement, and the pods that are scheduled during it.
 
-    ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them. Without a
-    ``configuration`` the default one decides. ``groups`` exist besides the nodes.
+    ``pods`` arrive all at once; ``churn`` interleaves deletions and node changes. ``configuration`` None is the default
+    one. ``groups`` exist besides the nodes.
     """
 
     nodes: list[Node]
@@ -67,7 +67,7 @@ class Workload:
 
 
 def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
-    """Return a node with 4 cores and 32 GiB in one of ``zones`` zones, and in a rack of ``rack_size`` nodes if set."""
+    """Return a node with 4 cores and 32 GiB in one of ``zones`` zones, and in a rack if ``rack_size`` is set."""
     name = f"node-{index:06d}"
     labels = {HOSTNAME: name, ZONE: f"zone-{index % zones}"}
     if rack_size:
@@ -92,7 +92,7 @@ def pod(
     spread: tuple[TopologySpreadConstraint, ...] = (),
     namespace: str = "default",
 ) -> Pod:
-    """Return a pod with one container; running on node ``on`` if that is given."""
+    """Return a pod with one container, running on node ``on`` if that is given."""
     return Pod(
         api_version="v1",
         kind="Pod",
@@ -257,7 +257,7 @@ _FLAVORS = ("plain", "plain", "plain", "apart", "near-disk", "spread", "needs-di
 
 
 def drifted(nodes: int, pods: int) -> Iterator[Kubernetes]:
-    """Yield so many nodes and running pods, most on the first nodes, and the budgets of every other application."""
+    """Yield nodes and running pods, most of them on the first nodes, and budgets of every second application."""
     full = max(1, nodes - nodes // 10)
     for number in range(nodes):
         yield _drifted_node(number)

@@ -1,4 +1,4 @@
-"""`podium bench`: what decisions, simulations, the loading of dumps and the API over HTTP cost on this machine."""
+"""`podium bench`: the costs of decisions, simulations, the loading of dumps and the API on this machine."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ COMMANDS: dict[str, Callable[[EKSCluster, str], list[str]]] = {
 
 
 def measure_command(workload: str, nodes: int) -> Measurement:
-    """Run a command in a process of its own on an EKS-like cluster: seconds and memory are that process's."""
+    """Measure a command on an EKS-like cluster, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         cluster, file = _dumped(folder, nodes)
         answer, usage = run_command(*COMMANDS[workload](cluster, str(file)))
@@ -127,7 +127,7 @@ def _dumped(folder: str, nodes: int) -> tuple[EKSCluster, Path]:
 
 @collector_paused()
 def measure_questions(nodes: int, release: ReleaseChoice) -> Measurement:
-    """Load a dump, ask about one Deployment, and then about others: these questions are measured."""
+    """Measure questions about Deployments of a loaded dump; the first question is not counted."""
     watch = Stopwatch()
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         generated, file = _dumped(folder, nodes)
@@ -179,7 +179,7 @@ def run_command(*arguments: str) -> tuple[bytes, struct_rusage]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A workload by name, of so many nodes and pods; None for its own numbers."""
+    """A workload by name, with its numbers of nodes and pods; None for the default ones."""
 
     workload: str
     nodes: int | None = None
@@ -188,7 +188,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """A workload that can be made in any size, with its default size; the EKS-like clusters set the number of pods."""
+    """A workload of any size, and its default size; EKS-like clusters determine their number of pods."""
 
     description: str
     nodes: int
@@ -254,7 +254,7 @@ FULL = (
 
 
 def measure(wanted: Wanted, files: tuple[str, ...], release: ReleaseChoice) -> list[Measurement]:
-    """Generate a workload and measure it; simulations play the files instead, if there are some."""
+    """Generate a workload and measure it; simulations play the files instead, if any are given."""
     name, spec = wanted.workload, WORKLOADS[wanted.workload]
     nodes = wanted.nodes or spec.nodes
     pods = wanted.pods or spec.pods or nodes * PODS_PER_NODE
@@ -289,12 +289,12 @@ _WANTED = re.compile(r"(?P<workload>[^@]+)(?:@(?P<nodes>[1-9]\d{0,7})(?:/(?P<pod
 
 
 class _WantedText(click.ParamType[Wanted]):
-    """A workload by name, with its numbers of nodes and pods if they are not its own: `basic@500`, `basic@500/1000`."""
+    """A workload by name, with its numbers of nodes and pods unless default: `basic@500`, `basic@500/1000`."""
 
     name = "workload"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Wanted:
-        """Read the text, or fail with what is wrong with it."""
+        """Convert the text. Raises BadParameter for a wrong one."""
         found = _WANTED.fullmatch(value)
         if found is None or found["workload"] not in WORKLOADS:
             known = ", ".join(WORKLOADS)

@@ -1,4 +1,4 @@
-"""A generated cluster of any size with the objects that an EKS cluster has, as `kubectl get -A -o json` prints them.
+"""A generated cluster of any size with the objects of an EKS cluster, as `kubectl get -A -o json` prints them.
 
 Three zones, four node pools (one with GPUs and a taint), 12 namespaces, 3 DaemonSets, and for each node some 0.2
 Deployments and StatefulSets with 7 pods in all and 0.1 budgets. Workloads differ in requests, priority, topology spread
@@ -48,7 +48,7 @@ _NODE_CONDITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """A node pool: its share of every 20 nodes, and what each of its nodes offers."""
+    """A node pool: its share of every 20 nodes, and the resources of each of its nodes."""
 
     name: str
     instance_type: str
@@ -71,7 +71,7 @@ _POOL_OF_TURN = tuple(pool for pool in _POOLS for _ in range(pool.share))
 
 @dataclass(slots=True)
 class _Room:
-    """A node and what is still free on it."""
+    """A node and its free resources."""
 
     name: str
     zone: str
@@ -90,7 +90,7 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class _Workload:
-    """A Deployment or StatefulSet that is to be placed."""
+    """A Deployment or StatefulSet to place."""
 
     kind: str
     namespace: str
@@ -106,7 +106,7 @@ class _Workload:
     max_unavailable: int | str | None = None
 
     def fits(self, room: _Room) -> bool:
-        """Return whether a node has room for one pod, with the pool and the taint that it has."""
+        """Return whether a node of the right pool has room for one pod."""
         return (
             room.cpu_milli >= self.cpu_milli
             and room.memory_mib >= self.memory_mib
@@ -118,7 +118,7 @@ class _Workload:
 
 @dataclass(slots=True)
 class EKSCluster:
-    """What a generated cluster has that questions can be about. `objects` fills in all but the number of nodes."""
+    """The names in a generated cluster that questions can be about; `objects` fills them in."""
 
     node_count: int
     nodes: list[str] = field(default_factory=list)
@@ -146,7 +146,7 @@ class EKSCluster:
 
 
 class _Generator:
-    """Generates the objects of one cluster and notes what it has."""
+    """Generates the objects of one cluster, and records their names."""
 
     def __init__(self, cluster: EKSCluster) -> None:
         self._cluster = cluster
@@ -271,7 +271,7 @@ class _Generator:
         )
 
     def _placed(self, workload: _Workload) -> Iterator[Raw]:
-        """Yield a workload, what stands between it and its pods, and its pods."""
+        """Yield a workload, its ReplicaSet or ControllerRevision, and its pods."""
         namespace, name, replicas = workload.namespace, workload.name, workload.replicas
         rooms = self._rooms_for(workload)
         ready = sum(room is not None for room in rooms)
@@ -307,7 +307,7 @@ class _Generator:
             yield self._pod(namespace, pod_name, {**labels, **own}, owner, workload.spec, room)
 
     def _rooms_for(self, workload: _Workload) -> list[_Room | None]:
-        """Return a node for each replica, and take what it needs there; None where no node is left that fits."""
+        """Return a node for each replica, with its requests subtracted there; None if it fits on no node."""
         used: set[str] = set()
         zones = Counter(dict.fromkeys(_ZONES, 0))
         found: list[_Room | None] = []

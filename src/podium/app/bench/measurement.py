@@ -1,4 +1,4 @@
-"""Measurements: what they consist of, how CPU seconds and operations are counted, and the table of a run."""
+"""Measurements: their fields, the counts of CPU seconds and operations, and the table of a run."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _RANKS = {"p50": 50, "p90": 90, "p99": 99, "max": 100}
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What one workload came to.
+    """The measurement of one workload.
 
-    ``pods`` are those that ``seconds`` were spent on, ``placed`` those that were there before, and ``counts`` what
-    became of them. Seconds are CPU seconds of the process, its system calls included (of `live` those of the clock):
-    others that load the machine hardly change them. ``attempt_us`` are percentiles of the wall time of single attempts
-    or questions. ``operations_per_pod`` does not depend on the machine (see `operations`); it is counted apart from the
-    seconds, with few pods. ``peak_memory_mib`` is the process's. ``times_without`` is for workloads that are also run
-    without what they are about: how many times the CPU seconds of that.
+    ``seconds`` were spent on ``pods``; ``placed`` pods existed before, and ``counts`` are the outcomes. Seconds are CPU
+    seconds of the process with its system calls (of `live`, wall time): other load on the machine hardly changes them.
+    ``attempt_us`` are percentiles of the wall time of single attempts or questions. ``operations_per_pod`` does not
+    depend on the machine (see `operations`); it is counted in a separate run with few pods. ``peak_memory_mib`` is the
+    process's. ``times_without`` is the ratio to the CPU seconds without the measured feature, for workloads that also
+    run without it.
     """
 
     workload: str
@@ -50,7 +50,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> tuple[str, int, int, int]:
-        """What was measured: two measurements of the same can be compared."""
+        """A key: measurements of the same subject can be compared."""
         return self.workload, self.nodes, self.placed, self.pods
 
 
@@ -87,7 +87,7 @@ def measured(
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """The measurements of one run, and by what they were made."""
+    """The measurements of one run, with the versions and the machine that made them."""
 
     measurements: list[Measurement]
     podium: str
@@ -102,14 +102,14 @@ class Stopwatch:
         self._since = process_time_ns()
 
     def lap(self) -> float:
-        """Return the seconds since it was made or last asked."""
+        """Return the seconds since the creation or the last call."""
         now = process_time_ns()
         seconds, self._since = (now - self._since) / SECOND_NS, now
         return seconds
 
 
 def run_of(measurements: list[Measurement]) -> Run:
-    """Return the measurements as a run of this program on this machine."""
+    """Return the run of this program on this machine with the measurements."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -120,7 +120,7 @@ def run_of(measurements: list[Measurement]) -> Run:
 
 
 def read_run(path: str) -> Run:
-    """Read a saved run. Raises InputError for a file that is none, and OSError for one that cannot be read."""
+    """Read a saved run. Raises InputError for another file, and OSError for an unreadable one."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Run)
     except msgspec.DecodeError as error:
@@ -130,7 +130,7 @@ def read_run(path: str) -> Run:
 
 
 def peak_memory_mib(usage: resource.struct_rusage | None = None) -> float:
-    """Return the peak memory of this process, or of the one that ``usage`` is of."""
+    """Return the peak memory of this process, or of the process with this ``usage``."""
     size = (usage or resource.getrusage(resource.RUSAGE_SELF)).ru_maxrss
     # Bytes on macOS, KiB elsewhere.
     return round(size / (2**20 if sys.platform == "darwin" else 2**10), 1)
@@ -140,8 +140,8 @@ def peak_memory_mib(usage: resource.struct_rusage | None = None) -> float:
 def operations(act: Callable[[], object]) -> Counter[str]:
     """Count what a function does, by the name of the function: executed lines of Python, and calls of functions in C.
 
-    Each turn of a loop or a comprehension counts its lines anew, so that whatever is done entry by entry grows with the
-    entries. An operation on a whole array is one call, however long the array is. Garbage is not collected meanwhile.
+    Each iteration of a loop or a comprehension counts its lines again, so that work per entry grows with the entries.
+    An operation on a whole array is one call, however long the array is. Garbage is not collected meanwhile.
     """
     found: Counter[str] = Counter()
 
@@ -166,7 +166,7 @@ def operations(act: Callable[[], object]) -> Counter[str]:
 
 
 class Ratios(msgspec.Struct, frozen=True, kw_only=True):
-    """This run's figures over those of an earlier one; None where one of them has none."""
+    """The ratios of this run's figures to an earlier run's; None if one of them has no figure."""
 
     pods_per_second: float | None
     operations_per_pod: float | None
@@ -174,7 +174,7 @@ class Ratios(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ratios_to(earlier: Run, measurements: Iterable[Measurement]) -> list[Ratios | None]:
-    """Return the ratios of each measurement; None where the earlier run has not measured the same."""
+    """Return the ratios of each measurement; None if the earlier run has no such measurement."""
     before = {measurement.subject: measurement for measurement in earlier.measurements}
     return [_ratios(before.get(measurement.subject), measurement) for measurement in measurements]
 
@@ -192,7 +192,7 @@ _RATIOS = ("x pods/s", "x ops", "x peak")
 def write_measurements(
     page: Page, measurements: Sequence[Measurement], ratios: Sequence[Ratios | None] | None = None
 ) -> None:
-    """Write a line for each measurement, with its ratios to an earlier run if there are some."""
+    """Write a line for each measurement, with its ratios to an earlier run if there are any."""
     headings = _COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)
     rows: list[list[Part]] = []
     for index, measurement in enumerate(measurements):

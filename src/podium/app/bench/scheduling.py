@@ -1,7 +1,7 @@
 """Measures the scheduler alone, explanations of a cluster in memory, and plans of a rescheduler.
 
-The driver stands in for the API server: it answers every action at once and delivers the result, so that the scheduler
-and its handling of observations are all that is measured.
+The driver replaces the API server: it completes every action at once and delivers the result, so that only the
+scheduler and its handling of observations are measured.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _POLICY_ARGUMENTS = {"ReplaceOldPods": {"maxAge": "9000h"}}
 
 
 class Play:
-    """A workload at play: attempts, one after the other, and what goes on in the cluster meanwhile."""
+    """A run of a workload: attempts, one after another, interleaved with changes of the cluster."""
 
     def __init__(self, workload: Workload, release: ReleaseChoice) -> None:
         self.workload = workload
@@ -62,12 +62,12 @@ class Play:
         self._attempts = 0
 
     def show(self, pods: Sequence[Pod]) -> None:
-        """Let the scheduler see pods."""
+        """Deliver pods to the scheduler."""
         for pod in pods:
             self.driver.show(pod)
 
     def run(self) -> None:
-        """Until there is nothing to attempt any more."""
+        """Make attempts until the queue is empty."""
         attempt = self.driver.attempt
         if not self.workload.churn:
             while attempt():
@@ -79,7 +79,7 @@ class Play:
                 self._churn(self._attempts // _CHURN_EVERY)
 
     def _churn(self, turn: int) -> None:
-        """End a pod, and now and then change a node's labels or take a node away and bring it back."""
+        """End a pod, and sometimes change a node's labels, or remove a node and add it again."""
         driver, workload = self.driver, self.workload
         if turn <= len(workload.placed):
             driver.end(workload.placed[turn - 1].metadata.uid)
@@ -94,7 +94,7 @@ class Play:
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """Keep the garbage collector from looking at the objects that exist before the context."""
+    """Exclude the objects that exist before the context from garbage collection."""
     gc.collect()
     gc.freeze()
     try:
@@ -104,9 +104,9 @@ def _frozen() -> Iterator[None]:
 
 
 def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
-    """Decide about the pods of a workload, by when each is bound or found to fit nowhere.
+    """Measure decisions about the pods of a workload, until each is bound or fits nowhere.
 
-    Then decide about some more, for the count of operations.
+    Operations are counted for further pods.
     """
     with collector_paused():
         workload = BUILDERS[name](nodes, pods + COUNTED_PODS)
@@ -139,7 +139,7 @@ def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice)
 
 
 def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
-    """Explain the pods of a cluster, one after another; those of them that count would preempt."""
+    """Measure explanations of pods, one after another; the measured pods would preempt."""
     with collector_paused():
         workload = BUILDERS["explain"](nodes, pods)
     watch = Stopwatch()
@@ -189,7 +189,7 @@ class _Drifted:
         self._planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), self.cluster), settings)
 
     def plan(self) -> ReschedulingPlan:
-        """Return the moves that would be made; the cluster stays as it is."""
+        """Return the planned moves; the cluster is not changed."""
         inputs = PlanInputs((), self._budgets)
         picture = self._planner.picture(self.cluster, self._runners, self._kubelet, _NOW, inputs=inputs)
         with ClusterTransaction(self.cluster, self._runners) as scratch:
@@ -197,9 +197,9 @@ class _Drifted:
 
 
 def measure_rescheduling(nodes: int, pods: int) -> Measurement:
-    """Plan for a drifted cluster over and over, by CPU seconds a plan. The first plan, which takes longer, is loading.
+    """Measure repeated plans for a drifted cluster, in CPU seconds per plan. The first plan counts as loading.
 
-    The wall times are those of all plans, the first among them.
+    The wall times include the first plan.
     """
     watch = Stopwatch()
     with collector_paused():
@@ -236,7 +236,7 @@ _TICK = Tick()
 
 
 class BenchDriver:
-    """Carries out a scheduler's actions at once, without a store, and shows what came of them."""
+    """Executes a scheduler's actions at once, without a store, and delivers the results."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
@@ -253,12 +253,12 @@ class BenchDriver:
         }
 
     def show(self, pod: Pod) -> None:
-        """Let the scheduler see a pod, and do what it says."""
+        """Deliver a pod to the scheduler, and execute its actions."""
         self.pods[pod.metadata.uid] = pod
         self._carry_out(self.scheduler.handle(Changed(pod), self.now))
 
     def end(self, uid: str) -> None:
-        """Let a pod end and be gone."""
+        """End and delete a pod."""
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self._carry_out(self.scheduler.handle(Gone(pod), self.now))
@@ -269,7 +269,7 @@ class BenchDriver:
         self.end(uid)
 
     def attempt(self) -> bool:
-        """Let the scheduler make one attempt; False if it has nothing to attempt now."""
+        """Let the scheduler make one attempt; return False if its active queue is empty."""
         scheduler = self.scheduler
         if scheduler.deadline().time_ns != 0:
             return False

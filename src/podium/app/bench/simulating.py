@@ -1,4 +1,4 @@
-"""Measures simulations, the writing of their results, and what a score in the simple form adds to them."""
+"""Measures simulations, the output of their results, and the cost of a plugin's score without a scope."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COUNTED_NODES, _COUNTED_PODS = 20, 20
 
 
 class FewestPods:
-    """A score as users write it first, in five lines. It does not state what its answers depend on."""
+    """The simplest score plugin. It does not state what its answers depend on."""
 
     name = "FewestPods"
 
@@ -42,7 +42,7 @@ class FewestPods:
 
 
 class FewestPodsByRow(FewestPods):
-    """The same with a stated scope: an answer depends on the node and the pods on it."""
+    """The same score with a stated scope: an answer depends on the node and its pods."""
 
     scope = Scope.ROW
 
@@ -53,7 +53,7 @@ SCORES = {"score": FewestPodsByRow, "score-unscoped": FewestPods}
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is simulated: the files, or a generated workload of a size."""
+    """The input of a simulation: files, or a generated workload of a size."""
 
     files: tuple[str, ...]
     nodes: int
@@ -92,7 +92,7 @@ class _Played:
 
 @collector_paused()
 def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement]:
-    """Play a story to its end, with all controllers, and then write the result as JSON."""
+    """Measure a simulation with all controllers, and the output of its result as JSON."""
     options = RunOptions(release=release)
     counted = _counted(story, options)
     played = _play(story, options)
@@ -107,9 +107,9 @@ def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement
 
 @collector_paused()
 def measure_score(workload: str, story: Story, release: ReleaseChoice) -> Measurement:
-    """Play a story without and with a score in the simple form, and compare their CPU seconds.
+    """Measure a simulation without and with a score plugin, and compare their CPU seconds.
 
-    Each is played twice, in turns, and the quicker one counts: what else the machine does slows the other one.
+    Each is played twice, alternately, and the faster run counts: other load on the machine slows the other one.
     """
     plugin = SCORES[workload]
     score = {"enabled": [{"name": f"{plugin.__module__}:{plugin.__name__}"}]}
@@ -139,7 +139,7 @@ def _play(story: Story, options: RunOptions) -> _Played:
 
 
 def _counted(story: Story, options: RunOptions) -> float:
-    """Return the operations of a pod in a small generated workload, once it has been played in this process."""
+    """Return the operations per pod in a small generated workload that this process has played before."""
     small = Story((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
     _play(small, options)
     simulation = simulation_of(small.read().documents, options)
@@ -190,7 +190,7 @@ _PODS_PER_NODE = 110
 
 
 def make_trace(nodes: int, pods: int, seed: int = 0) -> Trace:
-    """Return so many nodes, and pods that arrive; the same for the same seed."""
+    """Return nodes, and pods that arrive over time; equal seeds give equal traces."""
     draw = Random(seed)  # noqa: S311 - repeatable draws
     classes = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}

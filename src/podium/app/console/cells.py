@@ -44,7 +44,7 @@ class Name(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Names, of which as many are shown as there is room for, at most `most`, and the others are counted."""
+    """Names: as many as fit are shown, at most `most`, and the others are counted."""
 
     names: tuple[Name, ...]
     style: str = ""

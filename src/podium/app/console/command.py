@@ -1,4 +1,4 @@
-"""The command `podium`: its subcommands, imported when they are run, and how it ends.
+"""The command `podium`: its subcommands, which are imported on demand, and its exit codes.
 
 Exit codes: 0 done, 1 an error in the input or in the command line, 2 findings that `--fail-on` names, 130 interrupted.
 """

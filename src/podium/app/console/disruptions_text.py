@@ -19,7 +19,7 @@ _MOST_NAMES = 3
 
 
 def write_disruptions(page: Page, state: DisruptionState) -> None:
-    """Write a table of each kind; of many budgets those that allow least."""
+    """Write a table of each kind; of many budgets, those that allow the fewest disruptions."""
     if state.budgets:
         _write_budgets(page, state.budgets)
     if state.caps:
@@ -104,14 +104,14 @@ def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
 
 
 def _allowed(budget: BudgetState) -> int:
-    """Return how many disruptions a budget and its rate allow; budgets of which that is unknown come last."""
+    """Return how many disruptions a budget and its rate allow, as a sort key; unknown numbers come last."""
     if budget.allowed is None:
         return 2**31
     return budget.allowed if budget.rate is None else min(budget.allowed, budget.rate.left)
 
 
 def _cap_name(cap: CapState) -> str:
-    """Return what a cap limits: a component or all, in the cluster, in a namespace or in each."""
+    """Return the scope of a cap: a component or all, in the cluster, in a namespace or in each."""
     who = cap.component or "all components"
     if cap.per is None:
         return who

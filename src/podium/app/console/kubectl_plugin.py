@@ -1,6 +1,6 @@
-"""`kubectl podium`: kubectl runs what is called kubectl-podium, and asks kubectl_complete-podium what could come next.
+"""`kubectl podium`: kubectl runs kubectl-podium, and kubectl_complete-podium for completions.
 
-Source: k8s.io/kubectl (pkg/cmd/plugin), and cobra for what a completion says.
+Source: k8s.io/kubectl (pkg/cmd/plugin), and cobra for the format of completions.
 """
 
 from __future__ import annotations

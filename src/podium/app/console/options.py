@@ -21,9 +21,9 @@ Decorator = Callable[[Decorated], Decorated]
 
 
 def adding(parameter: str, value_of: Callable[[dict[str, Any]], Any], *options: Callable[..., Any]) -> Decorator[Any]:
-    """Return a decorator that adds options to a command, which gets what follows from them as one parameter.
+    """Return a decorator that adds options to a command, which gets one parameter made from them.
 
-    ``value_of`` takes the values of the options out of all those given, and returns that of the parameter.
+    ``value_of`` removes the values of the options from the given ones, and returns the parameter's value.
     """
 
     def decorate(command: Callable[..., Any]) -> Any:
@@ -108,7 +108,7 @@ _FORMS = ("text", "json", "yaml")
 
 
 def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
-    """Return the form. Raises UsageError for a picture on a terminal, before anything takes its time."""
+    """Return the form. Raises UsageError for a picture on a terminal, before any work starts."""
     if form == HTML and sys.stdout.isatty():
         raise click.UsageError("-o html is for a browser, not for a terminal; put > answer.html behind the command")
     return form
@@ -117,7 +117,7 @@ def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
 def output_option_of(
     forms: tuple[str, ...], what: str = "How the answer is printed."
 ) -> Callable[[Decorated], Decorated]:
-    """Return the option for the form of the answer: one of these, text by default."""
+    """Return the option for the form of the answer: one of ``forms``, text by default."""
     return click.option(
         "-o",
         "--output",
@@ -275,7 +275,7 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files in their order, and the cluster that is read before them, None for none.
+    """Files in order, and a cluster that is read before them; None for none.
 
     The objects of `overrides` take the place of those of the same kind and name (`podium.api.input.overrides`).
     """
@@ -289,15 +289,15 @@ class Source:
         return replace(self, files=(*self.files, file))
 
     def or_current_cluster(self) -> Source:
-        """Return the same, or the cluster of the current context if nothing is named."""
+        """Return this source, or the cluster of the current context if nothing is named."""
         if self.files or self.cluster is not None:
             return self
         return replace(self, cluster=ClusterSource(allows_exec_plugins=self.allows_exec_plugins))
 
     def needed(self, otherwise: str = "or a cluster with --context") -> Source:
-        """Return the same, or the current cluster if kubectl runs the command and nothing is named.
+        """Return this source, or the current cluster if kubectl runs the command and nothing is named.
 
-        Raises UsageError, which says what could be given beside files.
+        Raises UsageError, which names the alternatives to files.
         """
         if self.files or self.cluster is not None:
             return self
@@ -349,7 +349,7 @@ _OVERRIDES = click.option(
 
 
 def _cluster_of(given: dict[str, Any], *, is_optional: bool = True) -> ClusterSource | None:
-    """Take the cluster out of the options; None if it is optional and they name none."""
+    """Remove the cluster from the options and return it; None if it is optional and they name none."""
     context, kubeconfig = given.pop("context"), given.pop("kubeconfig")
     allows_exec_plugins = given.pop("allows_exec_plugins")
     if is_optional and context is None and kubeconfig is None:

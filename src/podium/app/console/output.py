@@ -105,7 +105,7 @@ def in_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def new_page() -> Page:
     """Return a page for standard output.
 
-    For a terminal it is as wide as that, and in colour unless NO_COLOR is set; for all else names in it stay whole.
+    On a terminal it is as wide as that, and in colour unless NO_COLOR is set; elsewhere names stay whole.
     """
     if not sys.stdout.isatty():
         return Page()

@@ -1,6 +1,6 @@
 """Pages of text: lines, paragraphs and aligned columns, optionally in colour.
 
-Everything is made harmless here: whatever a terminal would act on is written as an escape sequence.
+Pages escape all text: control characters that a terminal would act on are written as escape sequences.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Section:
 
 
 class Page:
-    """Lines in the making, `width` characters wide.
+    """A page of lines with `width` characters.
 
     With `shortened`, names in columns are shortened if they do not fit; otherwise they stay whole in longer lines.
     """
@@ -168,7 +168,7 @@ class Page:
 
 
 def _clean(part: Part) -> Part:
-    """Return the part without control characters that a terminal would act on."""
+    """Return the part with control characters escaped."""
     if isinstance(part, Names):
         return part._replace(names=tuple(map(_clean_name, part.names)))
     if isinstance(part, Name):

@@ -1,6 +1,6 @@
-"""Deletes one pod at an API server: evicts it within its budgets, and says which of them keep it.
+"""The deletion of one pod at an API server: eviction within its budgets, and the budgets that refuse it.
 
-Source: kubectl pkg/drain/drain.go (evictPods), for what is tried again and when.
+Source: kubectl pkg/drain/drain.go (evictPods), for retries.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Outcome = Literal["evicted", "deleted", "gone", "would be evicted", "would be de
 class DeletionOptions:
     """The options of deletions.
 
-    ``grace_seconds`` None keeps each pod's own period. ``timeout_s`` limits how long an eviction that budgets refuse is
-    retried, and how long its end is awaited. ``component`` selects the cap at servers with caps.
+    ``grace_seconds`` None keeps each pod's own period. ``timeout_s`` limits retries of an eviction that budgets refuse,
+    and the wait for the pod's end. ``component`` selects the cap at servers with caps.
     """
 
     is_direct: bool = False

@@ -1,4 +1,4 @@
-"""Attempts to place a pod whose results are kept: of pending pods, of gangs, and of placed pods if evicted."""
+"""Attempts to place a pod, with their full results: for pending pods, gangs, and placed pods if evicted."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class LazyMapping(Mapping[str, Value]):
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> PodDecision:
-    """Decide about a pending pod, and keep everything that led to the decision."""
+    """Decide about a pending pod, and record everything that led to the decision."""
     gate = runner.pre_enqueue(pod)
     if not gate.is_success:
         return PodDecision(pod.key, "gated", pod, runner, pre_enqueue=gate)
@@ -191,7 +191,7 @@ def _scores(
 
 
 def _devices(runner: Runner, placement: Placement) -> DeviceFindings:
-    """Return what DynamicResources found in an attempt; nothing if the profile does not have it."""
+    """Return the findings of DynamicResources in an attempt; empty if the profile does not have it."""
     plugin = next((each for each in runner.profile.filter if isinstance(each, DynamicResources)), None)
     if plugin is None or placement.error or placement.state.get(plugin.name) is None:
         return NO_DEVICES
@@ -216,7 +216,7 @@ def _default_preemption(runner: Runner) -> DefaultPreemption | None:
 
 
 def _preemption(runner: Runner, placement: Placement) -> tuple[PreemptionPlan | None, PostFilterResult | None]:
-    """Return the plan of DefaultPreemption, and the result of all PostFilter plugins if some are not Podium's own.
+    """Return the plan of DefaultPreemption, and the results of all PostFilter plugins if some are not Podium's.
 
     None for a plan if the profile does not have DefaultPreemption, or a plugin before it ends the search. Raises
     PluginError if a plugin fails.
@@ -300,7 +300,7 @@ Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedu
 
 
 def effect_on(decision: PodDecision, uids: Collection[str]) -> Effect:
-    """Return what the pod of a decision does to the pods with these uids."""
+    """Return the effect of a decision's pod on the pods with these uids."""
     if any(victim.uid in uids for victim in decision.victims):
         return "preempts"
     plan = decision.plan

@@ -109,7 +109,7 @@ class Explainer:
             self._add_pod(self._admitted_pod(pod))
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
-        """Explain the pod ``namespace/name``: what would become of a pending one, why a placed one is where it is.
+        """Explain the pod ``namespace/name``: the outcome for a pending one, the reasons of a placed one.
 
         ``scheduler`` names the profile that decides; the default is the pod's own. Raises PodiumError for an unknown
         pod.
@@ -125,7 +125,7 @@ class Explainer:
         return self._explanation(explain_placed(runner, placed, self.waiting, self.runners))
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
-        """Explain a pod that is not in the input, with claims that would be created for it; none of them stays."""
+        """Explain a pod that is not in the input, with claims that would be created for it; nothing is kept."""
         pod, made = self.made(pod)
         as_decided = partial(self._with_claims, (*map(self._admitted_other, claims), *made))
         with as_decided():
@@ -337,7 +337,7 @@ class Defaults:
             self.namespace_labels[item.metadata.name] = item.metadata.labels
 
     def with_rules(self, policy: DisruptionPolicy) -> Defaults:
-        """Return the same with the rules of a policy."""
+        """Return a copy with the rules of a policy."""
         rules = PriorityRules(policy.spec.priority_rules, lambda name: self.namespace_labels.get(name, {}))
         return replace(self, rules=rules)
 
@@ -381,7 +381,7 @@ def claim_admitted(claim: Claim, classes: Iterable[StorageClass]) -> Claim:
 
 
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:
-    """Return the classes by name, with those that a DisruptionPolicy adds.
+    """Return the classes by name, with those of a DisruptionPolicy.
 
     Raises StoreError for levels in another order, and for a rule with an unknown class.
     """

@@ -32,9 +32,9 @@ from podium.plugins.gang_scheduling import GangScheduling
 class GangDecision:
     """The decision about a pod's group.
 
-    ``key`` is the group's, ``least`` its minCount, ``placed`` how many of its pods have a node, and ``there`` how many
-    pods it has, these included. ``placement`` is the result for the waiting ones; ``way_out`` the proposed preemption
-    if too few of them fit, otherwise None.
+    ``key`` is the group's, ``least`` its minCount, ``placed`` the number of its pods with a node, and ``there`` that of
+    all its pods. ``placement`` is the result for the waiting ones; ``way_out`` the proposed preemption if too few of
+    them fit, otherwise None.
     """
 
     key: str

@@ -32,7 +32,7 @@ _MAX_LENGTH = 120
 
 
 def filter_verdicts(runner: Runner, state: CycleState, pod: PodRecord, view: View) -> list[tuple[str, Verdicts]]:
-    """Ask every filter that applies to the pod about all nodes of a view. Raises PluginError if a plugin fails."""
+    """Return the verdicts of all filters that apply to the pod on all nodes. Raises PluginError if one fails."""
     found = []
     for placed in runner.filters_of(state):
         with Calling(placed.plugin.name, "Filter", pod):
@@ -42,7 +42,7 @@ def filter_verdicts(runner: Runner, state: CycleState, pod: PodRecord, view: Vie
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which a node has too little left: cpu in milli, others in units."""
+    """A resource that a node is short of: cpu in milli, others in units."""
 
     resource: str
     wanted: int
@@ -66,7 +66,7 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class NodeObstacles:
-    """The filters that reject one node as it is, and the nominated pods that the pod would have to fit beside."""
+    """The filters that reject one node, and the nominated pods whose requests count there."""
 
     node: str
     refusals: tuple[Status, ...]
@@ -150,7 +150,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
-    """Yield what the node selector, and the nearest term of the node affinity, miss."""
+    """Yield the unmet conditions of the node selector, and of the nearest term of the node affinity."""
     required, node = required_nodes(pod.pod_class), cluster.nodes.node(row)
     labels = node.metadata.labels
     for requirement in required.selector.requirements:

@@ -38,8 +38,8 @@ class FilterVerdict:
 class NodeAnswer(Shown):
     """Every plugin's verdict on one node, compared with the node that the pod gets.
 
-    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is examined, for the
-    reason `before`. `beside` are nominated pods that the node keeps room for. `scores` are those of a feasible node,
+    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is examined, for the reason
+    `before`. `beside` are nominated pods whose requests count on the node. `scores` are those of a feasible node,
     `taken_scores` those of the node that the pod gets. `obstacles` say what is missing, in words.
     """
 
@@ -120,7 +120,7 @@ class NodeAnswer(Shown):
 
 
 def answer_on(decision: PodDecision, node: str) -> NodeAnswer:
-    """Return what every plugin says of the node about the decision's pod. Raises PodiumError for an unknown node."""
+    """Return every plugin's verdict on the node for the decision's pod. Raises PodiumError for an unknown node."""
     runner, pod = decision.runner, decision.record
     with decision.as_decided():
         row = runner.cluster.nodes.row_of.get(node)
@@ -260,8 +260,8 @@ def verdict_table(decision: PodDecision) -> dict[str, Any]:
     """Return the verdicts of all filters on all nodes, by name, and the scores of feasible nodes, as plain values.
 
     Filters and scores are columns in the profile's order, without filters if the pod is rejected before any node is
-    looked at. kube-scheduler asks no further filter about a rejected node. ``before`` is why a node was not looked at,
-    "" for those that were; scores are None for nodes that have none.
+    examined. kube-scheduler runs no further filter on a rejected node. ``before`` is why a node was not examined, ""
+    for examined ones; scores are None for nodes that have none.
     """
     runner, pod = decision.runner, decision.record
     row_of = runner.cluster.nodes.row_of

@@ -1,7 +1,7 @@
 """The outcomes that a decision may have by chance, by preempted workloads.
 
-kube-scheduler takes one of the nodes with the best score, and one of the candidates that its criteria leave equal, at
-random. In a large cluster, the nodes that it examines depend on where it begins (`limited_search`).
+kube-scheduler selects at random among the nodes with the best score, and among the candidates that its criteria leave
+equal. In a large cluster, the nodes that it examines depend on where it starts (`limited_search`).
 
 Source: pkg/scheduler/schedule_one.go (selectHost), pkg/scheduler/framework/preemption/preemption.go
 (pickOneNodeForPreemption, which takes the first of a map).

@@ -68,9 +68,9 @@ class PlacedPodFacts:
     """A pod on its node: why it is there as far as that can be known, and which pods could preempt it.
 
     `then` is the outcome of the decision if it were evicted, `then_node` its node then. `by` is what placed it: a
-    scheduler (or whatever set the node's name), or the kubelet whose static pod it mirrors. `controller` replaces it,
-    "" for none. `rank` is its node's place by score among the feasible ones, None if the node is not feasible now.
-    `preemptors` are by priority; about `not_asked` pending pods it was not decided.
+    scheduler (or another client that set the node's name), or the kubelet whose static pod it mirrors. `controller`
+    replaces it, "" for none. `rank` is its node's place by score among the feasible ones, None if the node is not
+    feasible now. `preemptors` are by priority; `not_asked` pending pods were not tried.
     """
 
     node: str
@@ -304,7 +304,7 @@ class LimitedSearch:
     chances: Callable[[], Chances]
 
     def caveat(self) -> Caveat:
-        """Return what the limit means for the decision."""
+        """Return the consequence of the limit for the decision."""
         examined = min(round(self.number * self.wanted / self.fitting), self.number)
         tie = f"; these {self.best:,} tie, and any may be taken" if self.best > 1 else ""
         what = "tries preemption on" if self.preempts else "examines"
@@ -317,7 +317,7 @@ class LimitedSearch:
 
 
 def limited_search(runner: Runner, placement: Placement, best: int) -> LimitedSearch | None:
-    """Return the limit of the search for a node; None if it finds all feasible nodes, or if extenders take part."""
+    """Return the limit of the search for a node; None if it finds all feasible nodes, or with extenders."""
     profile, rows = runner.profile, placement.rows
     order = runner.cluster.nodes.tree_order()
     order = order if len(rows) >= len(order) else order[np.isin(order, rows)]

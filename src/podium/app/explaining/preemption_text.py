@@ -1,4 +1,4 @@
-"""Preemption as text: candidates with their victims, nodes that are none, and gangs with their plans."""
+"""Preemption as text: candidates with their victims, nodes that are no candidates, and plans for gangs."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _victim_cells(victim: PodRecord, *where: Part, why: str = "") -> list[Part]:
 
 
 def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles: NodeObstacles | None) -> list[str]:
-    """Return what the victim holds that the pod needs on its node, in words; [] if no known filter says so."""
+    """Return the victim's resources that the pod needs on its node, in words; [] if no known filter shows any."""
     refusing = {status.plugin: status for status in obstacles.refusals} if obstacles else {}
     found = []
     names = cluster.nodes.resources

@@ -206,7 +206,7 @@ def write_remedies(page: Page, decision: PodDecision, obstacles: Sequence[NodeOb
 
 
 def _plan_lines(decision: PodDecision, plan: PreemptionPlan) -> list[str]:
-    """Return what the preemption waits for."""
+    """Return the reasons for which the preemption waits."""
     node = decision.record.nominated_node_name
     lines = {
         NOT_ELIGIBLE_TERMINATING: [f"the pods that it preempted on {node} would have to end"],
@@ -220,7 +220,7 @@ def _plan_lines(decision: PodDecision, plan: PreemptionPlan) -> list[str]:
 
 
 def _held_back(held: HeldBack) -> str:
-    """Return what preemption would do if budgets allowed it, and when a rate allows more."""
+    """Return the effect of preemption if budgets allowed it, and when a rate allows more."""
     victims = listed([victim.key for victim in held.victims], _MAX_NAMES)
     noun = "budget" if len(held.budgets) == 1 else "budgets"
     budgets = f"{noun} {listed(held.budgets, _MAX_NAMES)}"

@@ -1,4 +1,4 @@
-"""A decision as text: the outcome, then what led to it, then what would have to change."""
+"""A decision as text: the outcome, then its reasons, then the remedies."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _write_decision(page: Page, decision: PodDecision, *, all_nodes: bool) -> No
 
 
 def _before_any_node(decision: PodDecision) -> tuple[str, str, str] | None:
-    """Return what ends the attempt before nodes are examined: a heading, the plugin and its message; else None."""
+    """Return the rejection before nodes are examined: a heading, the plugin and its message; else None."""
     if decision.pre_enqueue is not None:
         return "Not in the queue", decision.pre_enqueue.plugin, decision.pre_enqueue.message
     if decision.error:
@@ -86,7 +86,7 @@ def _before_any_node(decision: PodDecision) -> tuple[str, str, str] | None:
 
 
 def _write_preemption_and_remedies(page: Page, decision: PodDecision) -> None:
-    """Write the preemption, and what would have to change, for a pod without a feasible node."""
+    """Write the preemption and the remedies for a pod without a feasible node."""
     if decision.pending_outcome == "schedulable" or not decision.nodes or decision.awaits_others:
         return
     with decision.as_decided():
@@ -99,7 +99,7 @@ def _write_preemption_and_remedies(page: Page, decision: PodDecision) -> None:
 
 
 def headline_of(decision: PodDecision) -> str:
-    """Return what would happen, in one line."""
+    """Return the outcome in one line."""
     pod, plan = decision.pod, decision.plan
     if decision.outcome == "placed":
         return f"{pod} is on node {decision.node}"

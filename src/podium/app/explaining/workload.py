@@ -175,7 +175,7 @@ def wanted_of(workload: Kubernetes) -> int | None:
 
 
 def maker_of(documents: Iterable[Document], workload: Document) -> Document:
-    """Return what creates a workload's pods: a Deployment's newest ReplicaSet, if it has one, or the workload."""
+    """Return the creator of a workload's pods: a Deployment's newest ReplicaSet, if it has one, or the workload."""
     owner = workload.object
     if not isinstance(owner, Deployment):
         return workload
@@ -202,7 +202,7 @@ def _age(replica_set: ReplicaSet) -> tuple[int, str, str]:
 
 
 def next_pod(document: Document, pods: Sequence[Pod]) -> MadePod:
-    """Return the pod that a workload would create next, beside those that it has; a DaemonSet's is for any node."""
+    """Return the pod that a workload would create next; a DaemonSet's is for any node."""
     workload, made = _made(document.object, document.raw, pods)
     typed = decode(made)
     if not isinstance(typed, Pod):
@@ -240,7 +240,7 @@ def _ordinal(workload: WorkloadObject[StatefulSet], pods: Sequence[Pod]) -> int:
 
 
 def write_workload(page: Page, answer: WorkloadExplanation) -> None:
-    """Write where a workload's pods are, and which of them the explanation is about."""
+    """Write the nodes of a workload's pods, and which pod the explanation is about."""
     pending = answer.pending
     placed = len(answer.pods) - len(pending)
     wanted = "" if answer.wanted is None else f" of {answer.wanted:,} wanted"
@@ -294,7 +294,7 @@ class Explanation(PodDecision, Shown):
         return headline_of(self)
 
     def on_node(self, node: str) -> NodeAnswer:
-        """Return what every plugin says of one node: "why not there?". Raises PodiumError for an unknown node."""
+        """Return every plugin's verdict on one node: "why not there?". Raises PodiumError for an unknown node."""
         return answer_on(self, node)
 
     def write(self, page: Page) -> None:

@@ -180,7 +180,7 @@ class PlanAnswer(Shown):
 
 
 def plan_csv(answer: PlanAnswer) -> str:
-    """Return the impact by workload as CSV, or the answer's own table."""
+    """Return the impact by workload, or the answer's own table, as CSV."""
     if answer.table is not None:
         return in_csv(answer.table.headings, answer.table.rows)
     columns = (*_COLUMNS["impact"], "disruptions", "why")
@@ -239,7 +239,7 @@ def _reasons(title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> Sect
 
 
 def anyway_text(answer: PlanAnswer) -> str:
-    """Return what also happens without the plan; "" for nothing."""
+    """Return the effects that also occur without the plan; "" for none."""
     found = [f"{counted(number, 'pod')} {_ANYWAY[what]}" for what, number in answer.anyway.items() if number]
     return f"{answer.otherwise}, too: {', '.join(found)}" if found else ""
 
@@ -271,7 +271,7 @@ def _duration_text(seconds: float) -> str:
 
 
 def _write_held(page: Page, answer: PlanAnswer) -> None:
-    """Write what was refused, and one line on the budgets with fewer healthy pods than they want."""
+    """Write the refused evictions, and one line on the budgets with fewer healthy pods than they want."""
     # Drains have a section of their own.
     has_drains = any(section.name == "drains" for section in answer.sections)
     codes = () if has_drains else ("blocked", "timeout", "refused")

@@ -38,7 +38,7 @@ _DRAIN_CODES = {"timed-out": "timeout", "blocked": "blocked", "running": "blocke
 
 
 class PlanFinding(msgspec.Struct, frozen=True):
-    """Something that users may want to be warned of: its code, a sentence, and the objects that it is about."""
+    """A finding that may deserve a warning: its code, a sentence, and its objects."""
 
     code: str
     message: str
@@ -62,11 +62,11 @@ class WorkloadImpact(msgspec.Struct, frozen=True, rename="camel"):
     """The impact on one workload, as in `Deployment default/web`, compared with the run without the plan.
 
     `ready_before` counts ready pods at the start, `lowest_ready` the fewest at any time, `ready_after` and `wanted`
-    those at the end, `ready_without_plan` likewise. All else is the difference that the plan makes: `missing`
-    pods at the end, `pending` pods that wait for a node at the end, of these `stuck` if none is missing (a rollout that
-    cannot go on), `disruptions` by cause, and `held` evictions. `short_seconds` is how long the workload had fewer
-    ready pods than it wants, `pending_seconds` how long its pods waited for nodes in sum; both are negative if the plan
-    helps. `why` is the reason for missing or waiting pods, "" if there are none.
+    those at the end, `ready_without_plan` likewise. All other fields are differences to the run without the plan:
+    `missing` pods at the end, `pending` pods that wait for a node at the end, of these `stuck` if none is missing (a
+    rollout that cannot go on), `disruptions` by cause, and `held` evictions. `short_seconds` is how long the workload
+    had fewer ready pods than it wants, `pending_seconds` how long its pods waited for nodes in sum; both are negative
+    if the plan helps. `why` is the reason for missing or waiting pods, "" if there are none.
     """
 
     workload: str
@@ -187,7 +187,7 @@ def new_holds(result: Result, baseline: Result) -> list[Hold]:
 
 
 def beyond(some: Iterable[Item], others: Iterable[Item], likeness: Callable[[Item], Hashable]) -> list[Item]:
-    """Return some items without as many of each likeness, the first ones, as the others have of it."""
+    """Return the items without those that the others match, the first ones of each likeness."""
     anyway, found = Counter(map(likeness, others)), []
     for each in some:
         if anyway[likeness(each)]:

@@ -115,7 +115,7 @@ def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """The inputs that all questions share: the cluster's source, and how the answer is shown and saved.
+    """The inputs of every question: the cluster's source, and how the answer is shown and saved.
 
     ``samples`` is the number of runs with different tie-breaks, 0 for none.
     """
@@ -176,7 +176,7 @@ class PlanInputs:
             yield lambda share, doing: bar.update(share, lambda: doing)
 
     def show(self, answer: PlanAnswer) -> None:
-        """Print the answer, save what reproduces it if asked to, and exit with 2 for findings of --fail-on."""
+        """Print the answer, save its scenario with --save, and exit with 2 for findings of --fail-on."""
         from podium.app.console.output import show_answer
         from podium.app.planning.answer import plan_csv, write_answer
         from podium.app.planning.scenarios import save_answer
@@ -291,7 +291,7 @@ def _with_inputs(
 ) -> Callable[..., Any]:
     """Add the options that all questions share; with the other ones they become the inputs.
 
-    The command raises UsageError for parts that are to be shown and not ``known``.
+    The command raises UsageError for requested parts that are not ``known``.
     """
 
     @wraps(command)

@@ -153,9 +153,9 @@ class PlayedPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """A cluster that questions are asked about, and how they are played.
+    """A cluster for played questions, and the options of their runs.
 
-    With `samples` a question is played so often, with different tie-breaks, to find the outcomes that it may have. With
+    With `samples` a question is played that many times, with different tie-breaks, to find its possible outcomes. With
     `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once.
     """
 
@@ -166,7 +166,7 @@ class PlanRun:
     forks: bool = False
 
     def play(self, question: PlanQuestion) -> PlayedPlan:
-        """Play a question, and for as long what happens without it.
+        """Play a question, and the cluster without it for the same time.
 
         Raises InputError for wrong objects or steps, and LimitError as every run.
         """
@@ -201,7 +201,7 @@ class PlanRun:
         return self._sampled(play)
 
     def _sampled(self, play: Callable[[RunOptions, PlanProgress | None], PlayedPlan]) -> PlayedPlan:
-        """Play something `samples` times with different tie-breaks; once, without outcomes, for no samples."""
+        """Play a run `samples` times with different tie-breaks; once, without outcomes, for no samples."""
         options, samples, number = self.options, self.samples, count()
         if not samples:
             return play(options, self.progress)
@@ -369,7 +369,7 @@ def _sampled_run(played: PlayedPlan) -> SampledRun:
 
 
 def assumptions(options: RunOptions) -> tuple[Caveat, ...]:
-    """Return the caveats for what an option could set and does not."""
+    """Return the caveats for options that are not set."""
     if options.start_delay_ns:
         return ()
     message = (

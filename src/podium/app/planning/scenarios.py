@@ -1,4 +1,4 @@
-"""The scenarios of plans as documents: their steps, the nodes and objects in them, and the files that keep them."""
+"""The scenarios of plans as documents: their steps, nodes and objects, and their files."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[
 
 
 def nodes_text(nodes: Sequence[str], most: int = 3, labels: str = "") -> str:
-    """Return the nodes in one line; of many only their number, and the labels by which they were chosen, if any."""
+    """Return the nodes in one line; of many only their number, and the labels that selected them, if any."""
     if len(nodes) <= most:
         return ", ".join(nodes)
     return f"{len(nodes):,} nodes" + (f" with {labels}" if labels else "")

@@ -1,4 +1,4 @@
-"""Answers as one self-contained HTML file: what is drawn is data, the drawing is in `page/`."""
+"""Answers as one self-contained HTML file: Python makes the data, the scripts in `page/` draw it."""
 
 from podium.app.reporting.pictures import report
 

@@ -31,7 +31,7 @@ _NEED_CHANGE = ("preempts", "unschedulable", "not-eligible")
 
 
 def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) -> Picture:
-    """Return the picture of a decision about a pod, with every plugin's verdict on one node if that was asked."""
+    """Return the picture of a decision about a pod, with every plugin's verdict on one node if requested."""
     explanation = answer if isinstance(answer, Explanation) else answer.explanation
     on_node = answer if isinstance(answer, NodeAnswer) else None
     asked = answer if isinstance(answer, WorkloadExplanation) else explanation
@@ -114,7 +114,7 @@ def _drawn(
     rejected: Mapping[str, str],
     **others: Any,
 ) -> Decision:
-    """Return the drawing of a decision, which names nodes by their places."""
+    """Return the drawing of a decision, which refers to nodes by index."""
     names = sorted(group_of)
     places = {name: place for place, name in enumerate(names)}
     rated = sorted(totals, key=lambda name: (-totals[name], name != taken, name))
@@ -143,7 +143,7 @@ def _plain(text: str) -> str:
 
 
 def _groups(nodes: Mapping[str, Status]) -> tuple[list[str], dict[str, int]]:
-    """Return the different verdicts, success first, then the most frequent; and the place of each node's verdict."""
+    """Return the distinct verdicts, success first, then the most frequent, and the index of each node's verdict."""
     said = {
         name: _FITS if status.is_success else _with_plugin(status.message or status.code.value, status.plugin)
         for name, status in nodes.items()
@@ -168,7 +168,7 @@ _WRITTEN_ROLES = {"schedulable": "the node that it went to", "preempts": "the no
 
 
 def picture_of_written(decision: WrittenDecision) -> Picture:
-    """Return the picture of a decision that was written down, with the actions that followed."""
+    """Return the picture of a decision from the decision log, with the actions that followed."""
     page = Page(_WIDTH)
     write_decision(page, decision)
     facts = [facts_of_written(decision), decision.error]

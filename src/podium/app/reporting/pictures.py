@@ -131,7 +131,7 @@ def _short(summary: dict[str, Any]) -> Section:
 
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
-    """Return the picture of a plan, and of what would happen without it."""
+    """Return the picture of a plan, and of the run without it."""
     runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
     facts = [*filter(None, (anyway_text(answer), node_hours_text(answer)))]
     return Picture(
@@ -331,7 +331,7 @@ Answer = Result | PlanAnswer | Decided | SweepAnswer | LedgerAnswer
 
 
 def report(answer: Answer) -> str:
-    """Return an answer as an HTML file that needs nothing else. Raises TypeError for one that has no picture."""
+    """Return an answer as a self-contained HTML file. Raises TypeError for one that has no picture."""
     picture = picture_of(answer)
     return html_file(picture.headline, picture)
 

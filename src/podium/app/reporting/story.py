@@ -269,7 +269,7 @@ def _placements(result: Result, places: dict[str, int], words: Words) -> Placeme
 
 
 def _message(event: SimEvent) -> str:
-    """Return the message of an event without what its columns show, in the words of `explain`; "" for none."""
+    """Return the message of an event without the content of its columns, worded as in `explain`; "" for none."""
     if event.reason in _REDUNDANT:
         return ""
     return whole_reason(event.message) if event.reason == _REFUSED else event.message

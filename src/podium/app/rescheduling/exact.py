@@ -33,8 +33,8 @@ MISSING = "the exact plan needs the solver HiGHS, which is not installed: pip in
 class Highs:
     """Solves programs by HiGHS, on one thread, so that the same program has the same solution.
 
-    ``most_nodes`` limits the branches of one program that are looked at; where that is not enough, the solution is the
-    best that was found, with what is known of the best there could be.
+    ``most_nodes`` limits the examined branches of one program; beyond it, the solution is the best one found, with a
+    bound for the optimal one.
     """
 
     def __init__(self, most_nodes: int = 100_000) -> None:

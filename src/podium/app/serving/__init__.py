@@ -1,1 +1,1 @@
-"""`podium up`: a control plane that people and programs reach over HTTP."""
+"""`podium up`: a control plane that users and programs reach over HTTP."""

@@ -1,4 +1,4 @@
-"""The Kubernetes version of a data directory, kept beside the data for the next start of `podium up`.
+"""The Kubernetes version of a data directory, stored with the data for the next start of `podium up`.
 
 A control plane is upgraded by one minor version at a time and not downgraded, as Kubernetes supports it; patch levels
 may change in both directions. Source: the version skew policy (kubernetes.io/releases/version-skew-policy).
@@ -20,7 +20,7 @@ FILE = "version"
 
 
 def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: Callable[[str], None]) -> Release:
-    """Return the version for a data directory, and keep it there.
+    """Return the version for a data directory, and store it there.
 
     A new directory gets the version that was ``found``. Otherwise, the directory's own counts, with its gates, unless
     others are ``chosen``; gates that the chosen version does not know are reported. Raises InputError for a version

@@ -231,7 +231,7 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
 
 
 def _ledger_problem(problem: str) -> None:
-    """Log a problem of the ledger, which goes on in memory until it can be written again."""
+    """Log a problem of the ledger, which stays in memory until it can be written again."""
     if problem:
         logging.getLogger(__name__).error("cannot write the ledger: %s", problem)
     else:

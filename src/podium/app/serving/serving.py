@@ -62,7 +62,7 @@ def kubeconfig(access: Access) -> Raw:
 
 
 def check_place(path: Path) -> None:
-    """Raise InputError for a file that another program has written, which would be lost."""
+    """Raise InputError if another program wrote the file, which would be overwritten."""
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -73,7 +73,7 @@ def check_place(path: Path) -> None:
 
 
 def _is_as_kubectl_writes_it(text: str) -> bool:
-    """Return whether it is such a kubeconfig after kubectl has changed a context, which removes comments."""
+    """Return whether the file is such a kubeconfig after kubectl changed a context, which removes comments."""
     try:
         raw = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError):
@@ -85,7 +85,7 @@ def _is_as_kubectl_writes_it(text: str) -> bool:
 
 
 def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
-    """Return whether a list has the entry of ours alone, with no fields but ours and a namespace."""
+    """Return whether a list has only our entry, with only our fields and a namespace."""
     if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
         return False
     value = listed[0].get(field) or {}

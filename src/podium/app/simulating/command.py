@@ -122,7 +122,7 @@ Example: a fiftieth of the nodes, pods that come four times as fast, GPUs as dev
 
 @click.group(cls=Group)
 def trace() -> None:
-    """Turn recorded workloads into manifests and a Scenario, which `podium simulate` plays."""
+    """Convert recorded workloads into manifests and a Scenario, which `podium simulate` plays."""
 
 
 @trace.command(cls=Command, epilog=_TRACE_EPILOG, short_help="Convert the openb trace of a production GPU cluster.")

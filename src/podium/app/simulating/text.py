@@ -1,4 +1,4 @@
-"""A simulation as text: its events, the places of pods at the end, those that still wait, and the sums."""
+"""A simulation as text: its events, the nodes of pods at the end, pending pods, and the sums."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MOST_NAMES = 3
 
 
 def write_simulation(page: Page, result: SimulationResult, *, every_event: bool) -> None:
-    """Write the whole story; a long one in short unless `every_event`.
+    """Write the events and results; a digest of many events unless `every_event`.
 
-    Where requests take time, times are cut off after a tenth of a second unless `every_event`: the few milliseconds
-    that latencies add hide what matters.
+    If requests take time, times are truncated to tenths of a second unless `every_event`: the few milliseconds of
+    latencies are distracting.
     """
     if result.latency_ns and not every_event:
         waiting = [
@@ -158,7 +158,7 @@ def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
 
 
 def summary_sections(summary: dict[str, Any]) -> list[Section]:
-    """Return how long pods waited, by priority, and how much of what the nodes offer was requested."""
+    """Return the waiting times of pods by priority, and the requested share of the nodes' resources."""
     waits = [
         (f"priority {each['priority']}", each["count"], *_durations(each, ("mean", "p50", "p95", "max")))
         for each in summary["waiting"]
@@ -192,7 +192,7 @@ def comparison_section(comparison: RecordingComparison) -> Section:
 
 
 def write_comparison(page: Page, comparison: RecordingComparison) -> None:
-    """Write both sums, and the pods that are on another node here than there."""
+    """Write both sums, and the pods that are on different nodes."""
     page.sections([comparison_section(comparison)])
     if not comparison.differences:
         return
@@ -217,9 +217,9 @@ _LEVELS = (0, 25, 50, 75, 99)
 
 
 def write_placement(page: Page, nodes: Sequence[FilledNode]) -> None:
-    """Write each node with a bar of the cpu that is requested, and its pods; of many nodes, how full they are.
+    """Write each node with a bar of its requested cpu, and its pods; of many nodes, how full they are.
 
-    What is unusual about a node or a pod stands behind its name.
+    Unusual states of a node or a pod follow its name.
     """
     if len(nodes) > MOST_NODES:
         page.title("At the end", f"{counted(len(nodes), 'node')}, by how much of their cpu is requested")

@@ -94,7 +94,7 @@ def _line(alike: Sequence[SimEvent]) -> list[Part]:
 
 
 def write_digest(page: Page, events: list[SimEvent]) -> None:
-    """Write how often each thing happened, and the preemptions."""
+    """Write the number of events of each reason, and the preemptions."""
     page.title("Events", f"{sum(event.count for event in events):,}; --events lists them all")
     counts: Counter[str] = Counter()
     for event in events:

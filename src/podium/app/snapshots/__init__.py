@@ -1,1 +1,1 @@
-"""`podium snapshot`: a file with what explanations and simulations read of a cluster."""
+"""`podium snapshot`: a file with the data that explanations and simulations need of a cluster."""

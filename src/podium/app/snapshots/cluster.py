@@ -1,4 +1,4 @@
-"""Reading of a cluster with rights to list alone, and the file of a snapshot.
+"""Reading of a cluster with only rights to list, and the file of a snapshot.
 
 The file is a List in JSON, compressed with gzip, of the objects and of a Snapshot about them. Pods are in tables, which
 `-f` reads fastest (`podium.api.input.pod_table`).
@@ -164,9 +164,9 @@ def _check(found: Sequence[_Kind], name: str) -> None:
 
 
 def keep_cluster(file: SnapshotFile, cluster: ClusterSource, kept: Sequence[Part] = ()) -> Snapshot:
-    """Read a cluster, with a progress bar, and add its objects to a file, with those ``kept`` parts of them.
+    """Read a cluster, with a progress bar, and add its objects to a file, with the ``kept`` parts.
 
-    What is returned is to end the file.
+    Return the Snapshot that must end the file.
     """
     further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
     with ProgressBar("reading") as bar:
@@ -191,7 +191,7 @@ _LEVEL = 6
 
 
 class SnapshotFile:
-    """Takes objects one after another, and the Snapshot that goes with them; "-" is standard output.
+    """A writer of objects, one after another, and of their Snapshot; "-" is standard output.
 
     The file is readable by its owner alone.
     """
@@ -241,12 +241,12 @@ class SnapshotFile:
             self._write_pods()
 
     def begin(self, text: bytes) -> None:
-        """Write the beginning of an object, of which `go_on` writes the rest."""
+        """Write the beginning of an object; `go_on` writes the rest."""
         self._write_pods()
         self._begin(text)
 
     def _write_pods(self) -> None:
-        """Write the pods that wait for others to share a table with."""
+        """Write the buffered pods as a table."""
         for item in self._pods.take():
             self._begin(item)
 

@@ -1,1 +1,1 @@
-"""Many runs of a simulation: settings against one another, over seeds and inputs, side by side."""
+"""Many runs of a simulation: combinations of settings, seeds and inputs, in parallel."""

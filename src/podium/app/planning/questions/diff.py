@@ -205,8 +205,8 @@ def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Doc
 class WorkloadDifference:
     """The effect of the second setting on one workload.
 
-    `ready` are its ready pods at the end with the first setting and with the second, `short_ns` for how long it had
-    fewer than it wanted, `disrupted` how many of its pods were, and `moved` how many are on other nodes at the end.
+    Pairs are for the first and the second setting: `ready` pods at the end, `short_ns` with fewer ready pods than
+    wanted, and `disrupted` pods. `moved` pods are on other nodes at the end.
     """
 
     workload: str
@@ -217,7 +217,7 @@ class WorkloadDifference:
     moved: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, each pair as `before` and `after`."""
+        """Return the JSON form, with each pair as `before` and `after`."""
         seconds = tuple(short_ns / _SECOND for short_ns in self.short_ns)
         pairs = {"ready": self.ready, "shortSeconds": seconds, "disrupted": self.disrupted}
         return {
@@ -229,7 +229,7 @@ class WorkloadDifference:
 
 
 def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bool = False) -> PlanAnswer:
-    """Answer which workloads differ if the cluster is played with both settings, for as long, with the same seed.
+    """Answer which workloads differ if the cluster is played with both settings, with equal time and seed.
 
     Raises InputError and LimitError.
     """

@@ -1,4 +1,4 @@
-"""`podium plan drain`, `fail` and `nodes`: what happens if nodes are drained, fail, come or go."""
+"""`podium plan drain`, `fail` and `nodes`: the effects of drained, failed, added and removed nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DrainOptions:
 
 
 def drain_question(nodes: Sequence[str], options: DrainOptions, *, removes: bool = False) -> PlanQuestion:
-    """Return the question what a drain does. All nodes are cordoned first, so that none takes the others' pods."""
+    """Return the question about a drain. All nodes are cordoned first, so that none takes the others' pods."""
     cordons = [step("cordon", {"name": node}) for node in nodes] if len(nodes) > 1 else []
     before = {} if options.parallel else {node: earlier for earlier, node in pairwise(nodes)}
     fields = {
@@ -144,7 +144,7 @@ def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
 
 
 def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
-    """Return what holds the drain: the budget and its pods, or the first pod's own reason."""
+    """Return the reason that a drain is held: the budget and its pods, or the first pod's own reason."""
     left = _left(report)
     holds = {hold.pod: hold for hold in played.result.measures.holds if hold.until_ns is None and hold.budgets}
     held = [holds[pod["pod"]] for pod in left if pod["pod"] in holds]
@@ -183,10 +183,10 @@ def _advice(played: PlayedPlan, hold: Hold) -> str:
 def change_nodes(
     run: PlanRun, documents: Sequence[Document], *, add: int, like: str, remove: Sequence[str], selector: str
 ) -> PlanAnswer:
-    """Answer what happens if nodes come, and others are drained and deleted, one after another.
+    """Answer what happens if nodes are added, and others are drained and deleted, one after another.
 
-    ``add`` nodes come that are ``like`` one of the cluster, or so many copies of each of the documents' nodes; for 0
-    each of these comes once. Raises InputError if no node comes or goes, and for too many.
+    ``add`` is the number of new nodes ``like`` one of the cluster, or of copies of each of the documents' nodes; 0
+    means one of each document. Raises InputError without any node to add or remove, and for too many.
     """
     if add < 0:
         raise InputError(f"add: {add} is negative")
@@ -225,7 +225,7 @@ def _change_text(played: PlayedPlan) -> str:
 
 
 def _copies_of(documents: Sequence[Document], number: int, known: dict[str, Document]) -> list[Raw]:
-    """Return so many copies of each document's node; one is as written unless its name is taken."""
+    """Return copies of each document's node; a single one keeps its name unless that is taken."""
     found: list[Raw] = []
     for document in documents:
         if not isinstance(document.object, Node):

@@ -233,7 +233,7 @@ def _changes_section(
 
 
 def _consequence(decisions: Decisions, result: QueueResult, before: QueueResult) -> str:
-    """Return which pods are preempted or wait with a change instead."""
+    """Return which pods are preempted or wait if the change is made."""
     victims = result.victims_by(decisions.workloads)
     parts = [f"{victims[name]:,} of {name} {agreeing(victims[name], 'is')} preempted" for name in sorted(victims)]
     pending = {pod.uid for pod in decisions.pending} - {pod.uid for pod in before.waiting}

@@ -1,4 +1,4 @@
-"""`podium plan upgrade`: the cluster played by its own Kubernetes version and by another one, and what differs."""
+"""`podium plan upgrade`: a cluster played with its own Kubernetes version and with another one, compared."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _WAITING = ("pending", "nominated")
 
 
 def upgrade(run: PlanRun, to: str) -> PlanAnswer:
-    """Answer what differs if the control plane has another version, played for as long, with the same seed.
+    """Answer what differs if the control plane has another version, with equal time and seed.
 
-    Gates that the new version does not know are left out there. Raises InputError and LimitError.
+    Gates that the new version does not know are omitted there. Raises InputError and LimitError.
     """
     before, guesses = run.options.release.for_documents(run.read.documents)
     after = read_version(to)

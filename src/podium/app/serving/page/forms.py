@@ -112,7 +112,7 @@ def _kind(parameter: click.Parameter, metavar: str) -> Kind:
 
 
 class Form(msgspec.Struct, frozen=True):
-    """A question: its name (as in `podium plan NAME`), a title, a few words about it, and its fields.
+    """A question: its name (as in `podium plan NAME`), a title, a short description, and its fields.
 
     A question that is played in virtual time has further fields, its ``rest``.
     """

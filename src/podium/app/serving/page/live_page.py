@@ -142,7 +142,7 @@ class LivePage:
         return await send(exchange.request, reply, exchange.reply_headers)
 
     async def _about(self, exchange: Exchange) -> StreamResponse:
-        """Return what the page shows, and prepare for a question."""
+        """Return the content of the page, and prepare for a question."""
         found = self._shown()
         self._answering.prepare()
         about = {
@@ -174,7 +174,7 @@ class LivePage:
         return response
 
     async def _read(self, exchange: Exchange) -> StreamResponse:
-        """Return the objects of a text in YAML, each as JSON, with which the page asks the API to create them."""
+        """Return the objects of a YAML text, each as JSON, which the page sends to the API to create them."""
         try:
             text = (await self._body(exchange)).decode()
         except UnicodeDecodeError:
@@ -214,7 +214,7 @@ def _question(body: bytes) -> dict[str, Any]:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """Return the objects in a text, each with its JSON as text, so that no number loses a digit. Raises InputError."""
+    """Return the objects in a text, each with its JSON as text, which keeps all digits. Raises InputError."""
     found = []
     for index, document in parse_documents(text):
         if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
@@ -239,7 +239,7 @@ class PageAside:
     """Answers requests for a page by the rules of the API: authentication, and no requests from other origins."""
 
     def __init__(self, pages: Pages, host: str, token: str) -> None:
-        """With a ``token`` clients have to show it for everything but files; "" is for loopback alone."""
+        """Clients must send the ``token`` for everything except files; "" is only for loopback."""
         self._pages = pages
         tokens = (Token(text=token),) if token else ()
         self._guard = Guard(ServerSettings(host=host, tokens=tokens))
@@ -274,7 +274,7 @@ _FOLDERS: Mapping[str, Path] = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the page; ``etag`` changes with what is in it."""
+    """A file of the page; ``etag`` changes with its content."""
 
     body: bytes
     content_type: str
@@ -283,7 +283,7 @@ class File:
 
 @cache
 def files() -> Mapping[str, File]:
-    """Return the files by their paths. There are no others."""
+    """Return all files of the page, by path."""
     found: dict[str, File] = {}
     for below, folder in _FOLDERS.items():
         for path in sorted(folder.iterdir()):

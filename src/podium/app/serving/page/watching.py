@@ -72,7 +72,7 @@ class Watching:
         self._streams: set[_Stream] = set()
 
     def saw(self, kind: str, seen: Seen) -> None:
-        """Note a change of an object of a kind."""
+        """Record a change of an object of a kind."""
         for stream in self._streams:
             if stream.kind == kind:
                 stream.note(seen)
@@ -187,8 +187,8 @@ async def _always_idle() -> None:
 class Shown:
     """A cluster that a page shows under a ``title``.
 
-    ``objects`` are those that questions are about, to be read when they are ``idle``, and ``options`` how a question is
-    played, from the time ``now`` on. Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched
+    ``objects`` are those that questions are about, to be read when they are ``idle``; ``options`` are those of a played
+    question, which starts at ``now``. Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched
     at ``nodes_path`` and ``pods_path``.
     """
 
@@ -203,12 +203,12 @@ class Shown:
     pods_path: str = "/api/v1/pods"
 
     def options_now(self) -> RunOptions:
-        """Return the options of a question that is asked now."""
+        """Return the options of a question that starts now."""
         return replace(self.options, start_ns=self.now())
 
 
 def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> Shown:
-    """Return what the page of a control plane shows."""
+    """Return the content of a control plane's page."""
     # Most pages ask no questions.
     from podium.sim.run_options import RunOptions
 

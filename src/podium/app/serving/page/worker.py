@@ -108,7 +108,7 @@ def _frame(stream: BinaryIO) -> bytes:
 
 
 def _progress(output: BinaryIO) -> Callable[[float, str], None]:
-    """Return the function that reports progress, but not too often."""
+    """Return a function that reports progress a few times per second."""
     reported_s = 0.0
 
     def report(share: float, what: str) -> None:
