@@ -308,7 +308,7 @@ def test_a_file_that_is_no_benchmark_run_is_rejected(content: str, tmp_path: Pat
     result = bench("basic@2/2", "--compare", str(file))
 
     assert result.exit_code == 1
-    assert f"{file}: is no run of podium bench" in result.stderr
+    assert f"{file}: is not a run of podium bench" in result.stderr
 
 
 @pytest.mark.parametrize("workload", ["basics", "basic@", "basic@0", "basic@5/", "basic@5/x", "basic@2000000", "@5"])

@@ -75,14 +75,14 @@ def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
     )
 
     assert shown(state) == [
-        "Caps  on what components may disrupt",
+        "Caps  limits on disruptions by components",
         "  drain  0 left of 2/10m  next at 2026-01-01T00:16:00Z",
         "",
         "Quotas  1 quota",
         "  shop/high  high  cpu   0 of 4 used",
         "                   pods  1 of 2 used",
         "",
-        "Avoid lists  whose pods are to keep off which node",
+        "Avoid lists  workloads whose pods avoid a node",
         "  n1  ReplicaSet web  until noon",
     ]
 
@@ -95,7 +95,7 @@ def test_disruptions_show_replacement_hints_in_their_own_section() -> None:
     ]
 
     assert shown(DisruptionState(avoid_lists=(AvoidState(node="n1", entries=(), replacements=tuple(left)),))) == [
-        "Replacements  what evictions left for the pods that come instead",
+        "Replacements  hints of evictions for the pods that replace the evicted ones",
         "  ReplicaSet web  for pod web-1  goes first  tried on n7  until 2026-01-01T00:10:30Z",
         "  StatefulSet db  for pod db-0               tried on n8  until 2026-01-01T00:10:30Z",
     ]

@@ -170,7 +170,7 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
     ("target", "told"),
     [
         ("deploy/wep", "Deployment shop/wep is not in the input; there is: shop/web"),
-        ("dploy/web", '"dploy/web" is no pod in the input; did you mean deploy/web?'),
+        ("dploy/web", '"dploy/web" is not a pod of the input; did you mean deploy/web?'),
         ("a/b/c/d", '"a/b/c/d" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
         ("deploy/", '"deploy/" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
     ],

@@ -75,7 +75,7 @@ def test_a_replacement_takes_the_node_that_it_was_left_to_try_though_another_sco
     text = text_of(node("a"), node("b", cpu=4), there, waiting)
 
     assert text.startswith("default/p fits: node b\n")
-    fact = "comes in place of pod q, whose eviction left it the front of the queue and a try at b"
+    fact = "replaces pod q, whose eviction left it the front of the queue and a try at b"
     assert fact in " ".join(text.split())
     assert part(text, "Scores")[0] == "Scores  it gets the node that an eviction recommended"
 
@@ -202,7 +202,7 @@ def test_a_rejection_before_all_nodes_names_its_plugin() -> None:
 
     assert text.startswith("default/p is unschedulable\n")
     assert text.endswith(
-        '\nBefore any node was looked at  VolumeRestrictions\n  persistentvolumeclaim "data" not found\n'
+        '\nBefore any node was examined  VolumeRestrictions\n  persistentvolumeclaim "data" not found\n'
     )
 
 

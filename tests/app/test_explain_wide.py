@@ -33,7 +33,7 @@ def test_unexamined_nodes_are_a_caveat_of_the_answer() -> None:
     caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["caveats"]}
 
     assert caveats["search-cut"]["count"] == 3
-    assert "maxSearchSteps, 1: 3 nodes were not looked at" in caveats["search-cut"]["message"]
+    assert "maxSearchSteps, 1: 3 nodes were not examined" in caveats["search-cut"]["message"]
     assert not [one for one in told(acrossNodes=True)["caveats"] if one["about"] == "search-cut"]
 
 

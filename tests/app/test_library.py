@@ -93,7 +93,7 @@ def test_a_configuration_may_be_read_or_a_dictionary_or_a_file(tmp_path: Path) -
     [
         ({"kind": "KubeSchedulerConfiguration"}, "apiVersion"),
         ({**CONFIGURATION, "profile": []}, 'configuration: there is no field "profile"'),
-        ({**CONFIGURATION, "profiles": [{"pluginConfig": [{"name": object()}]}]}, "is no plain JSON"),
+        ({**CONFIGURATION, "profiles": [{"pluginConfig": [{"name": object()}]}]}, "is not plain JSON"),
         ({"apiVersion": "v1", "kind": "List", "items": []}, "holds 0 objects"),
     ],
 )
@@ -135,13 +135,13 @@ def test_an_invalid_object_value_raises_an_error(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [3, [], ["file.yaml"]])
 def test_an_invalid_configuration_value_raises_an_error(given: Any) -> None:
-    with pytest.raises(podium.PodiumError, match="a file's name, a dictionary or a Configuration is needed"):
+    with pytest.raises(podium.PodiumError, match="give a file name, a dictionary or a Configuration"):
         podium.load([], configuration=given)
 
 
 def test_fields_that_are_not_a_mapping_are_an_error() -> None:
     plan = podium.load("examples/plan/cluster.yaml").plan()
-    with pytest.raises(podium.PodiumError, match='fields: "replicas=5" is no mapping'):
+    with pytest.raises(podium.PodiumError, match='fields: "replicas=5" is not a mapping'):
         plan.set("deploy/shop/report", "replicas=5")  # type: ignore[arg-type]
 
 

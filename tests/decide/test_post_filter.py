@@ -43,7 +43,7 @@ class Proposes:
 
 
 class TurnsDown:
-    """Turns pods down on every node, or before any node is looked at."""
+    """Turns pods down on every node, or before any node is examined."""
 
     name = "TurnsDown"
 

@@ -189,7 +189,7 @@ class Cluster:
         from podium.sim.run_options import run_options
 
         if "seed" in arguments:
-            raise TypeError("a sweep has many seeds: say how many with `seeds`, from `first_seed` on")
+            raise TypeError("a sweep has many seeds: give `seeds` and `first_seed`")
         settings = self.settings
         options = replace(
             run_options(**arguments),
@@ -201,7 +201,7 @@ class Cluster:
             return self._objects.with_documents(read_objects(file).documents).input if file else self.read
 
         if seeds < 1:
-            raise PodiumError(f"seeds: {seeds} are no runs; 1 or more are needed")
+            raise PodiumError(f"seeds: {seeds} is not 1 or more")
         sweep = make_sweep(variations_given(vary), read, settings, options, range(first_seed, first_seed + seeds))
         return SweepResult(play_all(sweep, local_engine(jobs), progress), sweep)
 
@@ -341,7 +341,7 @@ def _refuse_slip(text: str, documents: Sequence[Document], is_there: bool) -> No
     namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
     near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
     if near:
-        raise PodiumError(f"{shown(text)} is no pod in the input; did you mean {near[0]}/{name}?")
+        raise PodiumError(f"{shown(text)} is not a pod of the input; did you mean {near[0]}/{name}?")
 
 
 Place = tuple[str | int, ...]

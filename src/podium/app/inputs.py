@@ -43,7 +43,7 @@ def in_one_line(value: Any, source: str = "") -> str:
             raise ValueError("a number in it is not finite")
         return text
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no plain JSON: {error}", source=source) from None
+        raise InputError(f"is not plain JSON: {error}", source=source) from None
 
 
 def _has_numbers(value: Any) -> bool:
@@ -68,7 +68,7 @@ def assignments_of(fields: Mapping[str, Any]) -> list[str]:
     Raises InputError.
     """
     if not isinstance(fields, Mapping):
-        raise InputError(f"fields: {shown(fields)} is no mapping of fields to values, such as {{'replicas': 5}}")
+        raise InputError(f"fields: {shown(fields)} is not a mapping of fields to values, such as {{'replicas': 5}}")
     return [
         f"{name}-" if value is None else f"{name}={value if isinstance(value, str) else in_one_line(value, name)}"
         for name, value in fields.items()
@@ -114,11 +114,11 @@ def _each(objects: Objects) -> list[Given]:
     if isinstance(objects, of_one):
         return [objects]
     if not isinstance(objects, Iterable):
-        raise InputError(f"objects: {shown(objects)} is none; {_NEEDED}")
+        raise InputError(f"objects: {shown(objects)} is not an object; {_NEEDED}")
     given = list(objects)
     for index, item in enumerate(given):
         if not isinstance(item, of_one):
-            raise InputError(f"{shown(item)} is no object; {_NEEDED}", source=f"objects[{index}]")
+            raise InputError(f"{shown(item)} is not an object; {_NEEDED}", source=f"objects[{index}]")
     return given
 
 
@@ -221,7 +221,7 @@ def read_settings(
     if document is not None:
         configuration = read_configuration(document.raw, document.source)
     if configuration is not None and not isinstance(configuration, Configuration):
-        problem = f"{shown(configuration)} is none; a file's name, a dictionary or a Configuration is needed"
+        problem = f"{shown(configuration)} is not a configuration: give a file name, a dictionary or a Configuration"
         raise InputError(problem, source=_SOURCE)
     release = read_choice(kubernetes_version, feature_gates)
     return DecisionSettings(configuration, release, ignore_extenders, tuple(plugins), document)

@@ -44,7 +44,7 @@ def test_examples_may_be_written_to_another_folder_but_never_overwrite() -> None
     again = ask("examples", "mine")
 
     assert again.exit_code == 1
-    assert again.output == "podium: error: mine is there already; name another folder, or remove it\n"
+    assert again.output == "podium: error: mine already exists; name another folder, or remove it\n"
     assert not Path("mine/cookbook").exists()
 
 

@@ -53,7 +53,7 @@ def test_another_scheduler_moves_pods(tmp_path: Path) -> None:
         "  workload                ready at the end  short for  disrupted  on other nodes\n"
         "  Pod default/web  moves                                          1 pod\n"
         "\n"
-        "Impact  none: every workload fares as it would with the cluster as it is\n"
+        "Impact  none: every workload is as with the cluster as it is\n"
     )
 
 
@@ -204,10 +204,10 @@ def test_equal_settings_make_no_difference(tmp_path: Path) -> None:
 
     answer = told("diff", "-f", cluster, "--after", after, "--before", after)
 
-    assert answer["headline"] == "after.json in place of after.json: no workload fares otherwise"
+    assert answer["headline"] == "after.json in place of after.json: no workload differs"
     assert answer["findings"] == []
     shown = ask("diff", "-f", cluster, "--after", after, "--before", after).stdout
-    assert "every workload fares as it would with after.json\n" in shown
+    assert "every workload is as with after.json\n" in shown
 
 
 def test_the_saved_file_is_the_second_side(tmp_path: Path) -> None:
@@ -232,9 +232,9 @@ def test_unknown_settings_are_named(tmp_path: Path) -> None:
     both = tmp_path / "both.yaml"
     both.write_text(f"{json.dumps(FULL)}\n---\n{json.dumps(FULL)}\n")
 
-    assert "a DeschedulerPolicy is no setting" in ask("diff", "-f", cluster, "--after", policy, code=1).output
+    assert "a DeschedulerPolicy cannot be a setting" in ask("diff", "-f", cluster, "--after", policy, code=1).output
     old = written(tmp_path, {"apiVersion": "podium.dev/v1", "kind": "Scenario", "spec": {}}, name="old")
     says = ask("diff", "-f", cluster, "--after", old, code=1).output
-    assert "a Scenario is no setting that a run has unless its apiVersion is podium.dev/v1alpha1" in says
-    assert "twice on one side" in ask("diff", "-f", cluster, "--after", str(both), code=1).output
+    assert "a Scenario cannot be a setting unless its apiVersion is podium.dev/v1alpha1" in says
+    assert "twice in one setting" in ask("diff", "-f", cluster, "--after", str(both), code=1).output
     assert "Missing option '--after'" in ask("diff", "-f", cluster, code=1).output

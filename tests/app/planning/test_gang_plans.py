@@ -64,7 +64,7 @@ def test_a_quota_is_raised_for_whole_gangs(tmp_path: Path) -> None:
 
     (change,) = answer["changes"]
     assert (change["change"], change["placed"]) == ("ResourceQuota default/q pods 4 -> 6", 6)
-    assert [(left["workload"], left["pods"]) for left in answer["notMade"]] == [
+    assert [(left["workload"], left["pods"]) for left in answer["notCreated"]] == [
         ("ReplicaSet default/blue", 1),
         ("ReplicaSet default/red", 1),
     ]

@@ -246,11 +246,11 @@ def test_pods_rejected_by_a_quota_are_reported_with_the_needed_limits(tmp_path: 
     answer = told("pending", "-f", cluster)
 
     assert answer["headline"] == (
-        "no pod is pending, and 3 pods are not made because of a quota; "
+        "no pod is pending, and 3 pods are not created because of a quota; "
         "ResourceQuota default/compute requests.cpu 3 -> 6 places 1"
     )
     why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
-    assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
+    assert answer["notCreated"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
     assert [finding["code"] for finding in answer["findings"]] == ["refused"]
 
 
@@ -286,10 +286,11 @@ def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Pat
 
     answer = told("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
 
-    assert [each["why"] for each in answer["notMade"]] == ["ResourceQuota default/compute: pods 5 of 5 used, 1 asked"]
-    assert (
-        told("pending", "-n", "else", "-f", written(tmp_path, used, node("a"), replica_set("web", 2)))["notMade"] == []
-    )
+    assert [each["why"] for each in answer["notCreated"]] == [
+        "ResourceQuota default/compute: pods 5 of 5 used, 1 asked"
+    ]
+    elsewhere = written(tmp_path, used, node("a"), replica_set("web", 2))
+    assert told("pending", "-n", "else", "-f", elsewhere)["notCreated"] == []
 
 
 def test_pods_that_differ_by_an_unused_label_are_of_one_kind(tmp_path: Path) -> None:

@@ -272,7 +272,7 @@ def test_fields_are_set_by_short_names(cluster: Path) -> None:
         ("deploy/team-0/app-0000", "replicas=many", "replicas"),
         ("deploy/team-0/app-0000", "side:requests.cpu=1", "has no container side"),
         ("deploy/team-0/app-0000", "replicas=10", "nothing changes"),
-        ("pod/team-0/app-0000-5d4f8c7b9-00000", "priorityClassName=high", "a running pod is not changed"),
+        ("pod/team-0/app-0000-5d4f8c7b9-00000", "priorityClassName=high", "is running and cannot be changed"),
         ("thing/web", "replicas=1", "there is no kind thing"),
         ("web", "replicas=1", "write KIND/NAME"),
     ],

@@ -65,7 +65,7 @@ def test_the_first_screen_has_the_preemptors_and_what_would_protect_it(tmp_path:
         "  node      one more node like a\n"
         "            -> no other pod is preempted or waits\n"
         "\n"
-        "Priority classes  what a new pod of each priority class would do\n"
+        "Priority classes  the effect of a new pod of each priority class\n"
         "  class    value  a pod like it      any pod of it\n"
         "  patient  2000   finds no node      cannot\n"
         "  high     1000   preempts it, on a  can, if it is large enough\n"
@@ -175,7 +175,7 @@ def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
     ("target", "told_of"),
     [
         ("old-3", "pod default/old-3 is not in the input; did you mean default/old-1 or default/old-0"),
-        ("web", "pod default/web is pending, and cannot be preempted; podium explain says what becomes of it"),
+        ("web", "pod default/web is pending, and cannot be preempted; see podium explain"),
         ("rs/odl", "ReplicaSet default/odl is not in the input; there is: default/old"),
         ("rs/new", "ReplicaSet default/new has no pod with a node, and so none that could be preempted"),
     ],

@@ -153,7 +153,7 @@ def test_an_unreadable_object_is_reported_and_skipped(tmp_path: Path) -> None:
 
     asyncio.run(story())
 
-    assert "Pod: 1 object left out: what is there cannot be read" in said_lines
+    assert "Pod: 1 object omitted: they cannot be read" in said_lines
     assert [item["kind"] for item in items_of(tmp_path / "a.podium")] == ["Node", "Snapshot", "Scenario", "Recording"]
 
 

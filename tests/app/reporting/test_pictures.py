@@ -184,7 +184,7 @@ def test_a_picture_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         result = run(*command, "-f", "no-such-file.yaml", "-o", "html")
 
         assert result.exit_code == 1
-        assert "put > answer.html behind the command" in result.output
+        assert "append > answer.html to the command" in result.output
 
 
 def test_the_same_answer_is_the_same_file() -> None:
@@ -227,7 +227,7 @@ def test_a_decision_that_was_written_down_is_seen_by_the_nodes_that_its_line_nam
     assert 20 <= len(decision["nodes"]) <= 30
     assert decision["nodes"][decision["taken"]] in told["headline"]
     assert len(decision["rated"]) == 10
-    assert any("of 30 nodes the line names" in fact for fact in told["facts"])
+    assert any("of 30 nodes: the first of each verdict" in fact for fact in told["facts"])
     assert [table["title"] for table in told["tables"]] == ["Asked for"]
 
 

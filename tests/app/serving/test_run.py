@@ -209,7 +209,7 @@ def test_a_data_directory_that_cannot_be_one_is_refused(tmp_path: Path, name: st
     (tmp_path / "file").touch()
     wanted = Wanted(data_dir=str(tmp_path / name))
 
-    with pytest.raises(InputError, match="no directory, nor can one be made there") as refused:
+    with pytest.raises(InputError, match="is not a directory, and cannot be created") as refused:
         assembled(wanted, settings_of(wanted))
 
     assert refused.value.source == wanted.data_dir

@@ -51,7 +51,7 @@ def test_a_run_is_that_of_simulate_with_the_same_settings() -> None:
         ({"until": ["1m", "1m"]}, {}, "there twice"),
         ({"until": ["1m"]}, {"seeds": 0}, "no runs"),
         ({"until": ["1m"]}, {"jobs": 0}, "jobs"),
-        ({"until": [object()]}, {}, "no plain JSON"),
+        ({"until": [object()]}, {}, "is not plain JSON"),
     ],
 )
 def test_an_unsupported_sweep_variation_is_reported(vary: Any, others: Any, says: str) -> None:

@@ -36,7 +36,7 @@ def test_values_of_one_name_come_together() -> None:
         ("until", "write it as NAME=VALUE,VALUE"),
         ("until=", "write it as NAME=VALUE,VALUE"),
         ("seed=1,2", "cannot be varied; these can: filename, config, until"),
-        ("until=1m,1m", "1m is there twice"),
+        ("until=1m,1m", "1m is given twice"),
     ],
 )
 def test_an_unsupported_sweep_variation_is_reported(text: str, problem: str) -> None:

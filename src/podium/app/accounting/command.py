@@ -53,10 +53,10 @@ without a ledger shows; usage as CSV
 @click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
 @click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
 @click.option(
-    "--since", default="", metavar="TIME", help="Only from then on: a time, or how long before the end, such as 1h."
+    "--since", default="", metavar="TIME", help="Only since this time, or this duration before the end, such as 1h."
 )
-@click.option("--until", default="", metavar="TIME", help="Only up to then: a time, or how long before the end.")
-@click.option("--in-vain", "only_in_vain", is_flag=True, help="Only those that were in vain.")
+@click.option("--until", default="", metavar="TIME", help="Only until this time, or this duration before the end.")
+@click.option("--in-vain", "only_in_vain", is_flag=True, help="Only disruptions in vain.")
 @click.option(
     "--group-by",
     "grouping",

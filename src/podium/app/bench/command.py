@@ -212,7 +212,7 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "score": WorkloadSpec("a simulation with a score in the simple form, and without", 1500, 8000),
     "score-unscoped": WorkloadSpec("the same with a score that does not state its scope", 1500, 8000),
     "load": WorkloadSpec("podium explain on a dump of an EKS-like cluster, to the first answer", 3000),
-    "question": WorkloadSpec("one more question to such a dump that is loaded", 3000),
+    "question": WorkloadSpec("one more question about such a dump, once it is loaded", 3000),
     "snapshot": WorkloadSpec("podium snapshot of that dump", 3000),
     "up": WorkloadSpec("podium up from a snapshot of that cluster, until its API answers", 3000),
     "pending": WorkloadSpec("podium plan pending on that dump", 3000),
@@ -220,9 +220,9 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "plan-drain": WorkloadSpec("podium plan drain of a node of an EKS-like cluster", 3000),
     "plan-deploy": WorkloadSpec("podium plan deploy of 200 pods there", 3000),
     "plan-fail": WorkloadSpec("podium plan fail of a third of its nodes, a zone", 3000),
-    "reschedule": WorkloadSpec("a rescheduler with all policies looks at a cluster that has drifted", 5000),
+    "reschedule": WorkloadSpec("a rescheduler with all policies plans for a drifted cluster", 5000),
     "apiserver": WorkloadSpec("pods created, updated, listed and watched over HTTP", 0, 10_000),
-    "live": WorkloadSpec("pods created and bound over HTTP, each party a process", 5000, 5000),
+    "live": WorkloadSpec("pods created and bound over HTTP, in separate processes", 5000, 5000),
     "scale": WorkloadSpec("a large cluster with ten pods a node", 100_000, 1000),
 }
 
@@ -307,8 +307,8 @@ class _WantedText(click.ParamType[Wanted]):
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("workloads", metavar="[WORKLOAD[@NODES[/PODS]]]...", nargs=-1, type=_WantedText())
-@click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="How many nodes, where none are given with @.")
-@click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="How many pods to decide about, likewise.")
+@click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="The number of nodes, unless given with @.")
+@click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="The number of pods, unless given with @.")
 @click.option("--full", is_flag=True, help="All workloads at their full sizes; some minutes.")
 @optional_source_options
 @click.option("--save", metavar="FILE", help="A file to write the measurements to as well, as JSON.")

@@ -125,7 +125,7 @@ def read_run(path: str) -> Run:
         return msgspec.json.decode(Path(path).read_bytes(), type=Run)
     except msgspec.DecodeError as error:
         raise InputError(
-            f"is no run of podium bench, as --save and --output json write it: {error}", source=path
+            f"is not a run of podium bench, as --save and -o json write it: {error}", source=path
         ) from None
 
 

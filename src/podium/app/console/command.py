@@ -197,7 +197,7 @@ fish_source are there too.
     is_flag=True,
     expose_value=False,
     callback=_trace,
-    help="Show where in the code an error came from, that of plugins included.",
+    help="Show tracebacks of errors, also of those in plugins.",
 )
 def podium() -> None:
     """Explain which pods run, wait and are disrupted in a Kubernetes cluster, and why.

@@ -23,7 +23,7 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
     if state.budgets:
         _write_budgets(page, state.budgets)
     if state.caps:
-        page.title("Caps", "on what components may disrupt")
+        page.title("Caps", "limits on disruptions by components")
         caps = [
             (
                 _cap_name(cap),
@@ -54,7 +54,7 @@ def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
         for entry in avoid_list.entries
     ]
     if avoided:
-        page.title("Avoid lists", "whose pods are to keep off which node")
+        page.title("Avoid lists", "workloads whose pods avoid a node")
         page.table(avoided, most=_MOST_ROWS)
     awaited = [
         (
@@ -68,7 +68,7 @@ def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
         for left in avoid_list.replacements
     ]
     if awaited:
-        page.title("Replacements", "what evictions left for the pods that come instead")
+        page.title("Replacements", "hints of evictions for the pods that replace the evicted ones")
         page.table(awaited, most=_MOST_ROWS)
 
 

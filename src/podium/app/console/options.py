@@ -110,7 +110,7 @@ _FORMS = ("text", "json", "yaml")
 def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
     """Return the form. Raises UsageError for a picture on a terminal, before any work starts."""
     if form == HTML and sys.stdout.isatty():
-        raise click.UsageError("-o html is for a browser, not for a terminal; put > answer.html behind the command")
+        raise click.UsageError("-o html is for a browser, not for a terminal; append > answer.html to the command")
     return form
 
 
@@ -190,29 +190,29 @@ settings_options = adding("settings", _settings_of, config_option, ignore_extend
 """Add the options that say how schedulers decide; the command gets them as ``settings``."""
 
 _TIMES: dict[str, tuple[click.ParamType[int], int | None, str]] = {
-    "until": (Duration(), None, "When to stop, after the start; not the scenario's own end."),
+    "until": (Duration(), None, "When to stop, after the start; overrides the scenario's end."),
     "start": (Time(), None, "The time of the start; without it, the newest time in the files."),
     "start-delay": (Duration(), 0, "How long a bound pod takes to start."),
     "bind-delay": (Duration(), 0, "How long a binding takes."),
     "latency": (
         Duration(),
         None,
-        "How long a scheduler's request takes; a controller's takes twice as long; not the scenario's own. 5ms if "
-        "neither says so, and 0 for plans.",
+        "How long a scheduler's request takes; a controller's takes twice as long. Overrides the scenario's; "
+        "default: 5ms, and 0 for plans.",
     ),
     "termination": (
         Duration(),
         None,
-        "How long a deleted pod takes to end, at most its grace period; without it, as long as in the recording that "
-        "is played, or all of that.",
+        "How long a deleted pod takes to end, at most its grace period; default: as in the recording that is "
+        "played, or the whole period.",
     ),
 }
 """The times of a run (`podium.sim.run_options`): their types, defaults and help texts."""
 
 _LIMITS = {
-    "objects": "How many objects made in the run may exist at once",
-    "events": "How many events may happen",
-    "calls": "How often components may be called upon",
+    "objects": "The maximum number of objects created in the run that exist at once",
+    "events": "The maximum number of events",
+    "calls": "The maximum number of calls of components",
 }
 """The limits of a simulation (`podium.sim.run_options`)."""
 
@@ -244,7 +244,7 @@ run_options = adding(
     ignore_extenders_option,
     release_options,
     *(
-        click.option(f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual.")
+        click.option(f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, instead of the default.")
         for name, what in _LIMITS.items()
     ),
 )

@@ -112,7 +112,7 @@ async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) 
     while not await _is_gone(session, pod):
         left_s = until_s - time.monotonic()
         if left_s <= 0:
-            return Deletion(pod.key, "going", ("it was let go, and has not ended yet",))
+            return Deletion(pod.key, "going", ("the server accepted the request, but the pod has not ended yet",))
         await asyncio.sleep(min(_LOOK_S, left_s))
     return deletion
 

@@ -41,7 +41,7 @@ def examples(*, folder: Path) -> None:
     """
     source = examples_folder()
     if folder.exists():
-        raise InputError(f"{folder} is there already; name another folder, or remove it")
+        raise InputError(f"{folder} already exists; name another folder, or remove it")
     shutil.copytree(source, folder, ignore=_LEFT_OUT)
     number = sum(path.is_file() for path in folder.rglob("*"))
     click.echo(f"{number} files in {folder}; the clusters of the cookbook are in {folder / 'cookbook'}")

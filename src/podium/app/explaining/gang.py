@@ -192,7 +192,7 @@ def gang_caveat(plan: GangPlan) -> Caveat | None:
     search = plan.search
     if search is None or search.is_complete or (plan.chosen is None and not plan.message):
         return None
-    what = f"{search.left_out:,} domains were not looked at" if search.left_out else "there may be cheaper ones"
+    what = f"{search.left_out:,} domains were not examined" if search.left_out else "there may be cheaper ones"
     if search.steps >= search.most_steps:
         return Caveat(
             "search-cut",

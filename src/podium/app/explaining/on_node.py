@@ -196,7 +196,7 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
     for obstacle in answer.obstacles:
         page.paragraph(obstacle, indent=2, hanging=2)
     if answer.before is not None:
-        page.title("Before the node was looked at", answer.before.plugin)
+        page.title("Before the node was examined", answer.before.plugin)
         page.paragraph(answer.before.message, indent=2)
     filters, scores = verdict_sections(answer)
     page.sections([filters])

@@ -185,7 +185,7 @@ class PodDecision:
         if search is None or search.is_complete:
             limited = self.limited_search
             return (*self.caveats_found(), *(() if limited is None else (limited.caveat(),)))
-        what = f"{search.left_out:,} nodes were not looked at" if search.left_out else "there may be cheaper ones"
+        what = f"{search.left_out:,} nodes were not examined" if search.left_out else "there may be cheaper ones"
         message = f"the search for victims was cut at maxSearchSteps, {search.most_steps:,}: {what}"
         return (*self.caveats_found(), Caveat("search-cut", message, search.left_out))
 

@@ -81,7 +81,7 @@ def _before_any_node(decision: PodDecision) -> tuple[str, str, str] | None:
     if decision.error:
         return "A plugin failed", "", decision.error
     if decision.pre_filter is not None:
-        return "Before any node was looked at", decision.pre_filter.plugin, decision.pre_filter.message
+        return "Before any node was examined", decision.pre_filter.plugin, decision.pre_filter.message
     return None
 
 
@@ -162,7 +162,7 @@ def _facts(decision: PodDecision) -> Iterator[str]:
     left = decision.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
         gets = gets_in_words(left)
-        yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
+        yield f"replaces pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:
@@ -275,7 +275,7 @@ def _reasons(decision: PodDecision, placed: PlacedPodFacts) -> Iterator[str]:
     totals, node = decision.totals, placed.node
     if placed.rank is None:
         status = decision.nodes.get(node)
-        why = f": {status.message}" if status is not None else "" if decision.nodes else ": no node is looked at"
+        why = f": {status.message}" if status is not None else "" if decision.nodes else ": no node is examined"
         yield f"it would not fit there now{why}"
     elif len(totals) <= 1:
         yield "it is the only node that can take it"

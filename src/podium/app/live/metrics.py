@@ -324,8 +324,8 @@ class LedgerMetrics:
 
         tallies = self._tallies
         for name, help_text, numbers in (
-            ("podium_disruptions", "Pods that were made to end, by cause.", tallies.disruptions),
-            ("podium_disruptions_in_vain", "Disruptions that turned out to be in vain, by cause.", tallies.in_vain),
+            ("podium_disruptions", "Disrupted pods, by cause.", tallies.disruptions),
+            ("podium_disruptions_in_vain", "Disruptions in vain, by cause.", tallies.in_vain),
             ("podium_disruption_lost_seconds", "Running time that disruptions lost, by cause.", tallies.lost_seconds),
         ):
             family = CounterMetricFamily(name, help_text, labels=["cause"])

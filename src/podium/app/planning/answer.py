@@ -200,7 +200,7 @@ def write_answer(page: Page, answer: PlanAnswer, parts: Collection[str] = ()) ->
     if answer.result is not None:
         page.sections(impact_sections(answer))
         if not answer.impact:
-            page.title("Impact", f"none: every workload fares as it would {answer.otherwise}")
+            page.title("Impact", f"none: every workload is as {answer.otherwise}")
         if anyway_text(answer):
             page.title("Anyway", anyway_text(answer))
         _write_held(page, answer)
@@ -217,7 +217,7 @@ def impact_sections(answer: PlanAnswer) -> list[Section]:
     kept = [at for at in range(len(_HEADINGS)) if at < 5 or any(cells.text_of(row[at]) for row in rows)]
     headings = tuple(_HEADINGS[at] for at in kept)
     shown = tuple(tuple(row[at] for at in kept) for row in rows)
-    on = f"on {counted(len(impact), 'workload')}: ready pods, and what they go through"
+    on = f"on {counted(len(impact), 'workload')}: ready pods and disruptions"
     missing = [workload for workload in impact if workload.missing and workload.why]
     short = counted(sum(workload.missing for workload in impact), "pod")
     stuck = [workload for workload in impact if workload.stuck]

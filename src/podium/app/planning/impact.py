@@ -46,7 +46,7 @@ class PlanFinding(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.code not in FINDING_CODES:
-            raise ValueError(f"{self.code} is no code of a finding")
+            raise ValueError(f"{self.code} is not a code of a finding")
 
 
 class HeldEvictions(msgspec.Struct, frozen=True):

@@ -240,7 +240,10 @@ _OPTIONS = (
         "How the answer is printed; csv is the impact by workload or the question's own table, html a picture.",
     ),
     click.option(
-        "--save", metavar="FILE", default="", help="Save a file with which podium simulate -f FILE shows the same."
+        "--save",
+        metavar="FILE",
+        default="",
+        help="Save a file for podium simulate -f FILE, which gives the same result.",
     ),
     click.option(
         "--fail-on",
@@ -249,7 +252,7 @@ _OPTIONS = (
         metavar="CODES",
         help=f"Exit with 2 for findings with these codes, separated by commas: {', '.join(FINDING_CODES)}; or any.",
     ),
-    click.option("--timeline", is_flag=True, help="Show what happens when, if something is played."),
+    click.option("--timeline", is_flag=True, help="Show the timeline of questions that are played."),
     click.option("--pods", is_flag=True, help="Show each pod: of the workloads with an impact, or asked about."),
     click.option("--nodes", "all_nodes", is_flag=True, help="Show every node."),
     click.option(

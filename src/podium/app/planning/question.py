@@ -231,7 +231,7 @@ def _play_once(
     # The run without the plan has the steps of the input, and not the question's objects.
     is_all = not begins_with and len(scenario["spec"]["steps"]) == len(question.steps)
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
-    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
+    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
     simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
     if run.forks and is_all and can_fork():
@@ -319,7 +319,7 @@ def _play_both(
         if lasted[place] < max(lasted):
             longer = replace(options, until_ns=max(lasted))
             free_cycles()
-            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
+            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "extending the shorter run"))
     return results[0], results[1]
 
 
@@ -372,7 +372,5 @@ def assumptions(options: RunOptions) -> tuple[Caveat, ...]:
     """Return the caveats for options that are not set."""
     if options.start_delay_ns:
         return ()
-    message = (
-        "pods are taken to run as soon as they are bound, which hides gaps; --start-delay says how long that takes"
-    )
+    message = "pods are assumed to run as soon as they are bound, which hides gaps; set --start-delay"
     return (Caveat("start-delay", message, 1),)

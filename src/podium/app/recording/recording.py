@@ -35,6 +35,7 @@ _NEEDED = ("Node", "Pod")
 _ABSENT, _REFUSED = "404", ("401", "403")
 _TIMEOUT_S = 60.0
 _MILLISECOND = 10**6
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Say = Callable[[str], None]
 
@@ -95,8 +96,9 @@ class _Recording:
         ]
 
     async def run(self, version: str) -> Recorded:
+        """Record until the end, and complete the file. Raises InputError if it ends before the initial lists."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _SIGNALS:
             loop.add_signal_handler(number, self._over.set)
         keeping_up = Reflectors(self._reflectors)
         keeping_up.begin()
@@ -106,18 +108,21 @@ class _Recording:
             await keeping_up.during(self._wait())
         finally:
             await keeping_up.close()
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _SIGNALS:
                 loop.remove_signal_handler(number)
-        for machine in (reflector.machine for reflector in self._reflectors):
-            if machine.reader.unreadable:
-                count = counted(len(machine.reader.unreadable), "object")
-                self._say(f"{machine.resource.name}: {count} left out: what is there cannot be read")
-            if machine.counts.expired:
-                self._say(f"{machine.resource.name}: what came while the connection was broken is seen as of its end")
+        self._say_gaps()
         length_ns = self._elapsed_ns()
         termination_ns = self._recorder.terminations.usual_ns
         self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
         return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
+
+    def _say_gaps(self) -> None:
+        for machine in (reflector.machine for reflector in self._reflectors):
+            if machine.reader.unreadable:
+                count = counted(len(machine.reader.unreadable), "object")
+                self._say(f"{machine.resource.name}: {count} omitted: they cannot be read")
+            if machine.counts.expired:
+                self._say(f"{machine.resource.name}: changes during broken connections have the time of reconnection")
 
     async def _sync(self) -> None:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
@@ -139,7 +144,7 @@ class _Recording:
         ]
         return (
             "; ".join(wrong)
-            or f"not all objects were there yet of {', '.join(machine.resource.name for machine in machines)}"
+            or f"the initial lists are incomplete: {', '.join(machine.resource.name for machine in machines)}"
         )
 
     def _begin(self, version: str) -> None:

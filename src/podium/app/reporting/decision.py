@@ -163,7 +163,7 @@ def _on_node(answer: NodeAnswer) -> list[Table]:
 
 
 _SUCCESS = "Success"
-_UNNAMED = "refused; the line does not name for what"
+_UNNAMED = "rejected; the log does not name the reason"
 _WRITTEN_ROLES = {"schedulable": "the node that it went to", "preempts": "the node on which it preempted"}
 
 
@@ -175,7 +175,7 @@ def picture_of_written(decision: WrittenDecision) -> Picture:
     facts.append("" if decision.preemption is None else decision.preemption.reason)
     named, number = sum(len(verdict.names) for verdict in decision.nodes), sum(each.count for each in decision.nodes)
     if named < number:
-        facts.append(f"of {counted(number, 'node')} the line names {named:,}, the first of each verdict and the best")
+        facts.append(f"the log names {named:,} of {counted(number, 'node')}: the first of each verdict and the best")
     done = [
         (
             f"{done.get('action')}",

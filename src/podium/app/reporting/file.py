@@ -132,7 +132,7 @@ def _add(name: str, read: Callable[[str], str], done: dict[str, str], needed_by:
     if name in done:
         return
     if name in needed_by:
-        raise ValueError(f"modules need one another in a circle: {' > '.join((*needed_by, name))}")
+        raise ValueError(f"the imports of modules are circular: {' > '.join((*needed_by, name))}")
     text = read(name)
     for _, other in _IMPORT.findall(text):
         _add(other, read, done, (*needed_by, name))

@@ -23,7 +23,7 @@ from podium.app.reporting.decision import picture_of_decision, picture_of_writte
 from podium.app.reporting.file import html_file
 from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, table_of
 from podium.app.reporting.story import story_of
-from podium.app.simulating.text import comparison_section, summary_sections
+from podium.app.simulating.text import comparison_section, summary_sections, sums_text
 from podium.app.sweeping.sweep import Combination, Played, caveats_of
 from podium.app.sweeping.sweep_result import Row, rows_of
 from podium.controllers.ledger.disruption import Disruption, Seconds
@@ -43,13 +43,11 @@ class SweepAnswer:
 
 def picture_of_result(result: Result) -> Picture:
     """Return the picture of a run."""
-    summary = result.summary
-    waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
-    done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
+    length = format_duration(round(result.summary["end"] * 10**9))
     compared = [] if result.recorded is None else [comparison_section(result.recorded)]
     return Picture(
         command="simulate",
-        headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
+        headline=f"{length}: {sums_text(result.summary)}",
         facts=unrecorded_placements(result),
         stories=[story_of(result, "")],
         more=drawn([*summary_sections(result.summary), *compared, _drains(result.summary), _short(result.summary)]),

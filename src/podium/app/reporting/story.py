@@ -322,16 +322,17 @@ class PodFinder:
             self._places[pod["pod"]].append(place)
         made = Counter(event.pod for event in events if event.reason == CREATED)
         # By key, the index of its current pod among those with the key; -1 if none has been created yet.
-        self._bearer = {key: -1 if len(places) == made[key] else 0 for key, places in self._places.items()}
+        self._current = {key: -1 if len(places) == made[key] else 0 for key, places in self._places.items()}
 
     def of(self, key: str | None) -> int | None:
-        """Return the index of the key's current pod, or of its first if none exists yet; None if it is no pod's key."""
-        bearer = None if key is None else self._bearer.get(key)
-        return None if key is None or bearer is None else self._places[key][max(bearer, 0)]
+        """Return the index of the key's current pod, or of its first if none exists yet; None for no pod's key."""
+        current = None if key is None else self._current.get(key)
+        return None if key is None or current is None else self._places[key][max(current, 0)]
 
-    def make(self, key: str) -> None:
-        if key in self._bearer:
-            self._bearer[key] = min(self._bearer[key] + 1, len(self._places[key]) - 1)
+    def advance(self, key: str) -> None:
+        """Make the next pod with the key its current one, when a pod is created."""
+        if key in self._current:
+            self._current[key] = min(self._current[key] + 1, len(self._places[key]) - 1)
 
 
 def moments_of(
@@ -346,7 +347,7 @@ def moments_of(
     by_pod: list[int] = []
     for moment, event in enumerate(events):
         if event.reason == CREATED and event.pod is not None:
-            finder.make(event.pod)
+            finder.advance(event.pod)
         place, by = finder.of(event.pod), finder.of(event.by)
         pod_of.append(-1 if place is None else place)
         by_pod.append(-1 if by is None else by)

@@ -140,11 +140,11 @@ def compared(
 def write_comparison(page: Page, comparison: Comparison) -> None:
     """Write the comparison of the plan with the best one."""
     best = comparison.best
-    proven = "is" if best.is_proven else "is, as far as was found,"
+    least = "" if best.is_proven else " found so far"
     page.title("The optimal plan", f"{counted(len(best.moves), 'move')}; this plan gains {comparison.share:.0%} of it")
     page.paragraph(
-        f"Within the same limits, and if every replacement went where it is best, the least that the sum and the price "
-        f"of the moves can come to {proven} {best.cost:.2f}; as things stand it is {best.cost_before:.2f}.",
+        f"The minimum{least} of the objective plus the cost of the moves is {best.cost:.2f}, within the same limits "
+        f"and if every replacement goes to its best node; without moves it is {best.cost_before:.2f}.",
         indent=2,
     )
     rows: list[list[Part]] = [
@@ -156,7 +156,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
         how = "not counted whole" if name in best.before else "not counted here"
         page.paragraph(f"{name} is {how}: {'; '.join(what)}", indent=2, hanging=2)
     for pod, why in best.held.items():
-        page.paragraph(f"{pod} is held where it is: {why}", indent=2, hanging=2)
+        page.paragraph(f"{pod} is not moved: {why}", indent=2, hanging=2)
 
 
 def _limits(

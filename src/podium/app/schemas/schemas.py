@@ -153,9 +153,9 @@ PLAN = """
 PlanAnswer
   schemaVersion:int question headline findings:[PlanFinding] impact:[WorkloadImpact] nodes:[NodeImpact]
   nodeHours?:NodeHours caveats:[Caveat] result?:Result
-  causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] limits?:[FitLimit]
-  victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang] preemptors?:[PotentialPreemptor]
-  classes?:[PriorityClassThreat]
+  causes?:[PendingCause] notCreated?:[NotCreated] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape]
+  limits?:[FitLimit] victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang]
+  preemptors?:[PotentialPreemptor] classes?:[PriorityClassThreat]
   differences?:[Difference] outcomes?:PlanOutcomes ties?:Ties
   pods?:[UpgradedPod] fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str]
 UpgradedPod
@@ -180,7 +180,7 @@ TieNode
   node victims:[str] chance:number
 PendingCause
   cause pods:int examples:[str] workloads:{int} change:str~ placed:int
-NotMade
+NotCreated
   workload pods:int why
 Fit
   pod fits:int wanted:int~ why:str~ atLeast?:bool nodes?:int withPreemption?:int~ preempting?:int

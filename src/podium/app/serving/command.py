@@ -54,9 +54,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
     help="The directory that stores the cluster and its Kubernetes version for the next start; "
     "--kubernetes-version can upgrade it by one minor version.",
 )
-@click.option(
-    "--accept-loss", "accepts_loss", is_flag=True, help="Start with what is left there if the last writes were lost."
-)
+@click.option("--accept-loss", "accepts_loss", is_flag=True, help="Start even if the last writes to it were lost.")
 @click.option("--no-ledger", "has_ledger", flag_value=False, default=True, help="Do not record disruptions in it.")
 @ledger_age_option
 @click.option(

@@ -137,7 +137,7 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
     for caveat in without_extenders(deciding.extenders, deciding.source, ignore=wanted.ignore_extenders):
         _warn(caveat.message)
     if wanted.autoscaler is None and wanted.priority_cutoff is not None:
-        raise InputError("a priority cut-off is given, and no autoscaler (--autoscaler FILE)")
+        raise InputError("a priority cut-off needs an autoscaler (--autoscaler FILE)")
     autoscaling = None
     if wanted.autoscaler is not None:
         # Imported only if needed: it imports the reader of scenarios.
@@ -242,7 +242,7 @@ def _journal(directory: Path, *, accept_loss: bool) -> DurableJournal:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        problem = "is no directory, nor can one be made there: name another with --data-dir"
+        problem = "is not a directory, and cannot be created: name another one with --data-dir"
         raise InputError(problem, source=str(directory)) from None
     try:
         return DurableJournal(str(directory / _JOURNAL), accept_loss=accept_loss)

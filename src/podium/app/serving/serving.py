@@ -68,7 +68,7 @@ def check_place(path: Path) -> None:
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_MOST_CHARACTERS)
     if text and not text.startswith(_FIRST_LINE) and not _is_as_kubectl_writes_it(text):
-        problem = "is not a kubeconfig of `podium up`, and is not written over; name another file"
+        problem = "is not a kubeconfig of `podium up`, and is not overwritten; name another file"
         raise InputError(problem, source=str(path))
 
 

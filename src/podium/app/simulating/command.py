@@ -42,14 +42,14 @@ _SECOND = 10**9
     "--speed",
     type=click.FloatRange(0.001, 1_000_000),
     default=1.0,
-    help="Let the steps of a recording or a scenario follow so many times faster.",
+    help="Speed up the steps of a recording or a scenario by this factor.",
 )
 @click.option(
     "--expendable-pods-priority-cutoff",
     "priority_cutoff",
     type=int,
     metavar="N",
-    help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
+    help="The autoscaler ignores pods with a lower priority; overrides the scenario's cut-off.",
 )
 @picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
@@ -129,23 +129,23 @@ def trace() -> None:
 @click.option("--nodes", metavar="FILE", required=True, help="The trace's nodes.csv.")
 @click.option("--pods", metavar="FILE", required=True, help="The trace's pods.csv.")
 @click.option("-o", "--output", metavar="FILE", default="-", show_default=True, help="The file to write; - for stdout.")
-@click.option("--limit", type=click.IntRange(min=0), help="Take only so many pods, those that come first.")
+@click.option("--limit", type=click.IntRange(min=0), help="Convert only the first pods, this many.")
 @click.option(
     "--scale-nodes",
     metavar="SHARE",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
-    help="Keep only such a share of the nodes, of each model and size alike: 0.3.",
+    help="Keep only this share of the nodes of each model and size, such as 0.3.",
 )
 @click.option(
     "--speed-up",
     metavar="FACTOR",
     type=click.FloatRange(0, 1_000_000, min_open=True),
     default=1.0,
-    help="Let the pods come so many times as fast; they run as long as before.",
+    help="Speed up the arrivals of pods by this factor, but not the pods.",
 )
-@click.option("--devices", is_flag=True, help="GPUs as devices that pods claim, not as one sum for each node.")
-@click.option("--owners", is_flag=True, help="Pods belong to ReplicaSets and Jobs, so that evicted ones come again.")
+@click.option("--devices", is_flag=True, help="Make GPUs devices that pods claim, instead of an amount for each node.")
+@click.option("--owners", is_flag=True, help="Create ReplicaSets and Jobs, so that evicted pods are replaced.")
 def openb(
     *,
     nodes: str,

@@ -83,13 +83,17 @@ def _tenths(seconds: float) -> float:
 
 def headline_of(result: Result) -> str:
     """Return the result of the run in one line."""
-    summary, measures = result.summary, result.measures
+    measures = result.measures
     began = format_time(measures.start_ns)
     length_ns = measures.end_ns - measures.start_ns
     length = format_duration(length_ns - length_ns % _TENTH_NS if result.latency_ns else length_ns)
+    return f"{length} from {began}: {sums_text(result.summary)}"
+
+
+def sums_text(summary: dict[str, Any]) -> str:
+    """Return the numbers of bound, preempted and waiting pods in one line."""
     waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
-    done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
-    return f"{length} from {began}: {done}"
+    return f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
 
 
 def _write_waiting(page: Page, result: Result) -> None:

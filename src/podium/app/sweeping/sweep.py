@@ -114,7 +114,7 @@ def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
             raise PodiumError(f"--vary {name}: has no values")
         for place, value in enumerate(found):
             if value in found[:place]:
-                raise PodiumError(f"--vary {name}: {value} is there twice")
+                raise PodiumError(f"--vary {name}: {value} is given twice")
     return tuple(Variation(name, tuple(found)) for name, found in values.items())
 
 
@@ -328,9 +328,7 @@ def _deciding(
     """Return the options with the given plugins, and the configuration if it was given without its document."""
     if document is None and settings.configuration is not None:
         if options.configuration is not None:
-            raise PodiumError(
-                "a configuration that was read is not varied: give it as a dictionary or a file, whose fields are"
-            )
+            raise PodiumError("fields of a parsed configuration cannot be varied: give it as a dictionary or a file")
         options = replace(options, configuration=settings.configuration)
     decided = replace(settings, configuration=options.configuration).deciding(schedulers)
     return replace(options, configuration=decided)
@@ -361,7 +359,7 @@ def processes(count: int) -> Engine:
                 yield futures[future], future.result()
         except BrokenProcessPool:
             raise PodiumError(
-                "a process that played runs has died, as when memory is short; fewer --jobs need less"
+                "a process that played runs has died, perhaps for lack of memory; try fewer --jobs"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)
@@ -430,7 +428,7 @@ def _read(pickled: bytes) -> Sweep:
     # This program pickled it, for processes that it started or that the user named.
     sweep = pickle.loads(pickled)  # noqa: S301
     if not isinstance(sweep, Sweep):
-        raise TypeError(f"{type(sweep).__name__} is no Sweep")
+        raise TypeError(f"{type(sweep).__name__} is not a Sweep")
     return sweep
 
 
@@ -447,7 +445,7 @@ def _require_own_version(versions: dict[str, str]) -> None:
 def local_engine(jobs: int) -> Engine:
     """Return an engine that plays `jobs` runs at a time. Raises PodiumError if that is less than 1."""
     if jobs < 1:
-        raise PodiumError(f"jobs: {jobs} at a time play nothing; 1 or more are needed")
+        raise PodiumError(f"jobs: {jobs} is not 1 or more")
     return here if jobs == 1 else processes(jobs)
 
 

@@ -255,7 +255,7 @@ def test_an_answer_whose_process_fails_is_an_error_and_the_next_question_is_answ
         with monkeypatch.context() as patched:
             patched.setattr(answering, "_WORKER", "podium.no.such.module")
             [line] = await told(client, "explain", target="a")
-            assert line["error"].startswith("something went wrong at the answer")
+            assert line["error"].startswith("the answer failed, or exceeded its limits")
         # The process that was started for the next one may have failed as well.
         lines = [(await told(client, "explain", target="a"))[-1] for _ in range(2)]
         assert "answer" in lines[-1]

@@ -132,8 +132,8 @@ def _sighting(event: EventRecord) -> Sighting | None:
     usual = Sighting(event.time_ns, event.key, event.uid, EVICTED, event.by, event.message, node=event.host)
     match event.reason:
         case "Preempted":
-            said = _PREEMPTION.match(event.message)
-            uid, node = (said[1], said[2] or "") if said is not None else ("", "")
+            preempted = _PREEMPTION.match(event.message)
+            uid, node = (preempted[1], preempted[2] or "") if preempted is not None else ("", "")
             return Sighting(
                 event.time_ns,
                 event.key,

@@ -85,7 +85,7 @@ def _question(name: str, changes: Sequence[ChangedObject]) -> PlanQuestion:
             begins_with.append(replace(change.before, written=raw, object=read_object(raw).object))
             continue
         if isinstance(object_, Pod) and object_.spec.node_name:
-            raise InputError(f"{change.label} runs, and a running pod is not changed; change its workload, or the node")
+            raise InputError(f"{change.label} is running and cannot be changed; change its workload or node")
         # A status that does not change would be reset to what it was.
         is_kept = not isinstance(object_, PriorityClass | Pod) and raw.get("status") != change.before.raw.get("status")
         kept = raw if is_kept else {key: value for key, value in raw.items() if key != "status"}
@@ -103,7 +103,7 @@ def changes_set(read: Input, target: str, assignments: Sequence[str], namespace:
     """Return the change of `deployment/web replicas=5 requests.cpu=2`. Raises InputError for wrong text."""
     document = object_named(read, target, namespace)
     if not assignments:
-        raise InputError(f"{target}: nothing is to be changed; write FIELD=VALUE, as in replicas=5")
+        raise InputError(f"{target}: no change is given; write FIELD=VALUE, as in replicas=5")
     raw = document.raw
     for assignment in assignments:
         path, value = _assigned(raw, assignment)
@@ -153,7 +153,7 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
     """
     word, slash, name = text.partition("/")
     if not slash or not name:
-        raise InputError(f"{text} is no object; write KIND/NAME, as in deployment/web, or KIND/NAMESPACE/NAME")
+        raise InputError(f"{text} is not an object; write KIND/NAME, as in deployment/web, or KIND/NAMESPACE/NAME")
     kind = kind_named(word)
     found = objects_of(read, kind)
     if name in found:
@@ -178,7 +178,7 @@ def _changed(read: Input, document: Document, raw: Raw) -> ChangedObject:
         raise error.located(object=label) from None
     differences = tuple(_differences(document.raw, raw, ""))
     if not differences:
-        raise InputError(f"{label}: nothing changes; it is so already")
+        raise InputError(f"{label}: nothing changes; the object already has these values")
     return ChangedObject(label, document, raw, differences, from_start=_is_new(read, document))
 
 
@@ -205,7 +205,7 @@ def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:
     name, equals, text = assignment.partition("=")
     if not equals:
         if not assignment.endswith("-"):
-            raise InputError(f"{assignment}: write it as FIELD=VALUE, or as FIELD- to take it away")
+            raise InputError(f"{assignment}: write it as FIELD=VALUE, or as FIELD- to remove it")
         return _path(raw, assignment[:-1]), None
     path = _path(raw, name)
     if len(path) > 1 and path[-2] in _MAPS:
@@ -247,7 +247,7 @@ def _words(name: str) -> list[str]:
         if word in _MAPS:
             return [*words[: place + 1], ".".join(words[place + 1 :])]
     if not all(words):
-        raise InputError(f"{name!r} is no field; write names with dots between them")
+        raise InputError(f"{name!r} is not a field; write names with dots between them")
     return words
 
 

@@ -145,7 +145,7 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
                 _check_once(document, is_second=key in spec, path=f".spec.{key}")
             spec |= own
         elif document.object is None:
-            problem = f"a {kind} is no setting that a run has{_ADVICE.get(kind, '')}"
+            problem = f"a {kind} cannot be a setting{_ADVICE.get(kind, '')}"
             raise InputError(problem, source=document.source, document=document.index, path=".kind")
         else:
             objects.append(document)
@@ -154,7 +154,7 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
 
 def _check_once(document: Document, *, is_second: bool, path: str = "") -> None:
     if is_second:
-        problem, label = "is there twice on one side; give it once", label_of(document.raw)
+        problem, label = "is given twice in one setting; give it once", label_of(document.raw)
         raise InputError(problem, source=document.source, document=document.index, object=label, path=path)
 
 
@@ -284,7 +284,7 @@ def _places(result: Result) -> defaultdict[str, Counter[str]]:
 def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> str:
     what = f"{after.name} in place of {before.name}"
     if not found:
-        return f"{what}: no workload fares otherwise"
+        return f"{what}: no workload differs"
     parts = []
     for effect in (GAINS, LOSES, MOVES):
         some = [difference for difference in found if difference.what == effect]

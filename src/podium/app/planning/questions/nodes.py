@@ -171,8 +171,8 @@ def _advice(played: PlayedPlan, hold: Hold) -> str:
         return f"see budget {budget}"
     if health.healthy < health.desired:
         return (
-            f"bring {health.desired - health.healthy + 1:,} more pods of budget {budget} to be ready "
-            f"({health.healthy:,} are, {health.desired:,} have to be), or lower what it wants"
+            f"bring {health.desired - health.healthy + 1:,} more pods of budget {budget} to readiness "
+            f"({health.healthy:,} are, {health.desired:,} must be), or lower its minimum"
         )
     return (
         f"scale up what budget {budget} covers by 1 ({health.healthy:,} healthy, {health.desired:,} have to be), "
@@ -191,9 +191,9 @@ def change_nodes(
     if add < 0:
         raise InputError(f"add: {add} is negative")
     if like and not add:
-        raise InputError("like: say with add how many")
+        raise InputError("like: give the number of nodes with add")
     if add and not like and not documents:
-        raise InputError("add: say which nodes are added, with like or as manifests")
+        raise InputError("add: give the nodes to add, with like or as manifests")
     known = objects_of(run.read, "Node")
     number = (add if like else 0) + (add or 1) * len(documents)
     if number > MAX_ADDED_NODES:
@@ -202,7 +202,7 @@ def change_nodes(
     added += _copies_of(documents, add or 1, known)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
-        raise InputError("no node comes or goes; say --add with --like or -f, or --remove")
+        raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
     steps = [applied(added)] if added else []
     if removed:
         options = DrainOptions(force=True, delete_emptydir_data=True)
@@ -230,7 +230,7 @@ def _copies_of(documents: Sequence[Document], number: int, known: dict[str, Docu
     for document in documents:
         if not isinstance(document.object, Node):
             kind = document.raw.get("kind")
-            raise InputError(f"is a {kind}, and no Node", source=document.source, document=document.index)
+            raise InputError(f"is a {kind}, not a Node", source=document.source, document=document.index)
         name = document.object.metadata.name
         found += _copies(document.raw, number, known, name) if number > 1 or name in known else [document.raw]
     return found

@@ -99,8 +99,8 @@ def pending_answer(
         sections = (
             _causes_section(causes),
             Section.of(
-                "notMade",
-                "Not made",
+                "notCreated",
+                "Not created",
                 ({"workload": each.workload, "pods": each.number, "why": each.text} for each in refused),
                 lambda each: (f"{each['pods']:,}", Name(each["workload"], cells.WORKLOADS), each["why"]),
                 rest="wanted, and refused by a quota",
@@ -172,7 +172,7 @@ def _headline(
     text = _result_text(result, f" in {namespace}" if namespace else "")
     number = sum(each.number for each in refused)
     if number:
-        text = f"{text}, and {counted(number, 'pod', 'is')} not made because of a quota"
+        text = f"{text}, and {counted(number, 'pod', 'is')} not created because of a quota"
     if not changes:
         return f"{text}, and no single change that was tried helps" if result.waiting or refused else text
     text = f"{text}; {_effect_text(changes[0], changes[0].placed)}"
@@ -209,7 +209,7 @@ def _findings(
         text = f"{counted(len(cause.pods), 'pod', 'waits')}: {cause.text}"
         yield PlanFinding("unschedulable", text, tuple(pod.key for pod in cause.pods[:_MAX_SUBJECTS]))
     for each in refused:
-        text = f"{counted(each.number, 'pod')} of {each.workload} not made: {each.text}"
+        text = f"{counted(each.number, 'pod')} of {each.workload} not created: {each.text}"
         yield PlanFinding("refused", text, (each.workload,))
 
 

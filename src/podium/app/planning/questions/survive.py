@@ -100,7 +100,7 @@ def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -
         if target.key in placed:
             return [placed[target.key]], f"Pod {target.key}"
         if any(pod.key == target.key for pod in decisions.pending):
-            problem = "is pending, and cannot be preempted; podium explain says what becomes of it"
+            problem = "is pending, and cannot be preempted; see podium explain"
             raise PodiumError(f"pod {target.key} {problem}")
         near = likely(target.key, sorted(placed))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -251,7 +251,7 @@ def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
         return threat["priorityClass"], f"{threat['value']}", like, any_pod
 
     headings = ("class", "value", "a pod like it", "any pod of it")
-    rest = "what a new pod of each priority class would do"
+    rest = "the effect of a new pod of each priority class"
     return Section.of("classes", "Priority classes", msgspec.to_builtins(threats), row, headings, rest, most=_MAX_ROWS)
 
 
@@ -282,7 +282,7 @@ class IncompleteGang:
         """The outcome for the remaining pods."""
         if self.release_after_ns is None:
             return "they keep their nodes"
-        return f"they give their nodes back after {format_duration(self.release_after_ns)}"
+        return f"they release their nodes after {format_duration(self.release_after_ns)}"
 
 
 def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:

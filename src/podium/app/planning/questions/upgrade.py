@@ -84,7 +84,7 @@ def _headline(
         parts.append(f"{counted(number, 'field')} in use {agreeing(number, 'changes')} meaning")
     if apis:
         parts.append(f"{counted(apis, 'API')} in use served in one version only")
-    return f"{what}: {', '.join(parts) if parts else 'no pod fares otherwise'}"
+    return f"{what}: {', '.join(parts) if parts else 'no pod differs'}"
 
 
 def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:

@@ -90,7 +90,7 @@ function whyHere(story, pod) {
   }
   const { nodes, fitting, refused, total, next, nextTotal, scores } = story.placements;
   if (fitting[place] < 0) {
-    return ["its room was kept there: no other node was looked at"];
+    return ["capacity was reserved for it there: no other node was examined"];
   }
   const why = story.word(refused[place]);
   const lines = [`fitted ${number(fitting[place])} of ${counted(nodes[place], "node")}${why ? `: ${why}` : ""}`];

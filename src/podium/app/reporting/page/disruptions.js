@@ -161,7 +161,7 @@ class Drawing {
     context.globalAlpha = 1;
   }
 
-  // From the row of whoever a pod went for to the pod.
+  // From the row of the beneficiary to the pod.
   drawWhom(context, place) {
     const { colours, data, layout } = this, row = data.beneficiary[place];
     if (row < 0) {

@@ -37,7 +37,7 @@ export class Scene {
     this.listeners.push(listener);
   }
 
-  // Tells nobody any more.
+  // Removes all listeners.
   dispose() {
     cancelAnimationFrame(this.frame);
     this.listeners = [];
@@ -56,7 +56,7 @@ export class Scene {
     }
   }
 
-  // Notes changes, and tells of them with the next frame.
+  // Records changes, and notifies the listeners with the next frame.
   set(changes) {
     for (const [name, value] of Object.entries(changes)) {
       this[name] = value;

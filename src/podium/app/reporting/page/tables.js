@@ -6,7 +6,7 @@ import { number } from "./formats.js";
 const MOST_FOUND = 12;
 
 export class Search {
-  // `names` gives what there is as `[kind, name]`, and is asked once somebody searches.
+  // `names` returns all `[kind, name]`, and is called when the user searches.
   constructor(what, names, onselect) {
     this.names = names;
     this.onselect = onselect;

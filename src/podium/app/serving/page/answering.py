@@ -128,8 +128,8 @@ class Answering:
             yield _error("the answer is too long for a page; podium plan has no such limit")
             return
         if not is_answered:
-            _LOG.error("a question could not be answered: its process has ended with %d", await process.wait())
-            yield _error("something went wrong at the answer, or it takes more than it may; the server's log has more")
+            _LOG.error("a question could not be answered: its process exited with %d", await process.wait())
+            yield _error("the answer failed, or exceeded its limits; see the server's log")
 
     async def _end(self, process: Process) -> None:
         """Kill the process, and close its pipes."""

@@ -25,11 +25,11 @@ _QUESTIONS = {
     "nodes": "What if there were more, fewer or other nodes?",
     "set": "What if I change a field?",
     "patch": "What if I patch objects?",
-    "pending": "Why do they all wait?",
+    "pending": "Why are pods pending?",
     "fit": "How many of these fit?",
     "survive": "Will it survive?",
     "diff": "Which of two settings is better?",
-    "reschedule": "What would a rescheduler put in order?",
+    "reschedule": "Which pods would a rescheduler move?",
     "upgrade": "What if the control plane had another version?",
 }
 _EXPLAINED = ("target", "namespace", "node", "scheduler")
@@ -86,7 +86,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "r
                 raise InputError(f"{self.title}: is neither true nor false", path=f".values.{self.name}")
             return [self.flag] if value else []
         if not isinstance(value, str) and value is not None:
-            raise InputError(f"{self.title}: is no text", path=f".values.{self.name}")
+            raise InputError(f"{self.title}: is not text", path=f".values.{self.name}")
         texts = [(value or "").strip()]
         if self.kind == "names":
             texts = texts[0].replace(",", " ").split()
@@ -129,7 +129,7 @@ class Form(msgspec.Struct, frozen=True):
         The values of fields for files are the texts of such files.
         """
         if not isinstance(given, Mapping):
-            raise InputError("the values of a form are an object", path=".values")
+            raise InputError("the values of a form must be an object", path=".values")
         fields = {field.name: field for field in (*self.fields, *self.rest)}
         for name in given:
             if name not in fields:
@@ -175,7 +175,7 @@ def _form(command: click.Command, title: str) -> Form:
 EXPLAIN = Form(
     "explain",
     "Why is it there, or not?",
-    "What every plugin says of every node about a pod, or about the next pod of a workload.",
+    "The verdict of every plugin on every node, for a pod or the next pod of a workload.",
     tuple(Field.of(parameter) for parameter in explain.params if parameter.name in _EXPLAINED),
 )
 """The question about one pod, which is decided and not played."""

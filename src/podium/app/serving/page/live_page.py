@@ -81,13 +81,13 @@ class LivePage:
     """Answers requests below `/ui/`. Files are public; the rest follows the API's rules."""
 
     def __init__(
-        self, shown_: Callable[[], Shown], answering: Answering | None = None, watching: Watching | None = None
+        self, current: Callable[[], Shown], answering: Answering | None = None, watching: Watching | None = None
     ) -> None:
         """``watching`` streams nodes and pods if no API does.
 
-        ``shown_`` is called for each request; it raises StoreError if there is nothing to show yet.
+        ``current`` is called for each request; it raises StoreError if there is nothing to show yet.
         """
-        self._shown = shown_
+        self._shown = current
         self._answering = answering or Answering()
         self._watching = watching
         self._flights = InFlightLimits({READING: _MOST_IN_FLIGHT})
@@ -195,9 +195,9 @@ def _check_own(exchange: Exchange) -> None:
     The Origin was checked before, as for every request.
     """
     if HEADER not in exchange.headers:
-        raise forbidden(f"what is not asked with the header {HEADER} is not asked by the page")
+        raise forbidden(f"requests of the page need the header {HEADER}")
     if exchange.headers.get("Sec-Fetch-Site", "same-origin") not in _OWN:
-        raise forbidden("requests of pages from elsewhere are not answered")
+        raise forbidden("requests from other sites are refused")
 
 
 def _question(body: bytes) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     found = []
     for index, document in parse_documents(text):
         if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
-            raise InputError("is no object with apiVersion, kind and metadata", document=index)
+            raise InputError("is not an object with apiVersion, kind and metadata", document=index)
         metadata = document.get("metadata", {})
         found.append(
             {

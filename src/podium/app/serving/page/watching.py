@@ -82,7 +82,7 @@ class Watching:
         kind = WATCHED[name]
         if any(parameter == "resourceVersion" for parameter, _ in exchange.query):
             # There is no history of changes; the client must list again.
-            raise StoreError(410, "Expired", "what happened since that version is not known here")
+            raise StoreError(410, "Expired", "the changes since that version are no longer available")
         with self._flights.flight(WATCHING):
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
             stream = _Stream(kind)

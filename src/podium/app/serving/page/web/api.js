@@ -22,7 +22,7 @@ export class Server {
   constructor() {
     // It is kept nowhere else, and ends with the page.
     this.token = "";
-    // Asks somebody for a token; a promise that is there once there is one.
+    // Asks the user for a token; returns a promise of it.
     this.askToken = null;
     this.asking = null;
   }
@@ -59,7 +59,7 @@ export class Server {
     }
   }
 
-  // However many ask at once, somebody is asked for a token once.
+  // The user is asked once for a token, also for concurrent requests.
   async wait() {
     this.asking = this.asking || this.askToken(this.token !== "");
     try {

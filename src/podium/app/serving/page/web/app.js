@@ -58,7 +58,7 @@ function decoded(part) {
   }
 }
 
-// Somebody is asked for a token, which is kept by nobody but this page.
+// Asks the user for a token, which only this page keeps.
 function askToken(root) {
   return (isWrong) => new Promise((resolve) => {
     const input = element("input", { type: "password", id: "token", name: "token", required: true });
@@ -122,7 +122,7 @@ class App {
     }
   }
 
-  // A page that nobody sees holds no connections.
+  // A hidden page holds no connections.
   look() {
     if (document.hidden) {
       this.shown?.pause?.();
@@ -133,7 +133,7 @@ class App {
 
 }
 
-// What the page is about; whoever serves it may not know it yet.
+// The content of the page; its server may not know it yet.
 async function readAbout(server, root) {
   for (;;) {
     try {

@@ -109,7 +109,7 @@ export class Editor {
     this.paint();
   }
 
-  // The same text as it is now elsewhere: whoever reads it goes on where they are.
+  // Replaces the text by a newer version, and keeps the position of the user.
   renew(text) {
     const { scrollTop, scrollLeft, selectionStart, selectionEnd } = this.area;
     this.area.value = text;

@@ -66,7 +66,7 @@ export class LiveTab {
     this.rest();
   }
 
-  // Nobody sees the page, or somebody does again.
+  // The page is hidden, or visible again.
   pause() {
     this.hide();
   }
@@ -103,7 +103,7 @@ export class LiveTab {
     }
   }
 
-  // How the cluster stands; where nobody keeps up with it, nothing.
+  // The state of the cluster; nothing if it is not watched.
   report() {
     if (!this.isShown) {
       this.state.textContent = "";

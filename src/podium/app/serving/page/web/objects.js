@@ -8,7 +8,7 @@ import { ObjectPanel } from "./object_panel.js";
 const MOST = 500;
 
 export class Grid {
-  // `onopen` is called with the key of the row that somebody chooses.
+  // `onopen` is called with the key of the row that the user selects.
   constructor({ label, onopen = null, most = MOST }) {
     this.head = element("thead", {});
     this.body = element("tbody", {});
@@ -188,7 +188,7 @@ export class ObjectsTab {
     this.ticking = 0;
   }
 
-  // Nobody sees the page, or somebody does again.
+  // The page is hidden, or visible again.
   pause() {
     this.hide();
   }
