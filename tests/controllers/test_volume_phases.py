@@ -144,7 +144,7 @@ def test_deleted_objects_leave_no_counts() -> None:
         machine._key_by_uid,
         machine._reserved,
         machine._gone_from,
-        machine._asked,
+        machine._requested,
     )
     assert not any((*kept, machine._pending, machine._overdue))
 

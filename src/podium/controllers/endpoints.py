@@ -175,12 +175,6 @@ class ServiceEndpoints(Reconciler[str]):
         else:
             self._queue.add(key)
 
-    def _key_of(self, action: Action) -> str | None:
-        match action:
-            case CreateObject(cause=cause) | PatchObject(cause=cause) | DeleteObject(cause=cause):
-                return cause.partition(" ")[2]
-        return None
-
     def _reconcile(self, key: str, now: int) -> list[Action]:
         known, cause = self._services.get(key), f"Service {key}"
         if known is None:

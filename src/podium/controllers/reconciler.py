@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from podium.api.meta import Kubernetes, Raw
 from podium.controllers.actions import Action, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
+from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 
 Key = TypeVar("Key")
@@ -175,8 +176,10 @@ class Reconciler(ABC, Generic[Key]):
 
     def __init__(self) -> None:
         self._queue: WorkQueue[Key] = WorkQueue()
-        # With `awaits_answers`, the number of pending answers by key, and the keys that became due meanwhile.
-        self._pending: Counter[Key] = Counter()
+        # By identity, the actions without an answer and their keys; by key, the identities of its actions.
+        self._requested: dict[int, tuple[Action, Key]] = {}
+        self._pending: MultiMap[Key, int] = MultiMap()
+        # With `awaits_answers`, the pending keys that became due.
         self._overdue: set[Key] = set()
 
     @abstractmethod
@@ -194,22 +197,21 @@ class Reconciler(ABC, Generic[Key]):
     def _reconcile(self, key: Key, now: int) -> list[Action]:
         """Return the actions that bring a key closer to its wanted state, if it still exists."""
 
-    @abstractmethod
-    def _key_of(self, action: Action) -> Key | None:
-        """Return the key for which an action was requested; None if it is gone."""
-
     def _answered(self, answered: Answered, now: int) -> list[Action]:
         """Note the answer to an action; return events."""
-        key = self._key_of(answered.action)
-        if key is None:
-            return []
-        if key in self._pending:
-            self._pending[key] -= 1
-            if not self._pending[key]:
-                del self._pending[key]
-                if key in self._overdue:
-                    self._overdue.discard(key)
-                    self._queue.add(key)
+        key = self._take_key(answered.action)
+        return [] if key is None else self._handle_answer(key, answered, now)
+
+    def _take_key(self, action: Action) -> Key | None:
+        """End the wait for an action's answer; return the key for which it was requested, None if that is gone."""
+        _, key = self._requested.pop(id(action), (None, None))
+        if key is not None and self._pending.discard(key, id(action)) and key in self._overdue:
+            self._overdue.discard(key)
+            self._queue.add(key)
+        return key
+
+    def _handle_answer(self, key: Key, answered: Answered, now: int) -> list[Action]:
+        """Handle the answer to an action for a key that is not gone; return events."""
         self._queue.answer(key, answered, now)
         return []
 
@@ -219,7 +221,8 @@ class Reconciler(ABC, Generic[Key]):
     def _forget(self, key: Key) -> None:
         """Drop a key that is gone, with its pending answers."""
         self._queue.forget(key)
-        self._pending.pop(key, None)
+        for identity in self._pending.pop(key, ()):
+            del self._requested[identity]
         self._overdue.discard(key)
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -242,11 +245,13 @@ class Reconciler(ABC, Generic[Key]):
     def _reconcile_due(self, now: int) -> list[Action]:
         actions: list[Action] = []
         while (key := self._queue.take(now)) is not None:
-            if key in self._pending:
+            if self.awaits_answers and key in self._pending:
                 self._overdue.add(key)
                 continue
             found = self._reconcile(key, now)
-            if self.awaits_answers and (count := sum(type(action) is not Record for action in found)):
-                self._pending[key] = count
+            for action in found:
+                if type(action) is not Record:
+                    self._requested[id(action)] = action, key
+                    self._pending.add(key, id(action))
             actions += found
         return actions

@@ -21,7 +21,7 @@ from podium.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, deletion_of, versioned_patch
+from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
 from podium.controllers.indexes import MultiMap
 from podium.controllers.reconciler import Reconciler
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
@@ -65,8 +65,6 @@ class PersistentVolumes(Reconciler[_Key]):
         # Classes and nodes; and for what is missing, the keys of the claims that wait for it.
         self._surroundings: dict[_Key, Kubernetes] = {}
         self._waiting: MultiMap[_Key, str] = MultiMap()
-        # By the object of a pending action, the action and what it is for.
-        self._asked: dict[_Key, tuple[Action, _Key]] = {}
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         if isinstance(object_, PersistentVolumeClaim):
@@ -145,24 +143,11 @@ class PersistentVolumes(Reconciler[_Key]):
             self._free.discard(volume_class(volume), name)
             self._reserved.discard(_claim_uid(volume), name)
 
-    def _key_of(self, action: Action) -> _Key | None:
-        """Return what a pending action is for, and forget the action; None if that is gone."""
-        object_ = _object_of(action)
-        asked, key = self._asked.get(object_, (None, None))
-        if key is None or asked is not action:
-            return None
-        del self._asked[object_]
-        kind, name = key
-        return key if name in (self._claims if kind == _CLAIM else self._volumes) else None
-
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
         kind, name = key
         if kind == _CLAIM:
-            actions = self._for_claim(*self._claims[name]) if name in self._claims else []
-        else:
-            actions = self._for_unbound(self._volumes[name], now) if name in self._volumes else []
-        self._asked |= {_object_of(action): (action, key) for action in actions}
-        return actions
+            return self._for_claim(*self._claims[name]) if name in self._claims else []
+        return self._for_unbound(self._volumes[name], now) if name in self._volumes else []
 
     def _for_claim(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
         """Return the next actions for a claim."""
@@ -193,8 +178,9 @@ class PersistentVolumes(Reconciler[_Key]):
         if not self._reports_all or claim.metadata.deletion_timestamp is not None or self._mode_of(claim) == _WAITS:
             return []
         free = [self._volumes[name] for name in self._free.get(claim.class_name, ())]
-        unasked = (volume for volume in free if (_VOLUME, volume.metadata.name) not in self._asked)
-        found = volumes_for(claim, unasked, lambda volume: volume.spec.claim_ref)
+        pending = {action.key for action, _ in self._requested.values() if isinstance(action, PatchObject)}
+        left = (volume for volume in free if volume.metadata.name not in pending)
+        found = volumes_for(claim, left, lambda volume: volume.spec.claim_ref)
         if found:
             return [_reservation(found[0], claim)]
         self._seeking.add(claim.class_name, claim.key)
@@ -279,15 +265,6 @@ def _set_phase(volume: PersistentVolume, phase: str, *, unless_changed: bool = F
     if unless_changed:
         return versioned_patch(volume, patch, _NAME, "status")
     return PatchObject(_VOLUME, volume.metadata.name, volume.metadata.uid, patch, _NAME, "status")
-
-
-def _object_of(action: Action) -> _Key:
-    """Return the kind and key of the written object."""
-    if isinstance(action, CreateObject):
-        return _VOLUME, str(action.raw["metadata"]["name"])
-    if isinstance(action, PatchObject | DeleteObject):
-        return action.kind, action.key
-    raise TypeError(f"the {_NAME} does not request {action}")
 
 
 def _claim_uid(volume: PersistentVolume) -> str:

@@ -26,7 +26,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
-from podium.controllers.actions import Action, PatchObject, Record, versioned_patch
+from podium.controllers.actions import Action, Record, versioned_patch
 from podium.controllers.controller import NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
 from podium.controllers.indexes import MultiMap
@@ -178,17 +178,12 @@ class AvoidListController(Reconciler[str]):
             if limits.expire_after_ns != before.expire_after_ns:
                 self._queue.add_all(self._nodes)
 
-    def _key_of(self, action: Action) -> str | None:
-        is_own = isinstance(action, PatchObject) and action.cause == _CAUSE and action.key in self._nodes
-        return action.key if isinstance(action, PatchObject) and is_own else None
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        key = self._key_of(answered.action)
-        if key is None or self._written.get(key) != self._nodes[key].metadata.resource_version:
+    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
+        if self._written.get(key) != self._nodes[key].metadata.resource_version:
             return []
         if answered.problem is not None:
             del self._written[key]
-        return super()._answered(answered, now)
+        return super()._handle_answer(key, answered, now)
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         """Return the write that removes entries which are over from a node's list."""

@@ -20,7 +20,6 @@ from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, Replicatio
 from podium.controllers.actions import (
     Action,
     CreateObject,
-    DeleteObject,
     PatchObject,
     deletion_of,
     owner_reference,
@@ -298,18 +297,6 @@ class DefaultBudgets(Reconciler[_Key]):
             self._labels[name] = labels
         if self._rules and before != labels and name in self._namespaces:
             self._queue.add_all((name, key) for key in self._namespaces[name].workloads)
-
-    def _key_of(self, action: Action) -> _Key | None:
-        if isinstance(action, CreateObject):
-            metadata = action.raw["metadata"]
-            owner = metadata["ownerReferences"][0]
-            return metadata["namespace"], (owner["name"], owner["kind"])
-        if not isinstance(action, PatchObject | DeleteObject):
-            return None
-        namespace, _, name = action.key.partition("/")
-        place = self._namespaces.get(namespace)
-        key = None if place is None else place.owner(name)
-        return None if key is None else (namespace, key)
 
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
         namespace, workload = key

@@ -157,19 +157,14 @@ class DisruptionController(Reconciler[_Key]):
         self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
         return True
 
-    def _key_of(self, action: Action) -> _Key | None:
-        if not isinstance(action, ReplaceStatus):
-            return None
-        metadata = action.raw["metadata"]
-        key = action.raw["kind"], metadata["namespace"], metadata["name"]
-        return key if self._written.get(key) == metadata["resourceVersion"] else None
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        key = self._key_of(answered.action)
-        super()._answered(answered, now)
-        if key is not None and answered.problem is not None:
+    def _handle_answer(self, key: _Key, answered: Answered, now: int) -> list[Action]:
+        action = answered.action
+        if not isinstance(action, ReplaceStatus) or self._written.get(key) != action.raw["metadata"]["resourceVersion"]:
+            # A newer version was written meanwhile.
+            return []
+        if answered.problem is not None:
             del self._written[key]
-        return []
+        return super()._handle_answer(key, answered, now)
 
     def _forget(self, key: _Key) -> None:
         super()._forget(key)

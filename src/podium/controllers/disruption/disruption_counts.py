@@ -100,9 +100,6 @@ class DisruptionCounter(Reconciler[str]):
         if self._budgets.pop(key, None) is not None:
             self._selectors[budget.metadata.namespace].remove(key)
 
-    def _key_of(self, action: Action) -> str | None:
-        return action.key if isinstance(action, PatchObject) else None
-
     def _count(self, pod: Pod, now: int) -> None:
         """Take a token of each rate, and of the caps of the disrupting component if known."""
         index = self._selectors.get(pod.metadata.namespace)

@@ -227,15 +227,6 @@ class NodeLifecycle(Reconciler[str]):
             self._written.pop(answered.action.uid, None)
         return super()._answered(answered, now)
 
-    def _key_of(self, action: Action) -> str | None:
-        if not isinstance(action, PatchObject):
-            return None
-        name = action.key
-        if action.kind == "Pod":
-            found = self._pods.find(action.key)
-            name = "" if found is None else found.pod.spec.node_name
-        return name if name in self._nodes else None
-
     def _pace_changed(self, has_changed: bool) -> None:
         if has_changed:
             self._queue.add_all(self._zones.unhealthy())

@@ -49,15 +49,14 @@ class PodDeleter(Reconciler[str]):
         if is_marked or not answered.answer.is_over:
             # A failed step is retried with the pod's current state.
             self._under_way.discard(action.uid)
-        super()._answered(answered, now)
-        if is_marked and self._key_of(action) is not None:
-            self._marked.add(action.uid)
-            self._queue.add(action.key)
-        return []
+        return super()._answered(answered, now)
 
-    def _key_of(self, action: Action) -> str | None:
-        key = action.key if isinstance(action, ReportStatus | DeleteObject) else ""
-        return None if self._pods.find(key) is None else key
+    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
+        action = answered.action
+        if answered.problem is None and isinstance(action, ReportStatus):
+            self._marked.add(action.uid)
+            self._queue.add(key)
+        return super()._handle_answer(key, answered, now)
 
     def _forget_deletion(self, uid: str) -> None:
         """Forget a pod that is gone, or need not be deleted any more."""
@@ -153,11 +152,6 @@ class PodGarbageCollector(PodDeleter):
     def _set_timers(self, name: str, time_ns: int | None) -> None:
         for found in self._pods.on(name):
             self._queue.add_at(found.pod.key, time_ns)
-
-    def _key_of(self, action: Action) -> str | None:
-        if isinstance(action, ReportStatus | DeleteObject) and action.key in self._unbound:
-            return action.key
-        return super()._key_of(action)
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         found = self._pods.find(key)

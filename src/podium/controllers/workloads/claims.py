@@ -14,7 +14,6 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.controllers.actions import (
     Action,
     CreateObject,
-    DeleteObject,
     PatchObject,
     deletion_of,
     owner_reference,
@@ -126,20 +125,12 @@ class ResourceClaims(Reconciler[_Key]):
     def _add_claims_of(self, uid: str) -> None:
         self._queue.add_all(("ResourceClaim", key) for key in self.claims.naming(uid))
 
-    def _key_of(self, action: Action) -> _Key | None:
-        if isinstance(action, CreateObject):
-            metadata = action.raw["metadata"]
-            return "Pod", f"{metadata['namespace']}/{metadata['ownerReferences'][0]['name']}"
-        return (action.kind, action.key) if isinstance(action, PatchObject | DeleteObject) else None
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        super()._answered(answered, now)
-        action, key = answered.action, self._key_of(answered.action)
-        if isinstance(action, CreateObject) and answered.problem is None and key is not None and key[1] in self._pods:
-            name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
+    def _handle_answer(self, key: _Key, answered: Answered, now: int) -> list[Action]:
+        if isinstance(answered.action, CreateObject) and answered.problem is None:
+            name = answered.action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
             self._unseen.setdefault(key[1], {})[name] = now
             self._queue.add(key)
-        return []
+        return super()._handle_answer(key, answered, now)
 
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
         kind, name = key
@@ -374,15 +365,15 @@ class EphemeralVolumes(Reconciler[str]):
 
     watches = frozenset(("Pod", "PersistentVolumeClaim"))
     pod_aspects = CLAIMING
+    awaits_answers = True
 
     def __init__(self) -> None:
         super().__init__()
         # By the pod's key, its claims by key; by the claim's key, the pods that need it.
         self._wanted: dict[str, dict[str, Raw]] = {}
         self._naming: MultiMap[str, str] = MultiMap()
-        # By key, existing claims, and those that are being created.
+        # The keys of existing claims.
         self._there: set[str] = set()
-        self._asked: set[str] = set()
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         if isinstance(object_, Pod):
@@ -412,29 +403,9 @@ class EphemeralVolumes(Reconciler[str]):
             self._queue.add(key)
         return []
 
-    def _key_of(self, action: Action) -> str | None:
-        """Return None: several pods may wait for a claim, see `_answered`."""
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        action = answered.action
-        if isinstance(action, CreateObject):
-            key = _key(action.raw)
-            self._asked.discard(key)
-            for pod in self._naming.get(key, ()):
-                if self._wanted[pod][key] == action.raw:
-                    self._queue.answer(pod, answered, now)
-                else:
-                    self._queue.add(pod)
-        return []
-
     def _reconcile(self, key: str, now: int) -> list[Action]:
-        lacking = [
-            (claim, raw)
-            for claim, raw in self._wanted.get(key, {}).items()
-            if claim not in self._there and claim not in self._asked
-        ]
-        self._asked.update(claim for claim, _ in lacking)
-        return [CreateObject(raw, _EPHEMERAL_VOLUME_CONTROLLER) for _, raw in lacking]
+        lacking = (raw for claim, raw in self._wanted.get(key, {}).items() if claim not in self._there)
+        return [CreateObject(raw, _EPHEMERAL_VOLUME_CONTROLLER) for raw in lacking]
 
 
 def _key(claim: Raw) -> str:

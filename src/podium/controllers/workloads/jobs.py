@@ -109,6 +109,7 @@ class Jobs(WorkloadController[Job]):
         action = answered.action
         if not isinstance(action, PatchObject) or is_claim(action):
             return super()._answered(answered, now)
+        self._take_key(action)
         known = self._pods.named(action.key)
         owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
         if owner is not None:

@@ -82,7 +82,8 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
         count = 1 if self._waits.is_refused(workload.uid) else missing
         self._expectations.expect_creations(workload.uid, count, now)
         metadata = {"generateName": f"{workload.object.metadata.name}-"}
-        return [CreateObject(workload.new_pod(workload.template, metadata, {}), workload.label)] * count
+        pod = workload.new_pod(workload.template, metadata, {})
+        return [CreateObject(pod, workload.label) for _ in range(count)]
 
     def _related(self, workload: _Workload) -> Iterator[OwnedPod]:
         """Yield the active pods of all ReplicaSets with the same controller."""

@@ -313,32 +313,21 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
     # Answers
 
-    def _key_of(self, action: Action) -> str | None:
-        match action:
-            case CreateObject(raw={"metadata": {"ownerReferences": [{"uid": str() as uid}, *_]}}):
-                return uid if uid in self._workloads else None
-            case CreateObject() | ReplaceStatus() | PatchObject() | DeleteObject():
-                uid = self._uids.get(action.cause, "")
-                return uid if uid in self._workloads else None
-        return None
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
         """Handle an answer; return the event about a failed creation."""
-        action, uid = answered.action, self._key_of(answered.action)
-        if uid is None:
+        action, workload = answered.action, self._workloads.get(key)
+        if workload is None:
             return []
-        workload = self._workloads[uid]
         if isinstance(action, CreateObject):
             self._created(workload, action.raw, answered, now)
             return self._failed_creation(workload, action.raw, answered, now)
         has_failed = not (answered.answer.is_over or answered.answer is Answer.REPLACED)
         if isinstance(action, ReplaceStatus) and answered.problem is not None:
-            self._status_written.pop(uid, None)
+            self._status_written.pop(key, None)
         elif isinstance(action, PatchObject | DeleteObject) and has_failed:
-            self._expectations.see(uid, action.uid)
-            self._expectations.see(uid, f"{action.kind} {action.key}")
-        self._queue.answer(uid, answered, now)
-        return []
+            self._expectations.see(key, action.uid)
+            self._expectations.see(key, f"{action.kind} {action.key}")
+        return super()._handle_answer(key, answered, now)
 
     def _created(self, workload: WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> None:
         """Handle the end of a creation; a doubtful one counts as failed."""
