@@ -17,6 +17,9 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Raw = dict[str, Any]
 """An object's JSON, or a part of it, as plain dictionaries and lists. Never mutate what was passed on."""
 
+MAX_OBJECT_BYTES = 1_572_864
+"""The maximum size of a stored object: the limit of etcd (--max-request-bytes)."""
+
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 """The label of a namespace that holds its name."""
 

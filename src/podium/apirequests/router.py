@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import msgspec
 
+from podium.api.meta import MAX_OBJECT_BYTES
 from podium.api.nested import value_at
-from podium.api.structural.structural import MAX_OBJECT_BYTES
 from podium.apirequests import handlers
 from podium.apirequests.admission.control import AdmissionControl
 from podium.apirequests.admission.webhooks import WebhookAnswers

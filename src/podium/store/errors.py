@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
-from podium.api.structural.structural import MAX_OBJECT_BYTES
+from podium.api.meta import MAX_OBJECT_BYTES
 from podium.api.validation.findings import Finding
 from podium.store.api_resource import APIResource
 

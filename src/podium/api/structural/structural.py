@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from podium.api.meta import Raw
+from podium.api.meta import MAX_OBJECT_BYTES, Raw
 
 if TYPE_CHECKING:
     from podium.api.structural.rules import Rule
@@ -94,10 +94,6 @@ def read_structural(said: Raw, *, is_root: bool = False) -> Structural:
     from podium.api.structural.rules import read_rules  # noqa: PLC0415 - few schemas have rules, which need CEL
 
     return replace(node, rules=read_rules(rules, node, is_root=is_root))
-
-
-MAX_OBJECT_BYTES = 1_572_864
-"""The maximum size of a stored object: the limit of etcd (--max-request-bytes)."""
 
 
 class TooLargeError(ValueError):
