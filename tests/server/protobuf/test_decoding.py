@@ -62,7 +62,8 @@ def objects(draw: st.DrawFn, name: str, left: int = 4) -> Raw:
     raw: Raw = {}
     numbered = [(own, one) for own, one in own_fields(name) if one.number is not None]
     fields = [(own, one) for own, one in numbered if left or isinstance(one.type, Leaf)]
-    chosen = draw(st.lists(st.sampled_from(fields), max_size=3, unique=True)) if fields else []
+    by_number = st.lists(st.sampled_from(fields), max_size=3, unique_by=lambda field: field[1].number)
+    chosen = draw(by_number) if fields else []
     for own, one in chosen:
         value = draw(_values(one.type, left))
         if not own:

@@ -5,9 +5,8 @@ TYPES = """
 Condition: type@1! status@2! observedGeneration@3:long lastTransitionTime@4!:time reason@5! message@6!
 DeleteOptions: gracePeriodSeconds@1!:long preconditions@2!:Preconditions orphanDependents@3!:bool propagationPolicy@4!
   dryRun@5:[str] ignoreStoreReadErrorWithClusterBreakingPotential@6!:bool
-FieldSelectorRequirement: key@1! operator@2! values@3:[str]
+FieldSelectorRequirement LabelSelectorRequirement: key@1! operator@2! values@3:[str]
 LabelSelector~: matchLabels@1:{str} matchExpressions@2:[LabelSelectorRequirement]
-LabelSelectorRequirement: key@1! operator@2! values@3:[str]
 ListMeta: selfLink@1 resourceVersion@2 continue@3 remainingItemCount@4!:long shardInfo@5!:ShardInfo
 FieldsEntry: manager@1 operation@2 apiVersion@3 time@4!:time fieldsType@6 fieldsV1@7!:any subresource@8
 ObjectMeta: name@1 generateName@2 namespace@3 selfLink@4 uid@5 resourceVersion@6 generation@7:long
@@ -24,7 +23,7 @@ StatusDetails: name@1 group@2 kind@3 uid@6 causes@4:[StatusCause] retryAfterSeco
 [v1]
 AWSElasticBlockStoreVolumeSource: volumeID@1! fsType@2 partition@3:int readOnly@4:bool
 Affinity: nodeAffinity@1!:NodeAffinity podAffinity@2!:PodAffinity podAntiAffinity@3!:PodAntiAffinity
-AppArmorProfile: type@1! localhostProfile@2!
+AppArmorProfile SeccompProfile: type@1! localhostProfile@2!
 AttachedVolume: name@1! devicePath@2!
 AzureDiskVolumeSource: diskName@1! diskURI@2! cachingMode@3! fsType@4! readOnly@5!:bool kind@6!
 AzureFilePersistentVolumeSource: secretName@1! shareName@2! readOnly@3:bool secretNamespace@4!
@@ -46,10 +45,10 @@ ClusterTrustBundleProjection: name@1! signerName@2! labelSelector@3!:LabelSelect
 ComponentCondition: type@1! status@2! message@3 error@4
 kind ComponentStatus: conditions@2:[ComponentCondition]
 kind ConfigMap: immutable@4!:bool data@2:{str} binaryData@3:{bytes}
-ConfigMapEnvSource: @1!:LocalObjectReference optional@2!:bool
-ConfigMapKeySelector~: @1!:LocalObjectReference key@2! optional@3!:bool
+ConfigMapEnvSource SecretEnvSource: @1!:LocalObjectReference optional@2!:bool
+ConfigMapKeySelector SecretKeySelector~: @1!:LocalObjectReference key@2! optional@3!:bool
 ConfigMapNodeConfigSource: namespace@1! name@2! uid@3 resourceVersion@4 kubeletConfigKey@5!
-ConfigMapProjection: @1!:LocalObjectReference items@2:[KeyToPath] optional@4!:bool
+ConfigMapProjection SecretProjection: @1!:LocalObjectReference items@2:[KeyToPath] optional@4!:bool
 ConfigMapVolumeSource: @1!:LocalObjectReference items@2:[KeyToPath] defaultMode@3!:int=420 optional@4!:bool
 Container: name@1! image@2 command@3:[str] args@4:[str] workingDir@5
   ports@6:[ContainerPort]#containerPort##containerPort,protocol envFrom@19:[EnvFromSource] env@7:[EnvVar]#name
@@ -109,7 +108,7 @@ GlusterfsVolumeSource: endpoints@1! path@2! readOnly@3:bool
 HTTPGetAction: path@1=/ port@2!:intOrString host@3 scheme@4=HTTP httpHeaders@5:[HTTPHeader]
 HTTPHeader: name@1! value@2!
 HostAlias: ip@1! hostnames@2:[str]
-HostIP: ip@1!
+HostIP PodIP: ip@1!
 HostPathVolumeSource: path@1! type@2!=
 ISCSIPersistentVolumeSource: targetPortal@1! iqn@2! lun@3!:int iscsiInterface@4 fsType@5 readOnly@6:bool portals@7:[str]
   chapAuthDiscovery@8:bool chapAuthSession@11:bool secretRef@10!:SecretReference initiatorName@12!
@@ -131,11 +130,11 @@ LocalObjectReference~: name@1
 LocalVolumeSource: path@1! fsType@2!
 ModifyVolumeStatus: targetVolumeAttributesClassName@1 status@2!
 NFSVolumeSource: server@1! path@2! readOnly@3:bool
-kind Namespace: spec@2:NamespaceSpec status@3:NamespaceStatus
+kind Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController ResourceQuota Service: spec@2:*Spec
+  status@3:*Status
 NamespaceCondition: type@1! status@2! lastTransitionTime@4:time reason@5 message@6
 NamespaceSpec: finalizers@1:[str]
 NamespaceStatus: phase@1 conditions@2:[NamespaceCondition]#type
-kind Node: spec@2:NodeSpec status@3:NodeStatus
 NodeAddress: type@1! address@2!
 NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution@1!:NodeSelector
   preferredDuringSchedulingIgnoredDuringExecution@2:[PreferredSchedulingTerm]
@@ -161,8 +160,6 @@ NodeSystemInfo: machineID@1! systemUUID@2! bootID@3! kernelVersion@4! osImage@5!
   kubeletVersion@7! kubeProxyVersion@8! operatingSystem@9! architecture@10! swap@11!:NodeSwapStatus
 ObjectFieldSelector~: apiVersion@1=v1 fieldPath@2!
 ObjectReference~: kind@1 namespace@2 name@3 uid@4 apiVersion@5 resourceVersion@6 fieldPath@7
-kind PersistentVolume: spec@2:PersistentVolumeSpec status@3:PersistentVolumeStatus
-kind PersistentVolumeClaim: spec@2:PersistentVolumeClaimSpec status@3:PersistentVolumeClaimStatus
 PersistentVolumeClaimCondition: type@1! status@2! lastProbeTime@3:time lastTransitionTime@4:time reason@5 message@6
 PersistentVolumeClaimSpec: accessModes@1:[str] selector@4!:LabelSelector resources@2:VolumeResourceRequirements
   volumeName@3 storageClassName@5! volumeMode@6!=Filesystem dataSource@7!:TypedLocalObjectReference
@@ -187,7 +184,6 @@ PersistentVolumeSpec: capacity@1:{quantity} @2!:PersistentVolumeSource accessMod
   nodeAffinity@9!:VolumeNodeAffinity volumeAttributesClassName@10!
 PersistentVolumeStatus: phase@1 message@2 reason@3 lastPhaseTransitionTime@4!:time
 PhotonPersistentDiskVolumeSource: pdID@1! fsType@2
-kind Pod: spec@2:PodSpec status@3:PodStatus
 PodAffinity: requiredDuringSchedulingIgnoredDuringExecution@1:[PodAffinityTerm]
   preferredDuringSchedulingIgnoredDuringExecution@2:[WeightedPodAffinityTerm]
 PodAffinityTerm: labelSelector@1!:LabelSelector namespaces@2:[str] topologyKey@3! namespaceSelector@4!:LabelSelector
@@ -201,7 +197,6 @@ PodCondition: type@1! observedGeneration@7:long status@2! lastProbeTime@3:time l
 PodDNSConfig: nameservers@1:[str] searches@2:[str] options@3:[PodDNSConfigOption]
 PodDNSConfigOption: name@1 value@2!
 PodExtendedResourceClaimStatus: requestMappings@1:[ContainerExtendedResourceRequest] resourceClaimName@2!
-PodIP: ip@1!
 PodOS: name@1!
 PodReadinessGate: conditionType@1!
 PodResourceClaim: name@1! resourceClaimName@3! resourceClaimTemplateName@4!
@@ -247,14 +242,12 @@ RBDPersistentVolumeSource: monitors@1:[str] image@2! fsType@3 pool@4 user@5 keyr
 RBDVolumeSource: monitors@1:[str] image@2! fsType@3 pool@4 user@5 keyring@6 secretRef@7!:LocalObjectReference
   readOnly@8:bool
 kind RangeAllocation: range@2! data@3!:bytes
-kind ReplicationController: spec@2:ReplicationControllerSpec status@3:ReplicationControllerStatus
 ReplicationControllerCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
 ReplicationControllerSpec: replicas@1!:int=1 minReadySeconds@4:int selector@2:{str}~ template@3!:PodTemplateSpec
 ReplicationControllerStatus: replicas@1!:int fullyLabeledReplicas@2:int readyReplicas@4:int availableReplicas@5:int
   observedGeneration@3:long conditions@6:[ReplicationControllerCondition]#type
 ResourceFieldSelector~: containerName@1 resource@2! divisor@3:quantity
 ResourceHealth: resourceID@1! health@2 message@6!
-kind ResourceQuota: spec@2:ResourceQuotaSpec status@3:ResourceQuotaStatus
 ResourceQuotaSpec: hard@1:{quantity} scopes@2:[str]^ scopeSelector@3!:ScopeSelector
 ResourceQuotaStatus: hard@1:{quantity} used@2:{quantity}
 ResourceRequirements: limits@1:{quantity} requests@2:{quantity} claims@3:[ContainerResourceClaim]##name
@@ -266,18 +259,13 @@ ScaleIOVolumeSource: gateway@1! system@2! secretRef@3!:LocalObjectReference sslE
   storagePool@6 storageMode@7 volumeName@8 fsType@9 readOnly@10:bool
 ScopeSelector~: matchExpressions@1:[ScopedResourceSelectorRequirement]
 ScopedResourceSelectorRequirement: scopeName@1! operator@2! values@3:[str]
-SeccompProfile: type@1! localhostProfile@2!
 kind Secret: immutable@5!:bool data@2:{bytes} stringData@4:{str} type@3^=Opaque
-SecretEnvSource: @1!:LocalObjectReference optional@2!:bool
-SecretKeySelector~: @1!:LocalObjectReference key@2! optional@3!:bool
-SecretProjection: @1!:LocalObjectReference items@2:[KeyToPath] optional@4!:bool
 SecretReference~: name@1 namespace@2
 SecretVolumeSource: secretName@1 items@2:[KeyToPath] defaultMode@3!:int=420 optional@4!:bool
 SecurityContext: capabilities@1!:Capabilities privileged@2!:bool seLinuxOptions@3!:SELinuxOptions
   windowsOptions@10!:WindowsSecurityContextOptions runAsUser@4!:long runAsGroup@8!:long runAsNonRoot@5!:bool
   readOnlyRootFilesystem@6!:bool allowPrivilegeEscalation@7!:bool procMount@9! seccompProfile@11!:SeccompProfile
   appArmorProfile@12!:AppArmorProfile
-kind Service: spec@2:ServiceSpec status@3:ServiceStatus
 kind ServiceAccount: secrets@2:[ObjectReference]#name imagePullSecrets@3:[LocalObjectReference]
   automountServiceAccountToken@4!:bool
 ServiceAccountTokenProjection: audience@1 expirationSeconds@2!:long=3600 path@3!

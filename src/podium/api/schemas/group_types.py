@@ -9,8 +9,7 @@ JSONPatch: expression@1
 MatchCondition: name@1! expression@2!
 MatchResources~: namespaceSelector@1!:LabelSelector objectSelector@2!:LabelSelector
   resourceRules@3:[NamedRuleWithOperations] excludeResourceRules@4:[NamedRuleWithOperations] matchPolicy@7!
-kind MutatingAdmissionPolicy: spec@2:MutatingAdmissionPolicySpec
-kind MutatingAdmissionPolicyBinding: spec@2:MutatingAdmissionPolicyBindingSpec
+kind MutatingAdmissionPolicy MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec@2:*Spec
 MutatingAdmissionPolicyBindingSpec: policyName@1 paramRef@2!:ParamRef matchResources@3!:MatchResources
 MutatingAdmissionPolicySpec: paramKind@1!:ParamKind matchConstraints@2!:MatchResources variables@3:[Variable]
   mutations@4:[Mutation] failurePolicy@5! matchConditions@6:[MatchCondition]#name reinvocationPolicy@7
@@ -27,7 +26,6 @@ RuleWithOperations: operations@1:[str] @2!:Rule
 ServiceReference: namespace@1! name@2! path@3! port@4!:int
 TypeChecking: expressionWarnings@1:[ExpressionWarning]
 kind ValidatingAdmissionPolicy: spec@2:ValidatingAdmissionPolicySpec status@3:ValidatingAdmissionPolicyStatus
-kind ValidatingAdmissionPolicyBinding: spec@2:ValidatingAdmissionPolicyBindingSpec
 ValidatingAdmissionPolicyBindingSpec: policyName@1 paramRef@2!:ParamRef matchResources@3!:MatchResources
   validationActions@4:[str]#
 ValidatingAdmissionPolicySpec: paramKind@1!:ParamKind matchConstraints@2!:MatchResources validations@3:[Validation]
@@ -82,15 +80,15 @@ APIServiceSpec: service@1!:APIServiceServiceReference group@2 version@3 insecure
 APIServiceStatus: conditions@1:[APIServiceCondition]#type
 [apps/v1]
 kind ControllerRevision: data@2:any revision@3!:long
-kind DaemonSet: spec@2:DaemonSetSpec status@3:DaemonSetStatus
-DaemonSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
+kind DaemonSet Deployment ReplicaSet StatefulSet: spec@2:*Spec status@3:*Status
+DaemonSetCondition ReplicaSetCondition StatefulSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4
+  message@5
 DaemonSetSpec: selector@1!:LabelSelector^ template@2!:PodTemplateSpec updateStrategy@3:DaemonSetUpdateStrategy={}
   minReadySeconds@4:int revisionHistoryLimit@6!:int=10
 DaemonSetStatus: currentNumberScheduled@1!:int numberMisscheduled@2!:int desiredNumberScheduled@3!:int
   numberReady@4!:int observedGeneration@5:long updatedNumberScheduled@6:int numberAvailable@7:int
   numberUnavailable@8:int collisionCount@9!:int conditions@10:[DaemonSetCondition]#type
 DaemonSetUpdateStrategy: type@1=RollingUpdate rollingUpdate@2!:RollingUpdateDaemonSet
-kind Deployment: spec@2:DeploymentSpec status@3:DeploymentStatus
 DeploymentCondition: type@1! status@2! lastUpdateTime@6:time lastTransitionTime@7:time reason@4 message@5
 DeploymentSpec: replicas@1!:int=1 selector@2!:LabelSelector^ template@3!:PodTemplateSpec
   strategy@4:DeploymentStrategy%retainKeys={} minReadySeconds@5:int revisionHistoryLimit@6!:int=10 paused@7:bool
@@ -99,16 +97,12 @@ DeploymentStatus: observedGeneration@1:long replicas@2:int updatedReplicas@3:int
   availableReplicas@4:int unavailableReplicas@5:int terminatingReplicas@9!:int conditions@6:[DeploymentCondition]#type
   collisionCount@8!:int
 DeploymentStrategy: type@1=RollingUpdate rollingUpdate@2!:RollingUpdateDeployment
-kind ReplicaSet: spec@2:ReplicaSetSpec status@3:ReplicaSetStatus
-ReplicaSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
 ReplicaSetSpec: replicas@1!:int=1 minReadySeconds@4:int selector@2!:LabelSelector^ template@3:PodTemplateSpec
 ReplicaSetStatus: replicas@1!:int fullyLabeledReplicas@2:int readyReplicas@4:int availableReplicas@5:int
   terminatingReplicas@7!:int observedGeneration@3:long conditions@6:[ReplicaSetCondition]#type
 RollingUpdateDaemonSet: maxUnavailable@1!:intOrString=1 maxSurge@2!:intOrString=0
 RollingUpdateDeployment: maxUnavailable@1!:intOrString=25% maxSurge@2!:intOrString=25%
 RollingUpdateStatefulSetStrategy: partition@1!:int=0 maxUnavailable@2!:intOrString
-kind StatefulSet: spec@2:StatefulSetSpec status@3:StatefulSetStatus
-StatefulSetCondition: type@1! status@2! lastTransitionTime@3:time reason@4 message@5
 StatefulSetOrdinals: start@1!:int
 StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted@1=Retain whenScaled@2=Retain
 StatefulSetSpec: replicas@1!:int=1 selector@2!:LabelSelector^ template@3!:PodTemplateSpec
@@ -143,8 +137,8 @@ SubjectRulesReviewStatus: resourceRules@1:[ResourceRule] nonResourceRules@2:[Non
 ContainerResourceMetricSource: name@1! target@2!:MetricTarget container@3!
 ContainerResourceMetricStatus: name@1! current@2!:MetricValueStatus container@3!
 CrossVersionObjectReference~: kind@1! name@2! apiVersion@3
-ExternalMetricSource: metric@1!:MetricIdentifier target@2!:MetricTarget
-ExternalMetricStatus: metric@1!:MetricIdentifier current@2!:MetricValueStatus
+ExternalMetricSource PodsMetricSource: metric@1!:MetricIdentifier target@2!:MetricTarget
+ExternalMetricStatus PodsMetricStatus: metric@1!:MetricIdentifier current@2!:MetricValueStatus
 HPAScalingPolicy: type@1! value@2!:int periodSeconds@3!:int
 HPAScalingRules: stabilizationWindowSeconds@3!:int selectPolicy@1! policies@2:[HPAScalingPolicy] tolerance@4!:quantity
 kind HorizontalPodAutoscaler: spec@2:HorizontalPodAutoscalerSpec status@3:HorizontalPodAutoscalerStatus
@@ -165,16 +159,13 @@ MetricValueStatus: value@1!:quantity averageValue@2!:quantity averageUtilization
 ObjectMetricSource: describedObject@1!:CrossVersionObjectReference target@2!:MetricTarget metric@3!:MetricIdentifier
 ObjectMetricStatus: metric@1!:MetricIdentifier current@2!:MetricValueStatus
   describedObject@3!:CrossVersionObjectReference
-PodsMetricSource: metric@1!:MetricIdentifier target@2!:MetricTarget
-PodsMetricStatus: metric@1!:MetricIdentifier current@2!:MetricValueStatus
 ResourceMetricSource: name@1! target@2!:MetricTarget
 ResourceMetricStatus: name@1! current@2!:MetricValueStatus
 [batch/v1]
-kind CronJob: spec@2:CronJobSpec status@3:CronJobStatus
+kind CronJob Job: spec@2:*Spec status@3:*Status
 CronJobSpec: schedule@1! timeZone@8! startingDeadlineSeconds@2!:long concurrencyPolicy@3=Allow suspend@4!:bool=false
   jobTemplate@5!:JobTemplateSpec successfulJobsHistoryLimit@6!:int=3 failedJobsHistoryLimit@7!:int=1
 CronJobStatus: active@1:[ObjectReference] lastScheduleTime@4!:time lastSuccessfulTime@5!:time
-kind Job: spec@2:JobSpec status@3:JobStatus
 JobCondition: type@1! status@2! lastProbeTime@3:time lastTransitionTime@4:time reason@5 message@6
 JobSpec: parallelism@1!:int completions@2!:int activeDeadlineSeconds@3!:long podFailurePolicy@11!:PodFailurePolicy
   successPolicy@16!:SuccessPolicy backoffLimit@7!:int backoffLimitPerIndex@12!:int maxFailedIndexes@13!:int
@@ -209,13 +200,12 @@ EndpointConditions: ready@1!:bool serving@2!:bool terminating@3!:bool
 EndpointHints: forZones@1:[ForZone] forNodes@2:[ForNode]
 EndpointPort~: name@1!= protocol@2!=TCP port@3!:int appProtocol@4!
 kind EndpointSlice: addressType@4!^ endpoints@2:[Endpoint] ports@3:[EndpointPort]
-ForNode: name@1!
-ForZone: name@1!
+ForNode ForZone: name@1!
 [flowcontrol.apiserver.k8s.io/v1]
 ExemptPriorityLevelConfiguration: lendablePercent@2!:int nominalConcurrencyShares@1!:int
 FlowDistinguisherMethod: type@1!
-kind FlowSchema: spec@2:FlowSchemaSpec status@3:FlowSchemaStatus
-FlowSchemaCondition: lastTransitionTime@3:time message@5 reason@4 status@2 type@1
+kind FlowSchema PriorityLevelConfiguration: spec@2:*Spec status@3:*Status
+FlowSchemaCondition PriorityLevelConfigurationCondition: lastTransitionTime@3:time message@5 reason@4 status@2 type@1
 FlowSchemaSpec: distinguisherMethod@3!:FlowDistinguisherMethod matchingPrecedence@2!:int
   priorityLevelConfiguration@1!:PriorityLevelConfigurationReference rules@4:[PolicyRulesWithSubjects]
 FlowSchemaStatus: conditions@1:[FlowSchemaCondition]#type
@@ -227,25 +217,21 @@ LimitedPriorityLevelConfiguration: borrowingLimitPercent@4!:int lendablePercent@
 NonResourcePolicyRule: nonResourceURLs@6:[str]# verbs@1:[str]#
 PolicyRulesWithSubjects: nonResourceRules@3:[NonResourcePolicyRule] resourceRules@2:[ResourcePolicyRule]
   subjects@1:[FlowSchemaSubject]
-kind PriorityLevelConfiguration: spec@2:PriorityLevelConfigurationSpec status@3:PriorityLevelConfigurationStatus
-PriorityLevelConfigurationCondition: lastTransitionTime@3:time message@5 reason@4 status@2 type@1
-PriorityLevelConfigurationReference: name@1!
+PriorityLevelConfigurationReference UserSubject: name@1!
 PriorityLevelConfigurationSpec: exempt@3!:ExemptPriorityLevelConfiguration limited@2!:LimitedPriorityLevelConfiguration
   type@1!
 PriorityLevelConfigurationStatus: conditions@1:[PriorityLevelConfigurationCondition]#type
 QueuingConfiguration: handSize@2!:int queueLengthLimit@3!:int queues@1!:int
 ResourcePolicyRule: apiGroups@2:[str]# clusterScope@4:bool namespaces@5:[str]# resources@3:[str]# verbs@1:[str]#
 ServiceAccountSubject: name@2! namespace@1!
-UserSubject: name@1!
 [networking.k8s.io/v1]
 HTTPIngressPath: path@1 pathType@3! backend@2!:IngressBackend
 HTTPIngressRuleValue: paths@1:[HTTPIngressPath]
-kind IPAddress: spec@2:IPAddressSpec
+kind IPAddress IngressClass NetworkPolicy: spec@2:*Spec
 IPAddressSpec: parentRef@1!:ParentReference
 IPBlock: cidr@1! except@2:[str]
-kind Ingress: spec@2:IngressSpec status@3:IngressStatus
+kind Ingress ServiceCIDR: spec@2:*Spec status@3:*Status
 IngressBackend: service@4!:IngressServiceBackend resource@3!:TypedLocalObjectReference
-kind IngressClass: spec@2:IngressClassSpec
 IngressClassParametersReference: apiGroup@1! kind@2! name@3! scope@4! namespace@5!
 IngressClassSpec: controller@1 parameters@2!:IngressClassParametersReference
 IngressLoadBalancerIngress: ip@1 hostname@2 ports@4:[IngressPortStatus]
@@ -257,7 +243,6 @@ IngressServiceBackend: name@1! port@2:ServiceBackendPort
 IngressSpec: ingressClassName@4! defaultBackend@1!:IngressBackend tls@2:[IngressTLS] rules@3:[IngressRule]
 IngressStatus: loadBalancer@1:IngressLoadBalancerStatus
 IngressTLS: hosts@1:[str] secretName@2
-kind NetworkPolicy: spec@2:NetworkPolicySpec
 NetworkPolicyEgressRule: ports@1:[NetworkPolicyPort] to@2:[NetworkPolicyPeer]
 NetworkPolicyIngressRule: ports@1:[NetworkPolicyPort] from@2:[NetworkPolicyPeer]
 NetworkPolicyPeer: podSelector@1!:LabelSelector namespaceSelector@2!:LabelSelector ipBlock@3!:IPBlock
@@ -266,7 +251,6 @@ NetworkPolicySpec: podSelector@1!:LabelSelector ingress@2:[NetworkPolicyIngressR
   policyTypes@4:[str]
 ParentReference: group@1 resource@2 namespace@3 name@4
 ServiceBackendPort~: name@1 number@2:int
-kind ServiceCIDR: spec@2:ServiceCIDRSpec status@3:ServiceCIDRStatus
 ServiceCIDRSpec: cidrs@1:[str]
 ServiceCIDRStatus: conditions@1:[Condition]#type
 [node.k8s.io/v1]
@@ -285,10 +269,9 @@ PodDisruptionBudgetStatus: observedGeneration@1:long disruptedPods@2:{time} disr
 [rbac.authorization.k8s.io/v1]
 AggregationRule: clusterRoleSelectors@1:[LabelSelector]
 kind ClusterRole: rules@2:[PolicyRule] aggregationRule@3!:AggregationRule
-kind ClusterRoleBinding: subjects@2:[Subject] roleRef@3!:RoleRef^
+kind ClusterRoleBinding RoleBinding: subjects@2:[Subject] roleRef@3!:RoleRef^
 PolicyRule: verbs@1:[str] apiGroups@2:[str] resources@3:[str] resourceNames@4:[str] nonResourceURLs@5:[str]
 kind Role: rules@2:[PolicyRule]
-kind RoleBinding: subjects@2:[Subject] roleRef@3!:RoleRef^
 RoleRef~: apiGroup@1!=rbac.authorization.k8s.io kind@2! name@3!
 Subject~: kind@1! apiGroup@2 name@3! namespace@4
 [resource.k8s.io/v1]
@@ -312,7 +295,7 @@ DeviceAttribute: int@2!:long bool@3!:bool string@4! version@5! ints@6:[long] boo
 DeviceCapacity: value@1!:quantity requestPolicy@2!:CapacityRequestPolicy
 DeviceClaim: requests@1:[DeviceRequest] constraints@2:[DeviceConstraint] config@3:[DeviceClaimConfiguration]
 DeviceClaimConfiguration: requests@1:[str] @2!:DeviceConfiguration
-kind DeviceClass: spec@2!:DeviceClassSpec
+kind DeviceClass ResourceSlice: spec@2!:*Spec
 DeviceClassConfiguration: @1!:DeviceConfiguration
 DeviceClassSpec: selectors@1:[DeviceSelector] config@2:[DeviceClassConfiguration] extendedResourceName@4!
 DeviceConfiguration: opaque@1!:OpaqueDeviceConfiguration
@@ -340,7 +323,6 @@ ResourceClaimStatus: allocation@1!:AllocationResult reservedFor@2:[ResourceClaim
 kind ResourceClaimTemplate: spec@2!:ResourceClaimTemplateSpec^
 ResourceClaimTemplateSpec: metadata@1:ObjectMeta spec@2!:ResourceClaimSpec
 ResourcePool: name@1! generation@2!:long resourceSliceCount@3!:long
-kind ResourceSlice: spec@2!:ResourceSliceSpec
 ResourceSliceSpec: driver@1!^ pool@2!:ResourcePool nodeName@3!^ nodeSelector@4!:NodeSelector allNodes@5!:bool
   devices@6:[Device] perDeviceNodeSelection@7!:bool sharedCounters@8:[CounterSet]
 [resource.k8s.io/v1beta2]
@@ -372,7 +354,7 @@ kind Workload: spec@2:WorkloadSpec
 WorkloadPodGroupTemplateReference: workloadName@1! podGroupTemplateName@2!
 WorkloadSpec: controllerRef@1!:TypedLocalObjectReference^ podGroupTemplates@2:[PodGroupTemplate]^#name
 [scheduling.k8s.io/v1beta1]
-AllDisruptionMode:
+AllDisruptionMode SingleDisruptionMode:
 DisruptionMode: single@1!:SingleDisruptionMode all@2!:AllDisruptionMode
 kind PodGroup: spec@2:PodGroupSpec status@3:PodGroupStatus
 PodGroupSpec: parentCompositePodGroupName@1!^ workloadRef@2!:WorkloadReference^
@@ -382,7 +364,6 @@ PodGroupSpec: parentCompositePodGroupName@1!^ workloadRef@2!:WorkloadReference^
 PodGroupTemplate: name@1! schedulingPolicy@2:PodGroupSchedulingPolicy
   schedulingConstraints@3!:PodGroupSchedulingConstraints resourceClaims@4:[PodGroupResourceClaim]#name
   disruptionMode@5!:DisruptionMode priorityClassName@6 priority@7!:int preemptionPolicy@8!
-SingleDisruptionMode:
 kind Workload: spec@2:WorkloadSpec
 WorkloadReference: workloadName@1! templateName@2!
 WorkloadSpec: controllerRef@1!:TypedLocalObjectReference^ podGroupTemplates@2:[PodGroupTemplate]#name
@@ -390,12 +371,11 @@ WorkloadSpec: controllerRef@1!:TypedLocalObjectReference^ podGroupTemplates@2:[P
 kind SchedulerPluginsPodGroup: spec:SchedulerPluginsPodGroupSpec status:any
 SchedulerPluginsPodGroupSpec: minMember:int minResources:{quantity} scheduleTimeoutSeconds:int
 [storage.k8s.io/v1]
-kind CSIDriver: spec@2!:CSIDriverSpec
+kind CSIDriver CSINode: spec@2!:*Spec
 CSIDriverSpec: attachRequired@1!:bool podInfoOnMount@2!:bool volumeLifecycleModes@3:[str]## storageCapacity@4!:bool
   fsGroupPolicy@5! tokenRequests@6:[TokenRequest] requiresRepublish@7!:bool seLinuxMount@8!:bool
   nodeAllocatableUpdatePeriodSeconds@9!:long serviceAccountTokenInSecrets@10!:bool
   preventPodSchedulingIfMissing@11!:bool
-kind CSINode: spec@2!:CSINodeSpec
 CSINodeDriver: name@1! nodeID@2! topologyKeys@3:[str] allocatable@4!:VolumeNodeResources
 CSINodeSpec: drivers@1:[CSINodeDriver]#name
 kind CSIStorageCapacity: nodeTopology@2!:LabelSelector storageClassName@3! capacity@4!:quantity
@@ -430,10 +410,9 @@ EventSeries: count@1!:int lastObservedTime@2!:microtime
 BoundObjectReference: kind@1 apiVersion@2 name@3 uid@4
 kind SelfSubjectReview: status@2:SelfSubjectReviewStatus
 SelfSubjectReviewStatus: userInfo@1:UserInfo
-kind TokenRequest: spec@2!:TokenRequestSpec status@3:TokenRequestStatus
+kind TokenRequest TokenReview: spec@2!:*Spec status@3:*Status
 TokenRequestSpec: audiences@1:[str] expirationSeconds@4!:long boundObjectRef@3!:BoundObjectReference
 TokenRequestStatus: token@1! expirationTimestamp@2!:time
-kind TokenReview: spec@2!:TokenReviewSpec status@3:TokenReviewStatus
 TokenReviewSpec: token@1 audiences@2:[str]
 TokenReviewStatus: authenticated@1:bool user@2:UserInfo audiences@4:[str] error@3
 UserInfo: username@1 uid@2 groups@3:[str] extra@4:{[str]}

@@ -8,11 +8,12 @@ catalogue is complete. It is text, taken from the API reference and the generate
     kind Pod: spec@2:PodSpec status@3:PodStatus
     PodSpec: volumes@1:[Volume]%retainKeys#name nodeName@10 priority@25!:int ...
 
-An API version, then its types. `kind` adds `apiVersion`, `kind` and `metadata`; `~` after a type's name marks an object
-that is atomic in server-side apply. A field is a name, `@` and its protobuf number, and its type; one without a name
-has its fields inlined. `!` marks a field that JSON has even if it is 0, "" or empty. The default type is text; others
-are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantity`, `intOrString`, `bytes` (in base64),
-`any`, the name of a type, `[...]` for a list and `{...}` for a map. Suffixes follow in this order:
+An API version, then its types. Types with the same fields are on one line, and `*` there stands for the name of each.
+`kind` adds `apiVersion`, `kind` and `metadata`; `~` after the names marks objects that are atomic in server-side apply.
+A field is a name, `@` and its protobuf number, and its type; one without a name has its fields inlined. `!` marks a
+field that JSON has even if it is 0, "" or empty. The default type is text; others are `int` (32 bits), `long` (64),
+`bool`, `float`, `time`, `microtime`, `quantity`, `intOrString`, `bytes` (in base64), `any`, the name of a type, `[...]`
+for a list and `{...}` for a map. Suffixes follow in this order:
 
     ^         the field of the object or its spec cannot be changed by updates
     ~ or +    server-side apply owns the map or object as a whole, or its fields, unlike others of the type
@@ -56,7 +57,7 @@ _LEAVES = frozenset(
     ("any", "bool", "bytes", "float", "int", "intOrString", "long", "microtime", "quantity", "str", "time")
 )
 _OBJECT = ("apiVersion", "kind", "metadata@1:ObjectMeta")
-_TYPE = re.compile(r"(kind )?(\w+)(~?):(.*)")
+_TYPE = re.compile(r"(kind )?([\w ]+)(~?):(.*)")
 _FIELD = re.compile(
     r"(?P<name>[$\w-]*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
     r"(%(?P<strategy>\w+))?(=(?P<default>[^#]*))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
@@ -207,19 +208,18 @@ def defaults_of(name: str) -> Mapping[str, Any]:
 def _types() -> dict[str, _Written]:
     """Return every type as written."""
     found: dict[str, _Written] = {}
-    api_version, fields = "", list[str]()
-    for line in f"{core_types.TYPES}{group_types.TYPES}".splitlines():
+    api_version = ""
+    for line in f"{core_types.TYPES}{group_types.TYPES}".replace("\n ", "").splitlines():
         if line.startswith("["):
             api_version = line[1:-1]
-        elif line.startswith(" "):
-            fields += line.split()
         elif written := _TYPE.fullmatch(line):
-            kind, name, atomic, rest = written.groups()
-            fields = [*(_OBJECT if kind else ()), *rest.split()]
-            key = f"{api_version}.{name}" if name in found else name
-            if key in found:
-                raise AssertionError(f"the type {key} is defined twice")
-            found[key] = _Written(api_version, bool(atomic), fields)
+            kind, names, atomic, rest = written.groups()
+            for name in names.split():
+                fields = [*(_OBJECT if kind else ()), *rest.replace("*", name).split()]
+                key = f"{api_version}.{name}" if name in found else name
+                if key in found:
+                    raise AssertionError(f"the type {key} is defined twice")
+                found[key] = _Written(api_version, bool(atomic), fields)
     return found
 
 
