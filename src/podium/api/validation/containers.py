@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from podium.api.names import label_key_problem
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.formats import port_name_problem, port_problem
+from podium.api.validation.formats import port_name_problem
 from podium.api.validation.placement import report_repeats
 from podium.api.validation.rules import check, check_alternatives, check_own_name, check_type, declare
 
 _MAX_RESTART_RULES = 20
-_MAX_EXIT_CODES = 255
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)
 _POD_FIELDS = (
@@ -39,13 +38,13 @@ Container: @image terminationMessagePolicy:File|FallbackToLogsOnError imagePullP
 ContainerPort: containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
 ContainerResizePolicy: resourceName!:cpu|memory restartPolicy!:NotRequired|RestartContainer @resize
 ContainerRestartRule: action!:Restart|RestartAllContainers exitCodes!
-ContainerRestartRuleOnExitCodes: operator!:In|NotIn @exit_codes
+ContainerRestartRuleOnExitCodes: operator!:In|NotIn values:..255
 EnvFromSource: prefix:environment-name @one_reference configMapRef secretRef
 EnvVar: name!:environment-name valueFrom @value_source
 EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef
 ExecAction: command!
-GRPCAction: @port
-HTTPGetAction: @port scheme:HTTP|HTTPS httpHeaders
+GRPCAction: port::port-or-name
+HTTPGetAction: port::port-or-name scheme:HTTP|HTTPS httpHeaders
 HTTPHeader: name::header
 LifecycleHandler: @handler
 ObjectFieldSelector: @field
@@ -54,7 +53,7 @@ Probe: @handler initialDelaySeconds:0.. timeoutSeconds:0.. periodSeconds:0.. suc
 ResourceFieldSelector: @resource
 SecretEnvSource: name!:subdomain-or-prefix
 SecretKeySelector: name::subdomain key!:config-key
-TCPSocketAction: @port
+TCPSocketAction: port::port-or-name
 VolumeDevice: name! devicePath!:path-without-backsteps
 VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path @sub_path
   mountPropagation:Bidirectional|HostToContainer|None recursiveReadOnly:Disabled|IfPossible|Enabled @propagation
@@ -154,11 +153,6 @@ def _check_restarts(container: Place) -> None:
     container.check_number("restartPolicyRules", _MAX_RESTART_RULES)
     for rule in rules:
         check_type(rule, "ContainerRestartRule")
-
-
-@check
-def _exit_codes(codes: Place) -> None:
-    codes.check_number("values", _MAX_EXIT_CODES)
 
 
 @check
@@ -341,17 +335,3 @@ def _handler(place: Place) -> None:
         if not 0 <= seconds <= most:
             detail = f"must be non-negative and less than terminationGracePeriodSeconds ({most})"
             place.invalid("sleep", seconds, detail)
-
-
-@check
-def _port(action: Place) -> None:
-    check_port(action, "port")
-
-
-def check_port(place: Place, name: str) -> None:
-    """Check a port, which is required, by number or name."""
-    value = place.value.get(name)
-    if isinstance(value, str):
-        place.check(name, port_name_problem(value))
-    else:
-        place.check(name, port_problem(place.number(name) or 0))

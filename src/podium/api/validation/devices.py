@@ -44,7 +44,7 @@ ResourceClaim: spec+
 ResourceClaimSpec: devices+
 ResourceClaimTemplate: spec+
 ResourceClaimTemplateSpec: spec+
-ResourcePool: @pool_name @slice_count generation:0..
+ResourcePool: @pool_name resourceSliceCount::positive generation:0..
 ResourceSlice: spec+
 ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice devices#name sharedCounters#name
 """,
@@ -127,13 +127,6 @@ def _pool_name(pool: Place) -> None:
     pool.require("name")
     for part in pool.text("name").split("/") if pool.text("name") else ():
         pool.check("name", subdomain_problem(part))
-
-
-@check
-def _slice_count(pool: Place) -> None:
-    count = pool.number("resourceSliceCount")
-    if count is None or count <= 0:
-        pool.invalid("resourceSliceCount", count or 0, "must be greater than zero")
 
 
 @check

@@ -8,7 +8,6 @@ pkg/api/validation/objectmeta.go), and for kinds with few rules.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 
 from podium.api import checks
@@ -21,13 +20,13 @@ from podium.api.names import label_name_problem, name_rule, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.schemas.schema import schema_of
-from podium.api.validation import devices, volumes, workloads  # noqa: F401 - these modules declare rules
-from podium.api.validation.containers import check_port
+from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
+from podium.api.validation.formats import config_key_problem
 from podium.api.validation.placement import report_repeats
-from podium.api.validation.pods import DELETION_COST, check_annotations
+from podium.api.validation.pods import DELETION_COST
 from podium.api.validation.policies import check_disruption_policy
-from podium.api.validation.rules import check, check_type, check_usable, declare, has_rules
+from podium.api.validation.rules import check, check_port, check_type, check_usable, declare, has_rules
 
 # With this module, the rules of all types are known.
 __all__ = [
@@ -46,7 +45,6 @@ ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_COST))
 """The pod annotations whose values are validated, or cause warnings (`podium.api.schemas.slips`)."""
 
-_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _MAX_BYTES = 1024 * 1024
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
@@ -60,7 +58,7 @@ Namespace:
 Node: spec status
 NodeSpec: @taints taints podCIDRs:cidr @pod_addresses
 NodeStatus: capacity:amounts* allocatable:amounts*
-ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @annotations ownerReferences @controllers
+ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_annotations ownerReferences @controllers
   finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
@@ -169,11 +167,6 @@ def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
 
 
 @check
-def _annotations(metadata: Place) -> None:
-    check_annotations(metadata)
-
-
-@check
 def _owner(owner: Place) -> None:
     version, kind = owner.text("apiVersion"), owner.text("kind")
     if not version:
@@ -241,9 +234,7 @@ _REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {
 
 def _check_keys(place: Place, name: str, values: Mapping[str, str]) -> None:
     for key in values:
-        if not _KEY.fullmatch(key) or key == "." or key.startswith(".."):
-            rule = "a valid config key has at most 253 letters, digits, '-', '_' and '.', and does not begin with '..'"
-            place.child_or_empty(name).invalid(key, key, rule)
+        place.child_or_empty(name).check(key, config_key_problem(key))
 
 
 def _bytes(encoded: str) -> bytes:

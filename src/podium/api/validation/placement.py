@@ -25,14 +25,14 @@ NodeSelector: nodeSelectorTerms!
 NodeSelectorRequirement: @node_requirement
 NodeSelectorTerm: matchExpressions matchFields
 PodAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
-PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys @mismatched_label_keys topologyKey!:key
+PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys topologyKey!:key
 PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
 PodSchedulingGate: @gate
-PreferredSchedulingTerm: @weight preference+
+PreferredSchedulingTerm: weight::weight preference+
 Toleration: @toleration operator:Equal|Exists|Lt|Gt effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
-TopologySpreadConstraint: @skew topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
+TopologySpreadConstraint: maxSkew::positive topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
   nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
-WeightedPodAffinityTerm: @weight podAffinityTerm+
+WeightedPodAffinityTerm: weight::weight podAffinityTerm+
 """,
     # Scheduling compares these entries with one another. 10,000 values can name every node of a large cluster.
     """\
@@ -124,41 +124,24 @@ def _check_field(requirement: Place) -> None:
 
 
 @check
-def _weight(preferred: Place) -> None:
-    weight = preferred.number("weight") or 0
-    if not 1 <= weight <= 100:
-        preferred.invalid("weight", weight, "must be in the range 1-100")
-
-
-@check
 def _label_keys(place: Place) -> None:
-    _check_label_keys(place, "matchLabelKeys")
-
-
-@check
-def _mismatched_label_keys(term: Place) -> None:
-    _check_label_keys(term, "mismatchLabelKeys")
-    without = {text.value for text in term.texts("mismatchLabelKeys")}
-    for key in term.texts("matchLabelKeys"):
-        if key.value in without:
-            key.invalid("", key.value, "exists in both matchLabelKeys and mismatchLabelKeys")
-
-
-def _check_label_keys(place: Place, name: str) -> None:
-    """Check the keys in a field, which must not be in the selector beside them.
+    """Check the keys whose labels a selector gets from the pod; they must not be in the selector themselves.
 
     Selector entries that the API server added for them at the pod's creation do not count.
     """
-    keys = place.texts(name)
-    if not keys:
-        return
-    if not place.has("labelSelector"):
-        place.forbidden(name, "must not be specified when labelSelector is not set")
     selected = _selected_keys(place, place.context.labels)
-    for key in keys:
-        key.check("", label_key_problem(key.value))
-        if name == "matchLabelKeys" and selected[key.value]:
-            key.invalid("", key.value, "exists in both matchLabelKeys and labelSelector")
+    without = {text.value for text in place.texts("mismatchLabelKeys")}
+    for name in ("matchLabelKeys", "mismatchLabelKeys"):
+        keys = place.texts(name)
+        if keys and not place.has("labelSelector"):
+            place.forbidden(name, "must not be specified when labelSelector is not set")
+        for key in keys:
+            key.check("", label_key_problem(key.value))
+            if name == "matchLabelKeys" and selected[key.value]:
+                key.invalid("", key.value, "exists in both matchLabelKeys and labelSelector")
+    for key in place.texts("matchLabelKeys"):
+        if key.value in without:
+            key.invalid("", key.value, "exists in both matchLabelKeys and mismatchLabelKeys")
 
 
 def _selected_keys(place: Place, labels: Mapping[str, str]) -> Counter[str]:
@@ -193,13 +176,6 @@ def _toleration_value(toleration: Place) -> None:
         toleration.invalid("value", value, "value must be empty when `operator` is 'Exists'")
     elif operator in _COMPARING and parse_int64(value) is None:
         toleration.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
-
-
-@check
-def _skew(constraint: Place) -> None:
-    skew = constraint.number("maxSkew") or 0
-    if skew <= 0:
-        constraint.invalid("maxSkew", skew, "must be greater than zero")
 
 
 @check

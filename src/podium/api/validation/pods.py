@@ -53,7 +53,7 @@ HostAlias: ip::ip hostnames:subdomain
 Pod: @pod status
 PodDNSConfig: @dns nameservers:ip searches:search-domain options
 PodDNSConfigOption: @dns_option
-PodOS: @system_name name:linux|windows
+PodOS: name!:linux|windows
 PodReadinessGate: conditionType::key
 PodResourceClaim: @claim_source
 PodSecurityContext: runAsUser:id runAsGroup:id fsGroup:id @pod_security fsGroupChangePolicy:Always|OnRootMismatch
@@ -142,6 +142,7 @@ def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
     return template
 
 
+@check
 def check_annotations(metadata: Place) -> None:
     """Check the keys of the annotations, whose prefixes may have capital letters, and the total size."""
     size = 0
@@ -366,12 +367,6 @@ def _profile(profile: Place) -> None:
         profile.required("localhostProfile", f"must be set when {name} type is Localhost")
     elif name == "seccompProfile":
         profile.check("localhostProfile", descending_problem(file))
-
-
-@check
-def _system_name(system: Place) -> None:
-    if not system.text("name"):
-        system.required("name", "cannot be empty")
 
 
 @check

@@ -8,7 +8,8 @@ a map, are checked by the rules of their type.
 
     !         the field is required
     +         an absent object is checked like an empty one
-    :rule     the value, or each text in a list: alternatives, a range, or a rule of `_FORMATS` or `_CONTENTS`
+    :rule     the value, or each text in a list: alternatives, a range, or a rule of `FORMATS` or `_CONTENTS`;
+              a range without a minimum limits the length of a list
     ::format  the text, "" if it is absent
     #name     the items of the list have distinct names, which are DNS labels
     @check    a function with `check` for what concerns several fields
@@ -36,10 +37,11 @@ from podium.api.checks import (
     check_time,
 )
 from podium.api.errors import InputError
-from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
+from podium.api.names import label_key_problem, label_name_problem, label_value_problem
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of
-from podium.api.validation import amounts, formats
+from podium.api.validation import amounts
 from podium.api.validation.findings import Place
+from podium.api.validation.formats import FORMATS, port_name_problem, port_problem
 
 Check = Callable[[Place], None]
 FieldCheck = Callable[[Place, str], None]
@@ -52,34 +54,11 @@ _LIMITS: dict[str, list[str]] = {}
 _CHECKS: dict[str, Check] = {}
 # The details of findings for missing fields.
 _MISSING = {
+    "PodOS.name": "cannot be empty",
     "accessModes": "at least 1 access mode is required",
     "exitCodes": "must be specified",
     "nodeSelectorTerms": "must have at least one node selector term",
     "topologyKey": "can not be empty",
-}
-_FORMATS: Mapping[str, Callable[[Any], str | None]] = {
-    "cidr": lambda text: formats.cidr_problem(text.strip()),
-    "config-key": formats.config_key_problem,
-    "driver": formats.driver_problem,
-    "environment-name": formats.environment_name_problem,
-    "header": formats.header_problem,
-    "id": formats.id_problem,
-    "ip": formats.ip_problem,
-    "key": label_key_problem,
-    "key-in-any-case": lambda text: label_key_problem(text.lower()),
-    "label": label_name_problem,
-    "local-path": formats.local_path_problem,
-    "mode": formats.mode_problem,
-    "path-without-backsteps": formats.backsteps_problem,
-    "port": formats.port_problem,
-    "port-name": formats.port_name_problem,
-    "relative-path": formats.descending_problem,
-    "search-domain": formats.search_domain_problem,
-    "subdomain": subdomain_problem,
-    "subdomain-or-prefix": lambda text: subdomain_problem(text.removesuffix("-")),
-    "subdomain-in-any-case": lambda text: subdomain_problem(text.lower()),
-    "sysctl": formats.sysctl_problem,
-    "value": label_value_problem,
 }
 
 
@@ -168,13 +147,13 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> _Rule 
     elif applies:
         checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
-        return _Rule("", _required_check(name, of_field, checked))
+        return _Rule("", _required_check(type_, name, of_field, checked))
     return None if checked is None else _Rule("" if token["presence"] or token["absent"] else name, checked)
 
 
-def _required_check(name: str, type_: Type, checked: Check | None) -> Check:
-    """Return the check of a required field, which checks its value, too."""
-    detail = _MISSING.get(name, "")
+def _required_check(of: str, name: str, type_: Type, checked: Check | None) -> Check:
+    """Return the check of a required field of a type, which checks its value, too."""
+    detail = _MISSING.get(f"{of}.{name}") or _MISSING.get(name, "")
 
     def check_required(place: Place) -> None:
         value = place.value.get(name)
@@ -221,13 +200,14 @@ def _value_check(name: str, type_: Type, token: re.Match[str]) -> Check:
         allowed = tuple(rule.split("|"))
         return lambda place: check_alternatives(place, name, allowed)
     if ".." in rule:
-        lowest, _, highest = rule.partition("..")
-        least, most = int(lowest), int(highest) if highest else None
+        least, most = _bounds(rule)
+        if isinstance(type_, ListOf):
+            return lambda place: place.check_number(name, most or 0)
         return lambda place: check_range(place, name, least, most)
     if rule in _CONTENTS:
         contents = _CONTENTS[rule]
         return lambda place: contents(place, name)
-    problem = _FORMATS[rule]
+    problem = FORMATS[rule]
 
     def check_format(place: Place) -> None:
         value = place.text(name) if is_text else place.number(name) or 0
@@ -247,7 +227,7 @@ def _usability_check(name: str, rule: str) -> Check:
         allowed = tuple(rule.split("|"))
         refuse: Callable[[Any, str], None] = lambda value, path: check_one_of(value, allowed, path)  # noqa: E731
     elif ".." in rule:
-        least, most = (int(bound) if bound else None for bound in rule.split(".."))
+        least, most = _bounds(rule)
         refuse = lambda value, path: _refuse_beyond(value, path, least, most)  # noqa: E731
     else:
         refuse = _REFUSALS[rule]
@@ -262,6 +242,12 @@ def _usability_check(name: str, rule: str) -> Check:
                 raise
 
     return check_value
+
+
+def _bounds(rule: str) -> tuple[int | None, int | None]:
+    """Return the minimum and the maximum of a range."""
+    least, _, most = rule.partition("..")
+    return int(least) if least else None, int(most) if most else None
 
 
 def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -> None:
@@ -295,13 +281,24 @@ def check_own_name(item: Place, names: set[str]) -> str:
     return name
 
 
-def check_range(place: Place, name: str, least: int, most: int | None = None) -> None:
+def check_range(place: Place, name: str, least: int | None, most: int | None = None) -> None:
     """Report a number that is set and out of range."""
     number = place.number(name)
-    if number is None or least <= number <= (number if most is None else most):
+    if number is None or (number if least is None else least) <= number <= (number if most is None else most):
         return
-    bounds = f"between {least} and {most}, inclusive" if most is not None else f"greater than or equal to {least}"
+    bounds = f"greater than or equal to {least}" if most is None else f"between {least} and {most}, inclusive"
+    if least is None:
+        bounds = f"less than or equal to {most}"
     place.invalid(name, number, f"must be {bounds}")
+
+
+def check_port(place: Place, name: str) -> None:
+    """Report an invalid port, by number or name; an absent one is 0."""
+    value = place.value.get(name)
+    if isinstance(value, str):
+        place.check(name, port_name_problem(value))
+    else:
+        place.check(name, port_problem(place.number(name) or 0))
 
 
 def check_labels(place: Place, name: str) -> None:
@@ -338,6 +335,7 @@ _CONTENTS: Mapping[str, FieldCheck] = {
         place, name, amounts.container_resource_problem, counts_pages=True
     ),
     "labels": check_labels,
+    "port-or-name": check_port,
     "share": _check_share,
     "size": _check_size,
 }

@@ -31,7 +31,7 @@ PersistentVolumeSource: hostPath gcePersistentDisk awsElasticBlockStore glusterf
 VolumeSource: emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker
   persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume
   photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image
-AWSElasticBlockStoreVolumeSource: volumeID! @partition
+AWSElasticBlockStoreVolumeSource: volumeID! partition:partition
 AzureDiskVolumeSource: diskName! diskURI! cachingMode:None|ReadOnly|ReadWrite kind:Shared|Dedicated|Managed
 AzureFilePersistentVolumeSource: secretName! shareName!
 AzureFileVolumeSource: secretName! shareName!
@@ -53,7 +53,7 @@ FCVolumeSource: @fibre_channel lun:0..255
 FlexPersistentVolumeSource: driver!
 FlexVolumeSource: driver! @flex_options
 FlockerVolumeSource: @flocker
-GCEPersistentDiskVolumeSource: pdName! @partition
+GCEPersistentDiskVolumeSource: pdName! partition:partition
 GitRepoVolumeSource: repository! directory:relative-path
 GlusterfsPersistentVolumeSource: endpoints! path!
 GlusterfsVolumeSource: endpoints! path!
@@ -64,7 +64,7 @@ ISCSIVolumeSource: targetPortal! iqn! @iscsi lun:0..255
 ImageVolumeSource: pullPolicy:Always|Never|IfNotPresent
 KeyToPath: key! path!:local-path mode:mode
 LocalVolumeSource: path!
-NFSVolumeSource: server! path! @nfs_path
+NFSVolumeSource: server! path! path::absolute-path
 PersistentVolumeClaimTemplate: spec!
 PersistentVolumeClaimVolumeSource: claimName!
 PhotonPersistentDiskVolumeSource: pdID!
@@ -82,7 +82,7 @@ Volume: @source @claim_of_ephemeral
 VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
 VsphereVirtualDiskVolumeSource: volumePath!
 CSIDriver: spec+
-CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType @lifecycle_modes
+CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType volumeLifecycleModes:lifecycle-mode
 CSIStorageCapacity: nodeTopology storageClassName!:subdomain capacity:size* maximumVolumeSize:size*
 PersistentVolume: spec+
 PersistentVolumeClaim: spec+
@@ -146,18 +146,6 @@ def _size_limit(source: Place) -> None:
     size = amounts.amount(source.value.get("sizeLimit", 0))
     if size is None or size < 0:
         source.forbidden("sizeLimit", "SizeLimit field must be a valid resource quantity")
-
-
-@check
-def _partition(source: Place) -> None:
-    if not 0 <= (source.number("partition") or 0) <= 255:
-        source.invalid("partition", source.number("partition"), "must be between 1 and 255, inclusive")
-
-
-@check
-def _nfs_path(source: Place) -> None:
-    if not source.text("path").startswith("/"):
-        source.invalid("path", source.text("path"), "must be an absolute path")
 
 
 @check
@@ -241,13 +229,6 @@ def _bundle(bundle: Place) -> None:
         bundle.invalid("", bundle.text("name"), "only one of name and signerName may be used")
     elif not bundle.has("name") and not bundle.has("signerName"):
         bundle.required("", "either name or signerName must be specified")
-
-
-@check
-def _lifecycle_modes(spec: Place) -> None:
-    for mode in spec.texts("volumeLifecycleModes"):
-        if mode.value not in ("Persistent", "Ephemeral"):
-            mode.invalid("", mode.value, "must be Persistent or Ephemeral")
 
 
 @check

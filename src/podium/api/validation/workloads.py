@@ -25,12 +25,11 @@ _MAX_PARALLELISM = 100_000
 _MAX_INDEXES = 1_000_000
 _MAX_RULES = 20
 _MAX_EXIT_CODES = 255
-_MAX_CONDITIONS = 20
 _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
 _MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
 _GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @group_claims resourceClaims
-  disruptionMode:{"|".join(DISRUPTION_MODES)} @group_priority"""
+  disruptionMode:{"|".join(DISRUPTION_MODES)} priority:..{HIGHEST_PRIORITY}"""
 
 declare(
     f"""\
@@ -52,10 +51,11 @@ JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLim
   podReplacementPolicy:Failed|TerminatingOrFailed @manager @job_template podFailurePolicy
 JobStatus: active:0.. succeeded:0.. failed:0.. ready:0.. terminating:0..
 JobTemplateSpec: @job_of_template spec+
-PodFailurePolicy: @failure_policy rules
+PodFailurePolicy: @failure_policy rules:..20 rules
 PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes
 PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
-PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule onPodConditions onExitCodes
+PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule onPodConditions:..20 onPodConditions
+  onExitCodes
 PodGroup: spec+
 PodGroupResourceClaim: name!:label @one_group_claim
 PodGroupSchedulingConstraints: @topologies topology
@@ -362,7 +362,6 @@ def _failure_policy(policy: Place) -> None:
     if spec.text("podReplacementPolicy") == "TerminatingOrFailed":
         detail = "TerminatingOrFailed is not supported when podFailurePolicy is specified"
         spec.invalid("podReplacementPolicy", "TerminatingOrFailed", detail)
-    policy.check_number("rules", _MAX_RULES)
 
 
 @check
@@ -374,7 +373,6 @@ def _failure_rule(rule: Place) -> None:
         rule.invalid("", {}, "specifying both OnExitCodes and OnPodConditions is not supported")
     elif codes is None and not conditions:
         rule.invalid("", {}, "specifying one of OnExitCodes and OnPodConditions is required")
-    rule.check_number("onPodConditions", _MAX_CONDITIONS)
 
 
 @check
@@ -467,13 +465,6 @@ def _one_group_claim(claim: Place) -> None:
     if claim.has("resourceClaimName") == claim.has("resourceClaimTemplateName"):
         detail = "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required"
         claim.invalid("", claim.value, detail)
-
-
-@check
-def _group_priority(spec: Place) -> None:
-    priority = spec.number("priority")
-    if priority is not None and priority > HIGHEST_PRIORITY:
-        spec.invalid("priority", priority, f"must be less than or equal to {HIGHEST_PRIORITY}")
 
 
 @check
