@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.selectors import Selector, selector_from_labels
+from podium.api.selectors import selector_from_labels
 from podium.api.workloads import Service
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, owner_reference
 from podium.controllers.controller import NO_CHANGE, PLACED
@@ -39,14 +40,11 @@ _WAIT_NS_PER_POD = 1_000_000
 
 @dataclass(slots=True)
 class _Namespace:
-    """The pods with addresses of a namespace, and its Services' selectors.
-
-    Labels of pods are indexed from the first Service on.
-    """
+    """The pods with addresses of a namespace with an index of their labels, and its Services' selectors."""
 
     pods: dict[str, tuple[Pod, Raw]] = field(default_factory=dict)
+    labels: LabelIndex[str] = field(default_factory=LabelIndex)
     selectors: SelectorIndex[str] = field(default_factory=SelectorIndex)
-    labels: LabelIndex[str] | None = None
 
 
 class ServiceEndpoints(Reconciler[str]):
@@ -140,7 +138,7 @@ class ServiceEndpoints(Reconciler[str]):
             return self._pod_gone(pod, now)
         namespace.pods[pod.key] = pod, raw
         is_moved = known is None or known[0].metadata.labels != pod.metadata.labels
-        if is_moved and namespace.labels is not None:
+        if is_moved:
             namespace.labels.put(pod.key, pod.metadata.labels)
         if known is not None and not is_moved and _state_of(*known) == _state_of(pod, raw):
             return NO_CHANGE
@@ -152,12 +150,10 @@ class ServiceEndpoints(Reconciler[str]):
     def _pod_gone(self, pod: Pod, now: int) -> list[Action]:
         namespace = self._namespace(pod)
         known = namespace.pods.pop(pod.key, None)
-        if known is None:
-            self._tidy(pod.metadata.namespace)
-            return NO_CHANGE
-        if namespace.labels is not None:
-            namespace.labels.remove(pod.key)
+        namespace.labels.remove(pod.key)
         self._tidy(pod.metadata.namespace)
+        if known is None:
+            return NO_CHANGE
         return self._all_due(namespace.selectors.matching(known[0].metadata.labels), now)
 
     def _all_due(self, services: list[str], now: int) -> list[Action]:
@@ -192,20 +188,16 @@ class ServiceEndpoints(Reconciler[str]):
     def _pods_of(self, service: Service) -> list[tuple[Pod, Raw]]:
         """Return the pods that the Service selects, by key."""
         namespace = self._namespace(service)
-        if namespace.labels is None:
-            namespace.labels = LabelIndex()
-            for key, (pod, _) in namespace.pods.items():
-                namespace.labels.put(key, pod.metadata.labels)
-        selector: Selector = selector_from_labels(service.spec.selector)
+        selector = selector_from_labels(service.spec.selector)
         return [namespace.pods[key] for key in sorted(namespace.labels.matching(selector))]
 
     def _wanted(self, service: Service, raw: Raw, pods: Iterable[tuple[Pod, Raw]]) -> _Wanted:
-        """Return the endpoints of pods with equal ports, by these."""
+        """Return the endpoints of pods with equal ports."""
         publishes = raw["spec"].get("publishNotReadyAddresses") is True
         wanted: _Wanted = {}
         for pod, pod_raw in pods:
             ports = _ports_of(raw["spec"], pod_raw)
-            if ports is None:
+            if not ports and not _needs_no_ports(raw["spec"]):
                 continue
             serving, terminating = is_ready(pod), pod.is_terminating
             meta, spec = pod.metadata, pod_raw.get("spec", {})
@@ -223,20 +215,31 @@ class ServiceEndpoints(Reconciler[str]):
                 endpoint["zone"] = zone
             if spec.get("hostname") and spec.get("subdomain") == service.metadata.name:
                 endpoint["hostname"] = spec["hostname"]
-            wanted.setdefault(_port_key(ports), (ports, {}))[1][meta.uid] = endpoint
+            wanted.setdefault(ports, {})[meta.uid] = endpoint
         return wanted
 
 
-_PortKey = tuple[tuple[str, str, int, str], ...]
-_Wanted = dict[_PortKey, tuple[list[Raw], dict[str, Raw]]]
-"""By the ports as a key, the ports, and the endpoints by the uid of their pod."""
+class _Port(NamedTuple):
+    """A port of endpoints."""
+
+    name: str
+    protocol: str
+    port: int
+    app_protocol: str
+
+    @classmethod
+    def of(cls, raw: Raw, number: int) -> _Port:
+        """Return the port with that number; Services and slices have the other fields under the same names."""
+        return cls(raw.get("name") or "", raw.get("protocol") or "TCP", number, raw.get("appProtocol") or "")
+
+    def raw(self) -> Raw:
+        written = {"name": self.name, "protocol": self.protocol, "port": self.port}
+        return {**written, **({"appProtocol": self.app_protocol} if self.app_protocol else {})}
 
 
-def _port_key(ports: Iterable[Raw]) -> _PortKey:
-    return tuple(
-        (port.get("name") or "", port.get("protocol") or "TCP", port.get("port") or 0, port.get("appProtocol") or "")
-        for port in ports
-    )
+_Ports = tuple[_Port, ...]
+_Wanted = dict[_Ports, dict[str, Raw]]
+"""By the ports, the endpoints by the uid of their pod."""
 
 
 def _is_selecting(service: Service, raw: Raw) -> bool:
@@ -260,18 +263,17 @@ def _state_of(pod: Pod, raw: Raw) -> tuple[object, ...]:
     return pod.metadata.uid, _address_of(raw), pod.spec.node_name, is_ready(pod), pod.is_terminating
 
 
-def _ports_of(service: Raw, pod: Raw) -> list[Raw] | None:
-    """Return the ports of a Service on a pod, without those that the pod does not name; None if none is left."""
-    given = service.get("ports") or []
-    ports: list[Raw] = []
-    for port in given:
-        protocol = port.get("protocol", "TCP")
-        number = _port_number(port.get("targetPort") or port["port"], protocol, pod.get("spec", {}))
-        if number is not None:
-            kept = {name: port[name] for name in ("appProtocol",) if name in port}
-            ports.append({"name": port.get("name", ""), "protocol": protocol, "port": number, **kept})
-    is_left = ports or (not given and service.get("clusterIP") == "None")
-    return ports if is_left else None
+def _needs_no_ports(service: Raw) -> bool:
+    return not service.get("ports") and service.get("clusterIP") == "None"
+
+
+def _ports_of(service: Raw, pod: Raw) -> _Ports:
+    """Return the ports of a Service on a pod, without those that the pod does not name."""
+    found = (
+        (port, _port_number(port.get("targetPort") or port["port"], port.get("protocol", "TCP"), pod.get("spec", {})))
+        for port in service.get("ports") or ()
+    )
+    return tuple(_Port.of(port, number) for port, number in found if number is not None)
 
 
 def _port_number(target: int | str, protocol: str, pod: Raw) -> int | None:
@@ -298,7 +300,7 @@ def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str,
     labels = {**_labels_of(service, raw), SERVICE_NAME: service.metadata.name, MANAGED_BY: _MANAGER}
     kept, new = _assigned(wanted, known)
     if not wanted and not kept:
-        new = [([], [])]
+        new = [((), [])]
     taken = set(known)
     for ports, endpoints in new:
         name = _free_name(service, taken)
@@ -317,34 +319,33 @@ def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str,
             yield _patch(_SLICE, slice_, patch, cause)
 
 
-def _assigned(wanted: _Wanted, known: dict[str, Raw]) -> tuple[dict[str, list[Raw]], list[tuple[list[Raw], list[Raw]]]]:
+def _assigned(wanted: _Wanted, known: dict[str, Raw]) -> tuple[dict[str, list[Raw]], list[tuple[_Ports, list[Raw]]]]:
     """Return the endpoints of each known slice by name, and ports and endpoints of new slices.
 
     Known endpoints stay in place, and others fill up slices with their ports.
     """
-    left = {ports: dict(endpoints) for ports, (_, endpoints) in wanted.items()}
+    left = {ports: dict(endpoints) for ports, endpoints in wanted.items()}
     kept: dict[str, list[Raw]] = {}
-    room: list[tuple[str, _PortKey]] = []
+    waiting: dict[str, dict[str, Raw]] = {}
     for name, slice_ in sorted(known.items()):
-        ports = _port_key(slice_.get("ports") or ())
+        ports = tuple(_Port.of(port, port.get("port") or 0) for port in slice_.get("ports") or ())
         uids = [endpoint.get("targetRef", {}).get("uid") for endpoint in slice_.get("endpoints") or ()]
-        mine = left.get(ports, {})
+        mine = waiting[name] = left.get(ports, {})
         kept[name] = [mine.pop(uid) for uid in uids if uid in mine]
-        room.append((name, ports))
     # The fullest slices come first.
-    for name, ports in sorted(room, key=lambda each: (-len(kept[each[0]]), each[0])):
-        more = left.get(ports, {})
+    for name in sorted(kept, key=lambda name: (-len(kept[name]), name)):
+        more = waiting[name]
         for uid in list(more)[: max(0, _MOST_IN_SLICE - len(kept[name]))]:
             kept[name].append(more.pop(uid))
     new = [
-        (wanted[ports][0], list(endpoints.values())[start : start + _MOST_IN_SLICE])
+        (ports, list(endpoints.values())[start : start + _MOST_IN_SLICE])
         for ports, endpoints in sorted(left.items())
         for start in range(0, len(endpoints), _MOST_IN_SLICE)
     ]
     return kept, new
 
 
-def _new_slice(service: Service, name: str, labels: Raw, ports: list[Raw], endpoints: list[Raw]) -> Raw:
+def _new_slice(service: Service, name: str, labels: Raw, ports: _Ports, endpoints: list[Raw]) -> Raw:
     meta = service.metadata
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -358,26 +359,22 @@ def _new_slice(service: Service, name: str, labels: Raw, ports: list[Raw], endpo
         },
         "addressType": "IPv4",
         "endpoints": endpoints,
-        "ports": ports,
+        "ports": [port.raw() for port in ports],
     }
 
 
 def _free_name(service: Service, taken: set[str]) -> str:
     """Return the first free name of a slice."""
-    number = 0
-    while True:
-        digest = blake2b(f"{service.metadata.uid} {number}".encode(), digest_size=3).hexdigest()[:5]
-        name = f"{service.metadata.name}-{digest}"
-        if name not in taken:
-            return name
-        number += 1
+    digests = (blake2b(f"{service.metadata.uid} {number}".encode(), digest_size=3) for number in count())
+    names = (f"{service.metadata.name}-{digest.hexdigest()[:5]}" for digest in digests)
+    return next(name for name in names if name not in taken)
 
 
 def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw | None, cause: str) -> Iterator[Action]:
     """Yield the write of the Endpoints, which list ready and other pods, none of them terminating."""
     subsets = []
     room = _MOST_IN_ENDPOINTS
-    for _, (ports, endpoints) in sorted(wanted.items()):
+    for ports, endpoints in sorted(wanted.items()):
         shown = [
             one for one in endpoints.values() if one["conditions"]["ready"] or not one["conditions"]["terminating"]
         ]
@@ -385,7 +382,7 @@ def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw |
         groups = {
             "addresses": _subset_addresses(one for one in shown if one["conditions"]["ready"]),
             "notReadyAddresses": _subset_addresses(one for one in shown if not one["conditions"]["ready"]),
-            "ports": [{name: value for name, value in port.items() if value != ""} for port in ports],
+            "ports": [{name: value for name, value in port.raw().items() if value != ""} for port in ports],
         }
         if shown:
             subsets.append({name: group for name, group in groups.items() if group})

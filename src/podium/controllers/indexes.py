@@ -42,24 +42,30 @@ class MultiMap(dict[Key, dict[Item, None]]):
 
 
 class LabelIndex(Generic[Key]):
-    """An index of objects by label."""
+    """An index of objects by label, built when it is first searched."""
 
     def __init__(self) -> None:
         self._labels: dict[Key, Mapping[str, str]] = {}
-        self._things: ObjectIndex[Key] = ObjectIndex()
+        self._index: ObjectIndex[Key] | None = None
 
     def put(self, key: Key, labels: Mapping[str, str]) -> None:
         """Add or replace an object with its labels."""
         self._labels[key] = labels
-        self._things.put(key, labels.items())
+        if self._index is not None:
+            self._index.put(key, labels.items())
 
     def remove(self, key: Key) -> None:
         self._labels.pop(key, None)
-        self._things.remove(key)
+        if self._index is not None:
+            self._index.remove(key)
 
     def matching(self, selector: Selector) -> list[Key]:
         """Return the objects that the selector matches, in an order that follows from the calls."""
-        found = self._things.candidates(selector_keys(selector))
+        if self._index is None:
+            self._index = ObjectIndex()
+            for key, labels in self._labels.items():
+                self._index.put(key, labels.items())
+        found = self._index.candidates(selector_keys(selector))
         return [key for key in found if selector.matches(self._labels[key])]
 
 

@@ -239,8 +239,7 @@ class NamespaceCoverage:
         self.budgets: dict[str, TrackedBudget] = {}
         self.pods: dict[str, Pod] = {}
         self._selectors: SelectorIndex[str] = SelectorIndex()
-        # The index of pods, created with the first budget.
-        self._labels: LabelIndex[str] | None = None
+        self._labels: LabelIndex[str] = LabelIndex()
         # The names of the budgets of each pod, and of the pods of each controller.
         self._covering: dict[str, list[str]] = {}
         self._of_controller: MultiMap[str, str] = MultiMap()
@@ -253,7 +252,7 @@ class NamespaceCoverage:
         if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
             self._note_controller(name, old, pod)
         is_labelled_anew = old is None or old.metadata.labels != labels
-        if is_labelled_anew and self._labels is not None:
+        if is_labelled_anew:
             self._labels.put(name, labels)
         if not self.budgets:
             return []
@@ -278,8 +277,7 @@ class NamespaceCoverage:
             return []
         del self.pods[name]
         self._note_controller(name, known, None)
-        if self._labels is not None:
-            self._labels.remove(name)
+        self._labels.remove(name)
         covering = self._covering.pop(name, [])
         for budget in covering:
             self.budgets[budget].lose(pod)
@@ -294,10 +292,6 @@ class NamespaceCoverage:
         self._remove(name)
         budget = self.budgets[name] = TrackedBudget(object_, raw)
         self._selectors.put(name, budget.selector)
-        if self._labels is None:
-            self._labels = LabelIndex()
-            for pod in self.pods.values():
-                self._labels.put(pod.metadata.name, pod.metadata.labels)
         for covered in self._labels.matching(budget.selector):
             self._cover(covered, sorted((*self._covering.get(covered, ()), name)))
             budget.put(self.pods[covered])

@@ -13,12 +13,6 @@ from podium.controllers.actions import PatchObject, owner_reference, versioned_p
 from podium.controllers.indexes import LabelIndex, SelectorIndex
 
 
-def selector_of(workload: Kubernetes) -> Selector:
-    """Return a workload's compiled selector."""
-    selector = getattr(getattr(workload, "spec", None), "selector", None)
-    return selector_from_labels(selector) if isinstance(selector, dict) else compile_label_selector(selector)
-
-
 class WorkloadSelectors:
     """The selectors of workloads, by uid."""
 
@@ -33,7 +27,7 @@ class WorkloadSelectors:
         known = self._known.get(meta.uid)
         if known is not None and known[0] == written:
             return False
-        selector = selector_of(workload)
+        selector = selector_from_labels(written) if isinstance(written, dict) else compile_label_selector(written)
         self._known[meta.uid] = written, selector
         self._indexes.setdefault(meta.namespace, SelectorIndex()).put(meta.uid, selector)
         return True
@@ -58,13 +52,10 @@ class WorkloadSelectors:
 
 
 class Orphans:
-    """Objects of one type with labels and without a controller, which are not being deleted.
-
-    Labels are indexed for the namespaces in which workloads looked for objects.
-    """
+    """Objects of one type with labels and without a controller, which are not being deleted."""
 
     def __init__(self) -> None:
-        # By namespace and key.
+        # By namespace, the objects by key, and an index of them.
         self._objects: dict[str, dict[str, Kubernetes]] = {}
         self._indexes: dict[str, LabelIndex[str]] = {}
 
@@ -74,9 +65,7 @@ class Orphans:
         if not meta.labels or meta.controller is not None or meta.deletion_timestamp is not None:
             return self.remove(object_)
         self._objects.setdefault(meta.namespace, {})[object_.key] = object_
-        index = self._indexes.get(meta.namespace)
-        if index is not None:
-            index.put(object_.key, meta.labels)
+        self._indexes.setdefault(meta.namespace, LabelIndex()).put(object_.key, meta.labels)
         return True
 
     def remove(self, object_: Kubernetes) -> bool:
@@ -85,25 +74,16 @@ class Orphans:
         objects = self._objects.get(namespace)
         if objects is None or objects.pop(object_.key, None) is None:
             return False
-        index = self._indexes.get(namespace)
-        if index is not None:
-            index.remove(object_.key)
+        self._indexes[namespace].remove(object_.key)
         if not objects:
-            del self._objects[namespace]
-            self._indexes.pop(namespace, None)
+            del self._objects[namespace], self._indexes[namespace]
         return True
 
     def matching(self, namespace: str, selector: Selector) -> list[Kubernetes]:
         """Return the objects that a selector matches, by key."""
-        objects = self._objects.get(namespace)
-        if objects is None:
+        if namespace not in self._objects:
             return []
-        index = self._indexes.get(namespace)
-        if index is None:
-            index = self._indexes[namespace] = LabelIndex()
-            for key, object_ in objects.items():
-                index.put(key, object_.metadata.labels)
-        return [objects[key] for key in sorted(index.matching(selector))]
+        return [self._objects[namespace][key] for key in sorted(self._indexes[namespace].matching(selector))]
 
 
 def adoption_of(object_: Kubernetes, workload: Kubernetes, cause: str, finalizer: str) -> PatchObject:
