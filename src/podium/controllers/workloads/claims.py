@@ -103,7 +103,7 @@ class ResourceClaims(Reconciler[_Key]):
             self._queue.add(("Pod", pod.key))
             return True
         if not self._pods or pod.key not in self._pods:
-            return has_ended and self.claims.names(uid)
+            return has_ended and bool(self.claims.naming(uid))
         self._forget_pod(pod.key)
         return True
 
@@ -230,8 +230,8 @@ class ClaimIndex(dict[str, ResourceClaim]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._used_by: MultiMap[str, str] = MultiMap()
-        self._made_for: MultiMap[str, str] = MultiMap()
+        # By the uid of a pod, the keys of the claims that it uses, or that were created for it.
+        self._naming: MultiMap[str, str] = MultiMap()
         # By uid, whether a pod has ended; and the deleted pods.
         self._ended: dict[str, bool] = {}
         self._gone: set[str] = set()
@@ -239,17 +239,15 @@ class ClaimIndex(dict[str, ResourceClaim]):
         self._missed: dict[tuple[str, str], int] = {}
 
     def put(self, claim: ResourceClaim) -> None:
-        before = self._take_out(claim.key)
+        before, after = _pods_of(self.get(claim.key)), _pods_of(claim)
         self[claim.key] = claim
-        for consumer in claim.status.reserved_for:
-            self._used_by.add(consumer.uid, claim.key)
-        owner = pod_made_for(claim)
-        if owner is not None:
-            self._made_for.add(owner.uid, claim.key)
+        self._naming.replace(claim.key, before, after)
         self._forget_pods(before)
 
     def remove(self, key: str) -> None:
-        self._forget_pods(self._take_out(key))
+        before = _pods_of(self.pop(key, None))
+        self._naming.replace(key, before, ())
+        self._forget_pods(before)
 
     def pod_seen(self, uid: str, *, ended: bool) -> bool:
         """Record whether a pod has ended; return whether that is new."""
@@ -274,42 +272,37 @@ class ClaimIndex(dict[str, ResourceClaim]):
         """Record that a consumer was observed."""
         self._missed.pop((key, uid), None)
 
-    def names(self, uid: str) -> bool:
-        return uid in self._used_by or uid in self._made_for
-
     def naming(self, uid: str) -> list[str]:
         """Return the keys of the claims that name a pod as consumer or owner."""
-        return [*self._used_by.get(uid, ()), *self._made_for.get(uid, ())]
+        return list(self._naming.get(uid, ()))
 
     def made_for(self, uid: str) -> list[ResourceClaim]:
         """Return the claims that were created for a pod and are not deleted, by key."""
-        claims = [self[key] for key in sorted(self._made_for.get(uid, ()))]
-        return [claim for claim in claims if claim.metadata.deletion_timestamp is None]
-
-    def _take_out(self, key: str) -> list[str]:
-        """Forget a claim; return the uids of the pods that it named."""
-        claim = self.pop(key, None)
-        if claim is None:
-            return []
-        uids = [consumer.uid for consumer in claim.status.reserved_for]
-        for uid in uids:
-            self._used_by.discard(uid, key)
-        owner = pod_made_for(claim)
-        if owner is not None:
-            self._made_for.discard(owner.uid, key)
-            uids.append(owner.uid)
-        return uids
+        claims = (self[key] for key in sorted(self._naming.get(uid, ())))
+        return [
+            claim
+            for claim in claims
+            if claim.metadata.deletion_timestamp is None and (owner := pod_made_for(claim)) and owner.uid == uid
+        ]
 
     def _forget_pods(self, uids: Iterable[str]) -> None:
         """Forget deleted pods that no claim names."""
         for uid in uids:
-            if self.names(uid):
+            if uid in self._naming:
                 continue
             for missed in [waiting for waiting in self._missed if waiting[1] == uid]:
                 del self._missed[missed]
             if uid in self._gone:
                 self._gone.discard(uid)
                 del self._ended[uid]
+
+
+def _pods_of(claim: ResourceClaim | None) -> list[str]:
+    """Return the uids of the pods that a claim names."""
+    if claim is None:
+        return []
+    owner = pod_made_for(claim)
+    return [*(consumer.uid for consumer in claim.status.reserved_for), *(() if owner is None else (owner.uid,))]
 
 
 def pod_made_for(claim: ResourceClaim) -> OwnerReference | None:

@@ -170,26 +170,18 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     # What the API shows
 
-    def _see(self, object_: Kubernetes) -> None:
-        if isinstance(object_, Node):
-            name, before = object_.metadata.name, self._nodes.get(object_.metadata.name)
+    def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
+        if not isinstance(object_, Node):
+            return
+        name, before = object_.metadata.name, self._nodes.get(object_.metadata.name)
+        if is_gone:
+            self._nodes.pop(name, None)
+        else:
             self._nodes[name] = object_
-            # What decides whether it is suitable.
-            kept = before is not None and (
-                (before.metadata.uid, before.metadata.labels, before.spec.taints)
-                == (object_.metadata.uid, object_.metadata.labels, object_.spec.taints)
-            )
-            if not kept:
-                self._node_changed(name)
-
-    def _lose(self, object_: Kubernetes) -> None:
-        if isinstance(object_, Node) and self._nodes.pop(object_.metadata.name, None) is not None:
-            self._node_changed(object_.metadata.name)
-
-    def _node_changed(self, node_name: str) -> None:
-        for uid, state in self._states.items():
-            state.touch(node_name)
-            self._queue.add(uid)
+        if is_gone or before is None or _suitability_of(before) != _suitability_of(object_):
+            for uid, state in self._states.items():
+                state.touch(name)
+                self._queue.add(uid)
 
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:
         uid, before = change.owner_uid, change.before
@@ -410,6 +402,11 @@ class DaemonSets(RevisionedController[DaemonSet]):
         name = workload.object.metadata.name
         pods = self._pods.of(workload.uid).all.values()
         return {update.metadata.name, *(f"{name}-{pod.pod.metadata.labels.get(REVISION_LABEL, '')}" for pod in pods)}
+
+
+def _suitability_of(node: Node) -> tuple[object, ...]:
+    """Return the properties of a node that decide which pods it should have."""
+    return node.metadata.uid, node.metadata.labels, node.spec.taints
 
 
 def _surge(workload: _Workload, state: _DaemonSetState) -> int:

@@ -83,20 +83,16 @@ class StatefulSets(RevisionedController[StatefulSet]):
             not isinstance(object_, Pod) or ordinal_of(workload.object.metadata.name, object_.metadata.name) is not None
         )
 
-    def _see(self, object_: Kubernetes) -> None:
-        if isinstance(object_, PersistentVolumeClaim):
-            self._claims[object_.key] = object_
-            self._claim_changed(object_)
-
-    def _lose(self, object_: Kubernetes) -> None:
-        if isinstance(object_, PersistentVolumeClaim):
+    def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
+        if not isinstance(object_, PersistentVolumeClaim):
+            return
+        if is_gone:
             self._claims.pop(object_.key, None)
-            self._claim_changed(object_)
-
-    def _claim_changed(self, claim: PersistentVolumeClaim) -> None:
-        uid = self._claim_users.pop(claim.key, None)
+        else:
+            self._claims[object_.key] = object_
+        uid = self._claim_users.pop(object_.key, None)
         if uid is not None:
-            self._expectations.see(uid, label_of(claim))
+            self._expectations.see(uid, label_of(object_))
             self._queue.add(uid)
 
     def _sync_revision(

@@ -101,54 +101,45 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         """Return the actions for the pods of an unknown workload."""
         return []
 
-    def _see(self, object_: Kubernetes) -> None:
-        """Take in an object that is neither a workload nor owned by one."""
-
-    def _lose(self, object_: Kubernetes) -> None:
-        """Forget an object that is neither a workload nor owned by one."""
+    def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
+        """Take in or forget an object that is neither a workload nor owned by one."""
 
     def _may_own(self, workload: WorkloadObject[Kind], object_: Kubernetes) -> bool:
         """Return whether the workload can own an object that its selector matches."""
         return True
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        is_orphan = self._see_orphan(object_, is_gone=False)
+        if self._began_ns is None and isinstance(object_, Pod) and self._pods.concern(object_):
+            self._initial.add(object_.metadata.uid)
+        return self._observe(object_, raw, now)
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        return self._observe(object_, None, now)
+
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        """Take in an object; without its wire form, forget it."""
+        is_gone = raw is None
+        is_orphan = self._see_orphan(object_, is_gone=is_gone)
         if isinstance(object_, Pod):
             if not self._pods.concern(object_):
                 return [] if is_orphan else NO_CHANGE
-            if self._began_ns is None:
-                self._initial.add(object_.metadata.uid)
-            for change in self._pods.see(object_, raw):
+            for change in self._pods.lose(object_) if raw is None else self._pods.see(object_, raw):
                 self._see_pod(change, now)
                 self._check_selected(change)
         elif isinstance(object_, self._types):
-            self._put(WorkloadObject(object_, raw))
+            if raw is None:
+                self._remove(self._uids.get(label_of(object_), ""))
+            else:
+                self._put(WorkloadObject(object_, raw))
         elif isinstance(object_, self._owns):
-            self._see_owned(self._owned.see(WorkloadObject(object_, raw)))
+            owned = self._owned
+            self._see_owned(owned.lose(object_) if raw is None else owned.see(WorkloadObject(object_, raw)))
         elif isinstance(object_, ResourceQuota):
-            self._queue.add_all(self._waits.see_quota(object_, is_gone=False))
+            self._queue.add_all(self._waits.see_quota(object_, is_gone=is_gone))
         elif isinstance(object_, PriorityClass):
-            self._queue.add_all(self._waits.forget_refusals())
+            self._queue.add_all(() if is_gone else self._waits.forget_refusals())
         else:
-            self._see(object_)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        was_orphan = self._see_orphan(object_, is_gone=True)
-        if isinstance(object_, Pod):
-            if not self._pods.concern(object_):
-                return [] if was_orphan else NO_CHANGE
-            for change in self._pods.lose(object_):
-                self._see_pod(change, now)
-                self._check_selected(change)
-        elif isinstance(object_, self._types):
-            self._remove(self._uids.get(label_of(object_), ""))
-        elif isinstance(object_, self._owns):
-            self._see_owned(self._owned.lose(object_))
-        elif isinstance(object_, ResourceQuota):
-            self._queue.add_all(self._waits.see_quota(object_, is_gone=True))
-        else:
-            self._lose(object_)
+            self._see(object_, is_gone=is_gone)
         return []
 
     def _put(self, workload: WorkloadObject[Kind]) -> None:
