@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.structural.structural import MAX_OBJECT_BYTES, read_structural, unfolded_bytes
+from podium.api.meta import MAX_OBJECT_BYTES
+from podium.api.structural.structural import read_structural, unfolded_bytes
 from tests.apirequests.asking import API
 from tests.store.objects import Raw
 from tests.store.test_definitions import definition, version, widget

@@ -28,7 +28,9 @@ class Documents(KubernetesDocuments):
 
     def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
         if inquiry.path == "/apis/review":
-            return ServedDocument(body=json.dumps([inquiry.body, inquiry.user.name]).encode(), code=201)
+            return ServedDocument(
+                body=json.dumps([inquiry.body, inquiry.user and inquiry.user.name]).encode(), code=201
+            )
         return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if inquiry.path == "/api" else None
 
     def takes_body(self, path: str) -> bool:
