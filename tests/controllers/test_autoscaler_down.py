@@ -9,6 +9,7 @@ import pytest
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
+from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.autoscaling import REMOVAL_TAINT, NodeGroup
@@ -26,7 +27,7 @@ def healthy(action: Action) -> Problem | None:
 def autoscaled(*given: Raw, minimum: int = 0, fault: Fault = healthy, **settings: Any) -> Rig:
     """Return an autoscaler of the group `pool`, which looks every 10 s and removes what was unneeded for 10 minutes."""
     pool = NodeGroup("pool", minimum, 5, 40 * SECOND, TEMPLATE)
-    rig = Rig(lambda: Autoscaler([pool], AutoscalerSettings(**settings)))
+    rig = Rig(lambda: Autoscaler([pool], AutoscalerSettings(scale_down=ScaleDownSettings(**settings))))
     rig.fault = fault
     rig.apply(*given)
     return rig
@@ -88,7 +89,7 @@ def test_a_node_that_is_needed_again_meanwhile_starts_from_the_beginning() -> No
 
 
 def test_nothing_is_removed_soon_after_a_node_was_added() -> None:
-    rig = autoscaled(in_group("n1"), unneeded_ns=MINUTE, delay_after_add_ns=5 * MINUTE)
+    rig = autoscaled(in_group("n1"), unneeded_time_ns=MINUTE, delay_after_add_ns=5 * MINUTE)
     rig.pass_to(200)
     rig.apply(in_group("n3"))
     rig.rest()
@@ -220,7 +221,7 @@ def test_refused_evictions_are_repeated_for_some_time_and_then_the_removal_is_ta
         budget("web", 1, **WEB),
         *STAYS,
         fault=lambda action: _BUSY if isinstance(action, Evict) else None,
-        max_eviction_ns=25 * SECOND,
+        max_eviction_time_ns=25 * SECOND,
     )
     rig.pass_to(700)
 

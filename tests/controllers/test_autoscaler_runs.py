@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, Evict
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
+from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.autoscaling import GROUP_LABEL, NodeGroup
@@ -32,7 +33,7 @@ class Run:
             NodeGroup(name, MINIMUM, MAXIMUM, 30 * SECOND, {"status": {"allocatable": {"cpu": cpu, "pods": 20}}})
             for name, cpu in SIZES.items()
         ]
-        settings = AutoscalerSettings(unneeded_ns=MINUTE, delay_after_add_ns=MINUTE)
+        settings = AutoscalerSettings(scale_down=ScaleDownSettings(unneeded_time_ns=MINUTE, delay_after_add_ns=MINUTE))
         self.rig = Rig(lambda: Autoscaler(groups, settings), Scheduler)
         self.rig.fault = self.judge
         given_nodes = (in_group("small-7", "small", cpu=4), in_group("large-0", "large", cpu=8))

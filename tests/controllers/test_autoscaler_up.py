@@ -9,6 +9,7 @@ import pytest
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, CreateObject, PatchObject
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
+from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.autoscaling import STARTUP_TAINT, NodeGroup
@@ -394,7 +395,7 @@ def test_an_autoscaler_without_work_is_idle() -> None:
 
 
 def test_heartbeats_and_other_reports_do_not_wake_it() -> None:
-    rig = autoscaled(unneeded_ns=MINUTE)
+    rig = autoscaled(scale_down=ScaleDownSettings(unneeded_time_ns=MINUTE))
     rig.apply(node("n1"), pod("a", node="n1"))
     rig.rest()
     ready = [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:10Z"}]

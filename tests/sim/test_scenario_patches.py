@@ -98,15 +98,18 @@ def test_a_patch_that_the_api_server_refuses_is_an_error_at_its_step() -> None:
         (patch("Nodule", "n0", {"a": 1}), '.spec.steps[0].patch.kind: the kind "Nodule" is not simulated'),
         (
             patch("Node", "n0", {"a": 1}, type="apply"),
-            '.spec.steps[0].patch.type: "apply" is not strategic or merge or json',
+            '.spec.steps[0].patch.type: "apply" is not one of "json", "merge", "strategic"',
         ),
         ({"at": "0s", "cordon": {"name": "n0", "selector": "a"}}, ".spec.steps[0].cordon: has a name and a selector"),
         ({"at": "0s", "cordon": {"selector": "a=="}}, ""),
         ({"at": "0s", "cordon": {"selector": "a in"}}, ".spec.steps[0].cordon.selector: "),
-        ({"at": "0s", "repeat": {"every": "0s"}, "cordon": {"name": "n0"}}, ".spec.steps[0].repeat.every: is 0s"),
+        (
+            {"at": "0s", "repeat": {"every": "0s"}, "cordon": {"name": "n0"}},
+            '.spec.steps[0].repeat.every: "0s" is too short; write more than 0s',
+        ),
         (
             {"at": "0s", "repeat": {"every": "1m", "times": 0}, "cordon": {"name": "n0"}},
-            ".repeat.times: 0 is less than 1",
+            ".repeat.times: 0 is out of range; it must be >= 1",
         ),
         ({"at": "0s", "repeat": {"every": "1ns"}, "cordon": {"name": "n0"}}, "at most 100,000 are taken"),
         (

@@ -63,11 +63,11 @@ def test_a_configuration_without_the_profile_is_an_error() -> None:
         ({"schedulers": [{"name": "a"}, {"name": "a"}]}, '.spec.schedulers[1].name: "a" is given twice'),
         ({"schedulers": [{"bindDelay": "1s"}]}, ".spec.schedulers[0].name: is missing"),
         ({"schedulers": [{"name": "a", "bindDelay": "soon"}]}, ".spec.schedulers[0].bindDelay"),
-        ({"kubelets": {"waitForVictims": "yes"}}, '.spec.kubelets.waitForVictims: "yes" is neither true nor false'),
+        ({"kubelets": {"waitForVictims": "yes"}}, '.spec.kubelets.waitForVictims: "yes" is not true or false'),
         ({"kubelets": {"memoryThreshold": "much"}}, ".spec.kubelets.memoryThreshold"),
-        ({"kubelets": {"memoryThreshold": True}}, ".spec.kubelets.memoryThreshold: true is no amount of memory"),
+        ({"kubelets": {"memoryThreshold": True}}, ".spec.kubelets.memoryThreshold: true is no quantity"),
         ({"kubelets": {"pressureTransition": "-1s"}}, ".spec.kubelets.pressureTransition"),
-        ({"kubelets": {"grace": 1}}, ".spec.kubelets.grace: is not a known field"),
+        ({"kubelets": {"grace": 1}}, '.spec.kubelets: there is no field "grace"'),
     ],
 )
 def test_a_setting_that_is_wrong_is_an_error_at_its_field(spec: Raw, problem: str) -> None:

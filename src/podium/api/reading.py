@@ -6,14 +6,55 @@ msgspec converts; this module rewords its errors for users.
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
 from podium.api.schemas.suggestion import suggestion
+from podium.api.times import parse_duration
 
 T = TypeVar("T")
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+"""Text that is not empty."""
+
+
+DURATION_SCHEMA = {
+    "type": ["string", "number"],
+    "description": "As Go writes it, 1h30m; a bare number counts seconds.",
+}
+"""The JSON Schema of a duration."""
+
+if TYPE_CHECKING:
+    # Code may use any whole number of nanoseconds.
+    Duration = int
+    Interval = int
+else:
+
+    class Duration(int):
+        """A duration in nanoseconds, written as in "1h30m"; a bare number counts seconds.
+
+        Like any type with `from_written`, which raises ValueError, it can be the type of a field of a struct.
+        """
+
+        LEAST: ClassVar[int] = 0
+        SCHEMA: ClassVar[dict[str, Any]] = DURATION_SCHEMA
+
+        @classmethod
+        def from_written(cls, written: Any) -> int:
+            """Return the duration that a field holds. Raises ValueError."""
+            duration_ns = parse_duration(written)
+            if duration_ns < cls.LEAST:
+                right = "more than 0s" if cls.LEAST else "0s or more"
+                raise ValueError(f"{shown(written)} is too short; write {right}")
+            return cls(duration_ns)
+
+    class Interval(Duration):
+        """A duration of more than 0s."""
+
+        LEAST = 1
+
 
 _PLACE = re.compile(r"(?P<problem>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(?P<field>\w+)|\[(?P<index>\d+)\]|(?P<any>\[\.\.\.\])")
@@ -21,6 +62,7 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
 _LIMITED = re.compile(r"Expected `(?:int|float)` (.+)")
+_EMPTY = "Expected `str` of length >= 1"
 _WORDS = {
     "str": "text",
     "int": "a whole number",
@@ -37,9 +79,13 @@ def read(raw: dict[str, Any], type_: type[T]) -> T:
     It is a MalformedError, except for a missing field or a value that is not in its list.
     """
     try:
-        return msgspec.convert(raw, type_)
+        return msgspec.convert(raw, type_, dec_hook=_from_written)
     except msgspec.ValidationError as error:
         raise _explained(str(error), raw, type_) from None
+
+
+def _from_written(type_: type[Any], written: Any) -> Any:
+    return type_.from_written(written)
 
 
 def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputError:
@@ -68,6 +114,8 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     limited = _LIMITED.fullmatch(problem)
     if limited:
         return MalformedError(f"{shown(value)} is out of range; it must be {limited[1]}", path=path)
+    if problem == _EMPTY:
+        return MalformedError("is empty; text is needed", path=path)
     return InputError(problem, path=path)
 
 
@@ -119,7 +167,7 @@ def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
 
 def _known(name: str, type_: type[Any], steps: str) -> str:
     """Return a suggestion for an unknown field of the object at the end of the steps."""
-    struct: msgspec.inspect.StructType = _type_at(type_, steps)
+    struct: msgspec.inspect.StructType = _with_parts(_type_at(type_, steps))
     return suggestion(name, (field.encode_name for field in struct.fields))
 
 
@@ -148,5 +196,6 @@ def _without_none(node: Any) -> Any:
 def _with_parts(node: Any) -> Any:
     """Return the member of a union that has parts: a list or an object."""
     if isinstance(node, msgspec.inspect.UnionType):
-        return next(type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.LiteralType))
+        plain = (msgspec.inspect.LiteralType, msgspec.inspect.BoolType)
+        return next(type_ for type_ in node.types if not isinstance(type_, plain))
     return node

@@ -219,7 +219,7 @@ def autoscalers_of(scenario: Scenario, options: RunOptions, release: Release = D
         if cutoff is not None:
             raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
-    settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
+    settings = wanted.settings if cutoff is None else msgspec.structs.replace(wanted.settings, priority_cutoff=cutoff)
     return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed, release=release)]
 
 

@@ -18,6 +18,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 KNOWN = {
     *("$schema", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "properties", "required"),
     *("additionalProperties", "items", "anyOf", "oneOf", "allOf", "if", "then"),
+    *("minLength", "minimum", "maximum"),
 }
 
 
@@ -35,12 +36,20 @@ def problems(value: Any, schema: Schema, whole: Schema, path: str = "", *, is_st
         yield f"{path}: {value!r} is none of {schema['enum']}"
     if "const" in schema and value != schema["const"]:
         yield f"{path}: {value!r} is not {schema['const']!r}"
+    yield from _limited(value, schema, path)
     yield from _combined(value, schema, whole, path, is_strict)
     if isinstance(value, dict):
         yield from _object(value, schema, whole, path, is_strict)
     if isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):
             yield from problems(item, schema["items"], whole, f"{path}[{index}]", is_strict=is_strict)
+
+
+def _limited(value: Any, schema: Schema, path: str) -> Iterator[str]:
+    if isinstance(value, str) and len(value) < schema.get("minLength", 0):
+        yield f"{path}: {value!r} is shorter than {schema['minLength']}"
+    if isinstance(value, int | float) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        yield f"{path}: {value!r} is out of range"
 
 
 def _combined(value: Any, schema: Schema, whole: Schema, path: str, is_strict: bool) -> Iterator[str]:

@@ -18,7 +18,7 @@ from podium.app.console.command import podium as command
 from podium.app.explaining.on_node import answer_on
 from podium.app.schemas.command import schema as schema_command
 from podium.app.schemas.schemas import SCHEMAS, schema_named
-from podium.sim.scenario.steps import STEP_NAMES
+from podium.sim.scenario.actions import STEP_NAMES
 from tests.app.schemas.schema_check import problems
 
 ROOT = Path(__file__).parents[3]
@@ -96,7 +96,7 @@ def test_inputs_that_are_rejected_fail_the_schema_too(step: dict[str, Any]) -> N
 
 
 def test_every_step_is_in_the_schema() -> None:
-    assert {*schema_named("scenario")["$defs"]["ScenarioStep"]["properties"]} == {"at", "repeat", *STEP_NAMES}
+    assert {*schema_named("scenario")["$defs"]["Step"]["properties"]} == {"at", "repeat", *STEP_NAMES}
 
 
 def test_every_named_schema_type_exists() -> None:

@@ -12,14 +12,16 @@ from typing import Any
 
 import msgspec
 
-from podium.api.kinds import KINDS, WORKLOADS
+from podium.api.kinds import KINDS
+from podium.api.reading import DURATION_SCHEMA
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, is_type
-from podium.api.snapshot import API_VERSION
+from podium.api.times import format_duration
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption
 from podium.sim.history import SimEvent
 from podium.sim.results.disruption_state import DisruptionState
-from podium.sim.scenario.steps import STEP_NAMES
+from podium.sim.scenario.actions import STEP_NAMES
+from podium.sim.scenario.scenario import WrittenScenario
 
 COMMON = """
 Caveat
@@ -218,57 +220,6 @@ _TABLE_TYPES: dict[str, Schema] = {
     "number": {"type": "number"},
     "str": {"type": "string"},
 }
-_PODS = "|".join(("Pod", *WORKLOADS))
-_TABLE = f"""
-ScenarioSpec
-  until?:Duration latency?:Duration steps?:[ScenarioStep] kubelets?:ScenarioKubelets
-  nodeLifecycle?:ScenarioNodeLifecycle
-  schedulers?:[ScenarioScheduler] autoscaler?:ScenarioAutoscaler rescheduler?:any recorded?:bool
-ScenarioKubelets
-  memoryThreshold?:Amount pressureTransition?:Duration waitForVictims?:bool
-  evictionOrder?:BytesOverRequest|PercentageOfRequest
-ScenarioNodeLifecycle
-  gracePeriod?:Duration
-ScenarioScheduler
-  name bindDelay?:Duration
-ScenarioAutoscaler
-  nodeGroups:[ScenarioNodeGroup] priorityCutoff?:int scanInterval?:Duration scaleDown?:ScenarioScaleDown
-ScenarioNodeGroup
-  name min?:int max:int startUp?:Duration template:any
-ScenarioScaleDown
-  utilizationThreshold?:number unneededTime?:Duration delayAfterAdd?:Duration maxDrains?:int maxEvictionTime?:Duration
-  maxGracefulTermination?:Duration
-ScenarioStep
-  at:Duration repeat?:ScenarioRepeat apply?:[ScenarioObject] delete?:ScenarioDelete evict?:ScenarioEvict
-  scale?:ScenarioScale finish?:ScenarioFinish usage?:ScenarioUsage patch?:ScenarioPatch cordon?:ScenarioNodes
-  uncordon?:ScenarioNodes drain?:ScenarioDrain nodeDown?:ScenarioNodes nodeUp?:ScenarioNodes trouble?:ScenarioTrouble
-  maintenance?:ScenarioMaintenance
-ScenarioRepeat
-  every:Duration times?:int
-ScenarioDelete
-  kind name? namespace? selector? outright?:bool
-ScenarioEvict
-  name namespace? kind?:{_PODS} gracePeriodSeconds?:int component? avoidNode?:any replacement?:ScenarioReplacement
-ScenarioReplacement
-  first?:bool nodeName?
-ScenarioScale
-  kind? name namespace? replicas:int
-ScenarioFinish
-  name namespace? kind?:{_PODS}
-ScenarioUsage
-  name namespace? kind?:{_PODS} memory?:Amount cpu?:Amount
-ScenarioPatch
-  kind name namespace? type?:strategic|merge|json subresource?:|status patch:ScenarioPatchBody
-ScenarioNodes
-  name? selector?
-ScenarioDrain
-  name? selector? timeout?:Duration force?:bool deleteEmptyDirData?:bool ignoreDaemonSets?:bool gracePeriodSeconds?:int
-  disableEviction?:bool after? removeNode?:bool
-ScenarioTrouble
-  name crashAfter?:Duration rejectAfter?:Duration pods?
-ScenarioMaintenance
-  name in:Duration for?:Duration
-"""
 _TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
 _FIELD_TYPES: dict[str, Schema] = {
     "any": {},
@@ -290,8 +241,8 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def definitions(table: str, *, is_closed: bool) -> dict[str, Schema]:
-    """Return the types of a table by name; closed types have no other fields."""
+def definitions(table: str) -> dict[str, Schema]:
+    """Return the types of a table by name."""
     fields: dict[str, list[str]] = {}
     name = ""
     for line in table.strip().splitlines():
@@ -300,7 +251,7 @@ def definitions(table: str, *, is_closed: bool) -> dict[str, Schema]:
         else:
             name = line
             fields[name] = []
-    return {name: _object(written, is_closed=is_closed) for name, written in fields.items()}
+    return {name: _object(written) for name, written in fields.items()}
 
 
 def document(title: str, root: Schema, defined: dict[str, Schema]) -> Schema:
@@ -308,7 +259,7 @@ def document(title: str, root: Schema, defined: dict[str, Schema]) -> Schema:
     return {"$schema": DIALECT, "title": title, **root, "$defs": dict(sorted(defined.items()))}
 
 
-def _object(fields: list[str], *, is_closed: bool) -> Schema:
+def _object(fields: list[str]) -> Schema:
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for written in fields:
@@ -319,8 +270,6 @@ def _object(fields: list[str], *, is_closed: bool) -> Schema:
     found: Schema = {"type": "object", "properties": properties}
     if required:
         found["required"] = required
-    if is_closed:
-        found["additionalProperties"] = False
     return found
 
 
@@ -336,29 +285,26 @@ def _table_type(written: str) -> Schema:
     return dict(_TABLE_TYPES[written]) if written in _TABLE_TYPES else reference(written)
 
 
+def _own_schema(type_: Any) -> Schema:
+    """Return the schema of a type that reads its values itself."""
+    return {**type_.SCHEMA}
+
+
 def scenario_schema() -> Schema:
     """Return the schema of a Scenario: each step has exactly one action, each applied object the fields of its kind."""
-    defined = definitions(_TABLE, is_closed=True)
-    defined["ScenarioStep"]["oneOf"] = [{"required": [name]} for name in STEP_NAMES]
-    defined["Duration"] = _TEXT_OR_NUMBER | {"description": "As Go writes it, 1h30m; a bare number counts seconds."}
-    defined["Amount"] = _TEXT_OR_NUMBER
-    defined["ScenarioPatchBody"] = {"type": ["object", "array", "string"]}
+    (root,), defined = msgspec.json.schema_components(
+        [WrittenScenario], schema_hook=_own_schema, ref_template="#/$defs/{name}"
+    )
+    for type_ in defined.values():
+        for field in type_["properties"].values():
+            if field.get("description") == DURATION_SCHEMA["description"] and "default" in field:
+                field["default"] = format_duration(field["default"])
+    defined["Step"]["oneOf"] = [{"required": [name]} for name in STEP_NAMES]
     defined["ScenarioObject"] = {
         "type": "object",
         "required": ["apiVersion", "kind"],
         "properties": {"kind": {"enum": kinds()}},
         "allOf": [{"if": {"properties": {"kind": {"const": kind}}}, "then": reference(kind)} for kind in kinds()],
-    }
-    root: Schema = {
-        "type": "object",
-        "properties": {
-            "apiVersion": {"const": API_VERSION},
-            "kind": {"const": "Scenario"},
-            "metadata": {"type": "object"},
-            "spec": reference("ScenarioSpec"),
-        },
-        "required": ["apiVersion", "kind", "spec"],
-        "additionalProperties": False,
     }
     objects = object_schemas()
     if defined.keys() & objects.keys():
@@ -421,7 +367,7 @@ def _answer_schema(title: str, table: str, *roots: str, structs: Sequence[type[m
     """
     states: dict[str, Schema] = msgspec.json.schema(DisruptionState)["$defs"]
     root = {"anyOf": [reference(name) for name in roots]} if len(roots) > 1 else reference(roots[0])
-    found = definitions(COMMON + table, is_closed=False)
+    found = definitions(COMMON + table)
     for name, derived in msgspec.json.schema_components(structs, ref_template="#/$defs/{name}")[1].items():
         properties = {**derived["properties"], **found.get(name, {}).get("properties", {})}
         found[name] = {"type": "object", "properties": properties, "required": list(properties)}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
+import msgspec
 
 from podium.api.collector import collector_paused, settle_collector
 from podium.api.errors import InputError, escape, shown
@@ -57,7 +58,6 @@ from podium.server.http import loops
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS, read_token
 from podium.sim.recording.tape import is_recording
-from podium.sim.scenario.fields import Fields
 from podium.sim.scenario.scenario import Autoscaling, read_autoscaling
 from podium.store.durable_journal import DurableJournal, JournalInUseError
 
@@ -329,20 +329,24 @@ def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
         raise error.located(source=path) from None
     if priority_cutoff is None:
         return found
-    return replace(found, settings=replace(found.settings, priority_cutoff=priority_cutoff))
+    return replace(found, settings=msgspec.structs.replace(found.settings, priority_cutoff=priority_cutoff))
 
 
 def _autoscaling(raw: Raw) -> Autoscaling:
     if raw.get("apiVersion") != API_VERSION:
         raise InputError(f"{shown(raw.get('apiVersion'))} is not {API_VERSION}", path=".apiVersion")
-    if raw.get("kind") == "Autoscaler":
-        return read_autoscaling(Fields(raw, "").fields("spec"))
-    if raw.get("kind") == "Scenario":
-        spec = Fields(raw, "").fields("spec")
-        if not spec.has("autoscaler"):
-            raise InputError("is missing, and must be given", path=".spec.autoscaler")
-        return read_autoscaling(spec.fields("autoscaler"))
-    raise InputError(f"{shown(raw.get('kind'))} is neither Autoscaler nor Scenario", path=".kind")
+    paths = {"Autoscaler": ("spec",), "Scenario": ("spec", "autoscaler")}
+    if raw.get("kind") not in paths:
+        raise InputError(f"{shown(raw.get('kind'))} is neither Autoscaler nor Scenario", path=".kind")
+    path = ""
+    for name in paths[raw["kind"]]:
+        path += f".{name}"
+        if name not in raw:
+            raise InputError("is missing, and must be given", path=path)
+        raw = raw[name]
+        if not isinstance(raw, dict):
+            raise InputError(f"{shown(raw)} is not an object", path=path)
+    return read_autoscaling(raw, path)
 
 
 def read_one(path: str, kind: str) -> Raw:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
+from podium.api.reading import Duration
 from podium.api.times import format_time, time_of
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
-from podium.controllers.autoscaling.node_removals import NodeRemovals, RemovalSettings
+from podium.controllers.autoscaling.node_removals import NodeRemovals, ScaleDownSettings
 from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
@@ -43,33 +44,25 @@ from podium.decide.autoscaling import (
 )
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.runner import Runner
+from podium.framework.settings.arguments import Strict
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 
 _AUTOSCALER = "autoscaler"
 _SECOND = 10**9
-_MINUTE = 60 * _SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class AutoscalerSettings:
-    """Settings of an autoscaler; times in nanoseconds.
+class AutoscalerSettings(Strict, frozen=True, kw_only=True):
+    """Settings of an autoscaler.
 
     It scans the cluster ``scan_interval_ns`` after a change. Pods below ``priority_cutoff`` neither cause nor keep
-    nodes. A node is removed that was unneeded for ``unneeded_ns``: requested below ``utilisation_threshold``, and its
-    pods fitted elsewhere; but not within ``delay_after_add_ns`` of the last new node. ``max_drains`` nodes with pods
-    are emptied at a time. See `RemovalSettings` for the rest.
+    nodes.
     """
 
-    scan_interval_ns: int = 10 * _SECOND
+    scan_interval_ns: Duration = 10 * _SECOND
     priority_cutoff: int = 0
-    utilisation_threshold: float = 0.5
-    unneeded_ns: int = 10 * _MINUTE
-    delay_after_add_ns: int = 10 * _MINUTE
-    max_drains: int = 1
-    max_eviction_ns: int = 2 * _MINUTE
-    max_graceful_termination_ns: int = 10 * _MINUTE
+    scale_down: ScaleDownSettings = ScaleDownSettings()
 
 
 class Autoscaler:
@@ -84,7 +77,7 @@ class Autoscaler:
     def __init__(
         self,
         groups: Sequence[NodeGroup],
-        settings: AutoscalerSettings = AutoscalerSettings(),
+        settings: AutoscalerSettings = AutoscalerSettings(),  # noqa: B008 - an immutable value
         configuration: Configuration | None = None,
         *,
         seed: int = 0,
@@ -99,11 +92,10 @@ class Autoscaler:
         self._picture = AutoscalerView(self._groups, release)
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
-        options = ScaleDownOptions(settings.utilisation_threshold, settings.priority_cutoff)
+        options = ScaleDownOptions(settings.scale_down.utilization_threshold, settings.priority_cutoff)
         self._around = RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
-        limits = RemovalSettings(settings.max_eviction_ns, settings.max_graceful_termination_ns)
-        self._removals = NodeRemovals(self._picture, limits, _AUTOSCALER, self._residents, self._why_kept)
+        self._removals = NodeRemovals(self._picture, settings.scale_down, _AUTOSCALER, self._residents, self._why_kept)
         # When to scan the cluster next, and whether that may have a new effect.
         self._scan_ns: int | None = None
         self._is_curious = False
@@ -239,15 +231,15 @@ class Autoscaler:
             for each in self._picture.nodes.values()
         )
         last_added_ns = max(created, default=0)
-        rest_ns = last_added_ns + self._settings.delay_after_add_ns
+        rest_ns = last_added_ns + self._settings.scale_down.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
             since_ns = self._unneeded_since[name] = since.get(name, now)
-            due_ns = max(since_ns + self._settings.unneeded_ns, rest_ns)
+            due_ns = max(since_ns + self._settings.scale_down.unneeded_time_ns, rest_ns)
             is_empty = self._residents(name).is_empty
             if due_ns > now:
                 self._look_at(due_ns, self._removals.is_hopeless(name))
-            elif is_empty or drains < self._settings.max_drains:
+            elif is_empty or drains < self._settings.scale_down.max_drains:
                 drains += not is_empty
                 actions.append(self._removals.begin(name, now))
         return actions

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from podium.api.meta import Raw
+from podium.api.reading import Duration
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.deadlines import Deadline
@@ -18,22 +21,30 @@ from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import WorkQueue
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
+from podium.framework.settings.arguments import Strict
 
 _SECOND = 10**9
+_MINUTE = 60 * _SECOND
 _RETRY_NS = 10 * _SECOND
 # The time that pods get beyond their grace period.
 _HEADROOM_NS = 30 * _SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalSettings:
-    """Time limits of a removal, in nanoseconds.
+class ScaleDownSettings(Strict, frozen=True, kw_only=True):
+    """Settings of the removal of nodes.
 
-    Refused evictions are retried for ``max_eviction_ns``. Grace periods are limited to ``max_graceful_termination_ns``.
+    A node is removed that was unneeded for ``unneeded_time_ns``: requested below ``utilization_threshold``, and its
+    pods fitted elsewhere; but not within ``delay_after_add_ns`` of the last new node. ``max_drains`` nodes with pods
+    are emptied at a time. Refused evictions are retried for ``max_eviction_time_ns``. Grace periods are limited to
+    ``max_graceful_termination_ns``.
     """
 
-    max_eviction_ns: int
-    max_graceful_termination_ns: int
+    utilization_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    unneeded_time_ns: Duration = 10 * _MINUTE
+    delay_after_add_ns: Duration = 10 * _MINUTE
+    max_drains: Annotated[int, Meta(ge=1)] = 1
+    max_eviction_time_ns: Duration = 2 * _MINUTE
+    max_graceful_termination_ns: Duration = 10 * _MINUTE
 
 
 class NodeRemovals:
@@ -47,7 +58,7 @@ class NodeRemovals:
     def __init__(
         self,
         picture: AutoscalerView,
-        settings: RemovalSettings,
+        settings: ScaleDownSettings,
         cause: str,
         residents: Callable[[str], Residents],
         why_kept: Callable[[str], str],
@@ -184,7 +195,7 @@ class NodeRemovals:
         return "its pods take too long to end" if not residents.is_empty and now >= self._end_ns(name) else ""
 
     def _eviction_end_ns(self, name: str) -> int:
-        return self._began_ns[name] + self._settings.max_eviction_ns
+        return self._began_ns[name] + self._settings.max_eviction_time_ns
 
     def _end_ns(self, name: str) -> int:
         return self._eviction_end_ns(name) + self._settings.max_graceful_termination_ns + _HEADROOM_NS

@@ -12,11 +12,13 @@ from typing import NamedTuple
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import NODE_NOT_READY, Node, is_ready, unknown_conditions
 from podium.api.pod import Pod
+from podium.api.reading import Duration
 from podium.api.times import format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
 from podium.controllers.observations import Answered, NodeHeard, NodeSilent, Observation
 from podium.controllers.reconciler import Reconciler
+from podium.framework.settings.arguments import Strict
 from podium.store.conditions import with_condition
 from podium.store.verbs.eviction import is_ready as is_pod_ready
 
@@ -122,11 +124,10 @@ _NAME = "node-lifecycle-controller"
 _SECOND = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLifecycleSettings:
-    """Settings; ``grace_ns`` is --node-monitor-grace-period."""
+class NodeLifecycleSettings(Strict, frozen=True, kw_only=True):
+    """Settings; ``grace_period_ns`` is --node-monitor-grace-period."""
 
-    grace_ns: int = 50 * _SECOND
+    grace_period_ns: Duration = 50 * _SECOND
 
 
 @dataclass(slots=True)
@@ -156,7 +157,9 @@ class NodeLifecycle(Reconciler[str]):
     idle_deferral = IdleDeferral(frozenset(("Pod",)))
 
     def __init__(
-        self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None
+        self,
+        settings: NodeLifecycleSettings = NodeLifecycleSettings(),  # noqa: B008 - an immutable value
+        given: Mapping[str, Node] | None = None,
     ) -> None:
         super().__init__()
         self._settings = settings
@@ -237,7 +240,7 @@ class NodeLifecycle(Reconciler[str]):
             return []
         node = known.node
         silent_ns = self._silent.get(key)
-        late_ns = None if silent_ns is None else silent_ns + self._settings.grace_ns
+        late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
         is_late = late_ns is not None and late_ns <= now
         self._pace_changed(self._zones.put(node, is_healthy=is_ready(node) and not is_late))
         self._queue.add_at(key, None if is_late else late_ns)

@@ -11,8 +11,13 @@ from podium.api.errors import InputError, shown
 from podium.api.reading import read
 
 
-class Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The base of configuration structs: immutable, camelCase on the wire, unknown fields refused."""
+def _wire_name(name: str) -> str:
+    first, *others = name.removesuffix("_ns").split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+class Strict(msgspec.Struct, frozen=True, kw_only=True, rename=_wire_name, forbid_unknown_fields=True):
+    """The base of configuration structs: immutable, unknown fields refused, and camelCase on the wire without `_ns`."""
 
 
 def read_strictly(raw: Mapping[str, Any], type_: type[T]) -> T:

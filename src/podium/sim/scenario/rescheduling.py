@@ -12,26 +12,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.api.errors import InputError
+from podium.api.meta import Raw
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_settings
 from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.plugins.rescheduling.registry import IN_TREE
-from podium.sim.scenario.fields import Fields
 
 
-def read_rescheduling(given: Fields) -> ReschedulerSettings:
-    """Return a scenario's rescheduler settings. Raises InputError with the field's path."""
-    raw = given.rest()
+def read_rescheduling(raw: Raw, path: str) -> ReschedulerSettings:
+    """Return the rescheduler settings in an object at a path. Raises InputError with the field's path."""
     try:
         settings = read_settings(raw)
+        check_policies(settings, [written["name"] for written in raw.get("policies", ())])
     except InputError as error:
-        raise InputError(error.problem, path=given.path + error.path) from None
-    names = [written["name"] for written in raw.get("policies", ())]
-    try:
-        check_policies(settings, names)
-    except InputError as error:
-        raise InputError(error.problem, path=given.path + error.path) from error.__cause__
+        raise InputError(error.problem, path=path + error.path) from error.__cause__
     return settings
 
 

@@ -16,24 +16,104 @@ spec:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.meta import Raw
 from podium.api.quantity import whole_value
+from podium.api.reading import Duration, Text
 from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.release import read_version
 from podium.controllers.autoscaling.autoscaler import AutoscalerSettings
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.decide.autoscaling import NodeGroup
-from podium.decide.kubelet import EVICTION_ORDERS
+from podium.decide.kubelet import EvictionOrder
 from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.settings.arguments import Strict, read_strictly
+from podium.framework.settings.configuration import require_kind
 from podium.sim.recording.tape import is_recording
-from podium.sim.scenario.fields import MOST_STEPS, Fields
-from podium.sim.scenario.steps import ScenarioStep, label_of, located, read_steps
+from podium.sim.scenario.actions import MOST_STEPS, Amount, Count, Step, played_steps
+from podium.sim.scenario.steps import ScenarioStep, label_of, located
+
+_KUBELETS = KubeletSettings()
+
+
+class SchedulerSettings(Strict, frozen=True, kw_only=True):
+    """One of several schedulers: its `schedulerName`, and how long its bindings take, if given."""
+
+    name: Text
+    bind_delay_ns: Duration | None = None
+
+
+class WrittenKubelets(Strict, frozen=True, kw_only=True):
+    """The settings of kubelets; see `KubeletSettings`."""
+
+    memory_threshold: Amount | None = None
+    pressure_transition: Duration = _KUBELETS.pressure_transition_ns
+    wait_for_victims: bool = _KUBELETS.waits_for_victims
+    eviction_order: EvictionOrder = _KUBELETS.eviction_order
+
+    def settings(self) -> KubeletSettings:
+        """Return the settings of kubelets."""
+        return KubeletSettings(
+            memory_threshold_bytes=0 if self.memory_threshold is None else whole_value(self.memory_threshold),
+            pressure_transition_ns=self.pressure_transition,
+            waits_for_victims=self.wait_for_victims,
+            eviction_order=self.eviction_order,
+        )
+
+
+class WrittenNodeGroup(Strict, frozen=True, kw_only=True):
+    """A group of nodes; see `NodeGroup`."""
+
+    name: Text
+    min: Count = 0
+    max: Annotated[int, Meta(ge=1)]
+    start_up: Duration = 0
+    template: dict[str, Any]
+
+
+class WrittenAutoscaler(AutoscalerSettings, frozen=True, kw_only=True):
+    """The settings of an autoscaler, and its groups of nodes."""
+
+    node_groups: tuple[WrittenNodeGroup, ...] = ()
+
+
+class WrittenSpec(Strict, frozen=True, kw_only=True):
+    """The components of a simulation, and what happens when."""
+
+    until: Duration | None = None
+    latency: Duration | None = None
+    kubernetes_version: Text | None = None
+    kubelets: WrittenKubelets = WrittenKubelets()
+    node_lifecycle: NodeLifecycleSettings = NodeLifecycleSettings()
+    schedulers: tuple[SchedulerSettings, ...] = ()
+    autoscaler: WrittenAutoscaler | None = None
+    rescheduler: dict[str, Any] | None = None
+    recorded: bool = False
+    steps: tuple[Step, ...] = ()
+
+
+class WrittenMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """The name of a scenario."""
+
+    name: str = ""
+
+
+class WrittenScenario(Strict, frozen=True, kw_only=True):
+    """A Scenario of podium simulate."""
+
+    api_version: Literal["podium.dev/v1alpha1"]
+    kind: Literal["Scenario"]
+    metadata: WrittenMetadata = WrittenMetadata()
+    spec: WrittenSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,67 +124,49 @@ class Autoscaling:
     settings: AutoscalerSettings
 
 
-def read_autoscaling(given: Fields) -> Autoscaling:
-    """Return a scenario's autoscaler settings. Raises InputError with the field's path."""
-    plain = AutoscalerSettings()
-    groups = tuple(_group(name, fields) for name, fields in given.named_fields("nodeGroups"))
-    if not groups:
-        raise InputError("is missing; name at least one group of nodes", path=f"{given.path}.nodeGroups")
-    cutoff = given.number("priorityCutoff", plain.priority_cutoff)
-    scan_ns = given.duration_ns("scanInterval", plain.scan_interval_ns)
-    down = given.fields("scaleDown", is_optional=True)
-    settings = AutoscalerSettings(
-        scan_interval_ns=scan_ns,
-        priority_cutoff=cutoff,
-        utilisation_threshold=down.share("utilizationThreshold", plain.utilisation_threshold),
-        unneeded_ns=down.duration_ns("unneededTime", plain.unneeded_ns),
-        delay_after_add_ns=down.duration_ns("delayAfterAdd", plain.delay_after_add_ns),
-        max_drains=down.number("maxDrains", plain.max_drains, least=1),
-        max_eviction_ns=down.duration_ns("maxEvictionTime", plain.max_eviction_ns),
-        max_graceful_termination_ns=down.duration_ns("maxGracefulTermination", plain.max_graceful_termination_ns),
-    )
-    down.refuse_others()
-    given.refuse_others()
-    return Autoscaling(groups, settings)
-
-
-def _group(name: str, fields: Fields) -> NodeGroup:
-    least = fields.number("min", 0, least=0)
-    return NodeGroup(
-        name=name,
-        minimum=least,
-        maximum=fields.number("max", least=max(1, least)),
-        start_up_ns=fields.duration_ns("startUp", 0),
-        template=_template(fields.take("template"), f"{fields.path}.template", name),
-    )
-
-
-def _template(given: object, path: str, group: str) -> Raw:
-    """Return the template of a group's nodes: a Node without a name."""
-    if not isinstance(given, dict):
-        raise InputError(f"{shown(given)} is not an object", path=path)
-    metadata = given.get("metadata", {})
-    if not isinstance(metadata, dict):
-        raise InputError(f"{shown(metadata)} is not an object", path=f"{path}.metadata")
-    node: Raw = {"apiVersion": "v1", "kind": "Node", **given}
+def read_autoscaling(raw: Raw, path: str) -> Autoscaling:
+    """Return the autoscaler settings in an object at a path. Raises InputError with the field's path."""
     try:
-        decode({**node, "metadata": {**metadata, "name": f"{group}-0"}})
+        return _autoscaling(read_strictly(raw, WrittenAutoscaler), "")
+    except InputError as error:
+        raise InputError(error.problem, path=path + error.path) from None
+
+
+def _autoscaling(written: WrittenAutoscaler, path: str) -> Autoscaling:
+    if not written.node_groups:
+        raise InputError("is missing; name at least one group of nodes", path=f"{path}.nodeGroups")
+    _require_distinct_names(written.node_groups, f"{path}.nodeGroups")
+    groups = (_group(group, f"{path}.nodeGroups[{index}]") for index, group in enumerate(written.node_groups))
+    return Autoscaling(tuple(groups), written)
+
+
+def _require_distinct_names(named: Sequence[WrittenNodeGroup | SchedulerSettings], path: str) -> None:
+    found: set[str] = set()
+    for index, each in enumerate(named):
+        if each.name in found:
+            raise InputError(f"{shown(each.name)} is given twice", path=f"{path}[{index}].name")
+        found.add(each.name)
+
+
+def _group(written: WrittenNodeGroup, path: str) -> NodeGroup:
+    """Return a group of nodes, with a Node without a name as its template."""
+    if written.max < written.min:
+        raise InputError(f"{written.max} is less than {written.min}, which is min", path=f"{path}.max")
+    template = written.template
+    metadata = template.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise InputError(f"{shown(metadata)} is not an object", path=f"{path}.template.metadata")
+    node: Raw = {"apiVersion": "v1", "kind": "Node", **template}
+    try:
+        decode({**node, "metadata": {**metadata, "name": f"{written.name}-0"}})
     except InputError as error:
         # The name is derived from the group's.
-        place = path.replace(".template", ".name") if error.path == ".metadata.name" else path + error.path
-        raise InputError(error.problem, path=place) from None
-    return node
+        place = ".name" if error.path == ".metadata.name" else f".template{error.path}"
+        raise InputError(error.problem, path=path + place) from None
+    return NodeGroup(written.name, written.min, written.max, written.start_up, node)
 
 
 _GROUP = API_VERSION.partition("/")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """One of several schedulers: its `schedulerName`, and how long its bindings take, if given."""
-
-    name: str
-    bind_delay_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,66 +216,38 @@ def read_scenario(document: Document) -> Scenario:
 
 
 def _scenario(document: Document) -> Scenario:
-    root = Fields(document.raw, "")
-    for key, right in (("apiVersion", API_VERSION), ("kind", "Scenario")):
-        value = root.take(key)
-        if value != right:
-            raise InputError(f"{shown(value)} is not {right}", path=f".{key}")
-    name = root.fields("metadata", is_optional=True).text("name", "")
-    spec = root.fields("spec")
-    until_ns = spec.optional("until", spec.duration_ns)
-    latency_ns = spec.optional("latency", spec.duration_ns)
-    if spec.has("kubernetesVersion"):
+    require_kind(document.raw, "Scenario", API_VERSION)
+    written = read_strictly(document.raw, WrittenScenario)
+    spec = written.spec
+    if spec.kubernetes_version is not None:
         # `ReleaseChoice` finds it in the document.
         try:
-            read_version(spec.text("kubernetesVersion"))
+            read_version(spec.kubernetes_version)
         except InputError as error:
             raise InputError(error.problem, path=".spec.kubernetesVersion") from None
-    scenario = Scenario(
-        name=name,
-        until_ns=until_ns,
-        latency_ns=latency_ns,
-        kubelets=_kubelets(spec.fields("kubelets", is_optional=True)),
-        node_lifecycle=_node_lifecycle(spec.fields("nodeLifecycle", is_optional=True)),
-        schedulers=tuple(
-            SchedulerSettings(scheduler, fields.optional("bindDelay", fields.duration_ns))
-            for scheduler, fields in spec.named_fields("schedulers")
-        ),
-        autoscaling=read_autoscaling(spec.fields("autoscaler")) if spec.has("autoscaler") else None,
-        rescheduling=_rescheduling(spec.fields("rescheduler")) if spec.has("rescheduler") else None,
-        is_recorded=spec.boolean("recorded", default=False),
-    )
+    _require_distinct_names(spec.schedulers, ".spec.schedulers")
     steps: list[ScenarioStep] = []
-    for step in spec.list_of_fields("steps"):
-        steps.extend(read_steps(step, document, until_ns))
+    for index, step in enumerate(spec.steps):
+        path = f".spec.steps[{index}]"
+        steps.extend(played_steps(step, path, document, spec.until))
         if len(steps) > MOST_STEPS:
-            raise InputError(f"more than {MOST_STEPS:,} things happen, repeats included", path=step.path)
-    spec.refuse_others()
-    root.refuse_others()
-    return replace(scenario, steps=tuple(sorted(steps, key=lambda step: step.at_ns)))
+            raise InputError(f"more than {MOST_STEPS:,} things happen, repeats included", path=path)
+    return Scenario(
+        name=written.metadata.name,
+        until_ns=spec.until,
+        latency_ns=spec.latency,
+        kubelets=spec.kubelets.settings(),
+        node_lifecycle=spec.node_lifecycle,
+        schedulers=spec.schedulers,
+        autoscaling=None if spec.autoscaler is None else _autoscaling(spec.autoscaler, ".spec.autoscaler"),
+        rescheduling=None if spec.rescheduler is None else _rescheduling(spec.rescheduler),
+        is_recorded=spec.recorded,
+        steps=tuple(sorted(steps, key=lambda step: step.at_ns)),
+    )
 
 
-def _rescheduling(given: Fields) -> ReschedulerSettings:
+def _rescheduling(raw: Raw) -> ReschedulerSettings:
     # Imported here, since few scenarios have one and its reader imports all policies.
     from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
 
-    return read_rescheduling(given)
-
-
-def _kubelets(given: Fields) -> KubeletSettings:
-    plain = KubeletSettings()
-    threshold = given.optional("memoryThreshold", given.memory)
-    settings = KubeletSettings(
-        memory_threshold_bytes=plain.memory_threshold_bytes if threshold is None else whole_value(threshold),
-        pressure_transition_ns=given.duration_ns("pressureTransition", plain.pressure_transition_ns),
-        waits_for_victims=given.boolean("waitForVictims", plain.waits_for_victims),
-        eviction_order=given.choice("evictionOrder", EVICTION_ORDERS, plain.eviction_order),
-    )
-    given.refuse_others()
-    return settings
-
-
-def _node_lifecycle(given: Fields) -> NodeLifecycleSettings:
-    settings = NodeLifecycleSettings(given.duration_ns("gracePeriod", NodeLifecycleSettings().grace_ns))
-    given.refuse_others()
-    return settings
+    return read_rescheduling(raw, ".spec.rescheduler")
