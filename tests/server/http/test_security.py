@@ -266,7 +266,7 @@ def test_an_impersonated_user_has_the_groups_and_extra_values_of_the_request(
 ) -> None:
     found = Guard(ServerSettings()).caller(headers, None)
 
-    assert found.identity() == user
+    assert found.identity == user
 
 
 def test_groups_without_a_user_are_not_impersonated() -> None:

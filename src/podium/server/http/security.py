@@ -9,13 +9,13 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
 from podium.apirequests.authorization import Attributes
-from podium.apirequests.identity import ACCOUNT, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User, groups_of, is_issued
+from podium.apirequests.identity import ACCOUNT, AUTHENTICATED, UNAUTHENTICATED, User, groups_of, is_issued
 from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
 from podium.store.errors import StoreError
 
@@ -25,19 +25,18 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller's identity, and whether it is limited to public paths."""
+    """The caller's identity, and whether it may only read."""
 
-    user: str
+    identity: User
     reads_only: bool = False
-    groups: tuple[str, ...] = (MASTERS, AUTHENTICATED)
-    uid: str = ""
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def identity(self) -> User:
-        return User(self.user, self.groups, self.uid, self.extra)
+    @property
+    def user(self) -> str:
+        """The name of the user."""
+        return self.identity.name
 
 
-_STRANGER = Caller("system:anonymous", reads_only=True, groups=(UNAUTHENTICATED,))
+_STRANGER = Caller(User("system:anonymous", (UNAUTHENTICATED,)), reads_only=True)
 
 
 def check_settings(settings: ServerSettings) -> None:
@@ -98,10 +97,10 @@ class Guard:
     """An authenticator of requests."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._tokens = [(token.text.encode(), Caller(token.user, token.reads_only)) for token in settings.tokens]
+        self._tokens = [(token.text.encode(), Caller(User(token.user), token.reads_only)) for token in settings.tokens]
         asks_all = bool(settings.tokens) or not is_loopback(settings.host)
         authority = settings.tls is not None and bool(settings.tls.client_authority_file)
-        self._anonymous = None if asks_all or authority else Caller(settings.anonymous_user)
+        self._anonymous = None if asks_all or authority else Caller(User(settings.anonymous_user))
         self._listens_on = settings.host
         self._identify, self._authorizer = settings.identify, settings.authorizer
         # Host headers that passed the check; few clients use many names for the server.
@@ -137,7 +136,7 @@ class Guard:
         elif certificate:
             groups = _subject_names(certificate, "organizationName")
             name = next(iter(_subject_names(certificate, "commonName")), "system:unnamed")
-            found = Caller(name, groups=(*groups, AUTHENTICATED))
+            found = Caller(User(name, (*groups, AUTHENTICATED)))
         if found is None and is_public:
             return _STRANGER
         if found is None:
@@ -145,18 +144,18 @@ class Guard:
         other = impersonated(headers)
         if other is None:
             return found
-        if found.reads_only or not other.user.isprintable():
-            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other.user)}")
+        if found.reads_only or not other.name.isprintable():
+            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other.name)}")
         if self._authorizer is not None:
             for attributes in impersonations(other):
-                self._authorizer.check(found.identity(), attributes)
-        return other
+                self._authorizer.check(found.identity, attributes)
+        return Caller(other)
 
     def holder(self, token: str) -> Caller | None:
         """Return the identity that a token gives its holder; None for an invalid token."""
         account = self._identify(token)
         if account is not None:
-            return Caller(account.name, groups=account.groups, uid=account.uid, extra=account.extra)
+            return Caller(account)
         given = token.encode("utf-8", "surrogateescape")
         found = None
         # All tokens are compared, so that the duration reveals nothing.
@@ -175,7 +174,7 @@ _IMPERSONATE = "impersonate-"
 _EXTRA = f"{_IMPERSONATE}extra-"
 
 
-def impersonated(headers: Mapping[str, str]) -> Caller | None:
+def impersonated(headers: Mapping[str, str]) -> User | None:
     """Return the identity that a request assumes, None for none (apiserver's pkg/endpoints/filters/impersonation).
 
     Raises StoreError 500 for parts of an identity without a user, as kube-apiserver does.
@@ -193,26 +192,26 @@ def impersonated(headers: Mapping[str, str]) -> Caller | None:
         if name.startswith(_EXTRA):
             extra.setdefault(unquote(name.removeprefix(_EXTRA)), []).append(value)
     groups = groups or list(groups_of(user))
-    implied = UNAUTHENTICATED if user == _STRANGER.user else AUTHENTICATED
+    implied = UNAUTHENTICATED if user == _STRANGER.identity.name else AUTHENTICATED
     found = tuple(dict.fromkeys((*groups, implied)))
-    return Caller(user, groups=found, uid=said.get(f"{_IMPERSONATE}uid", ""), extra=extra)
+    return User(user, found, said.get(f"{_IMPERSONATE}uid", ""), extra)
 
 
-def impersonations(caller: Caller) -> Iterator[Attributes]:
-    """Yield what someone who impersonates this caller must be allowed to do."""
-    if caller.user.startswith(ACCOUNT):
-        namespace, _, name = caller.user.removeprefix(ACCOUNT).partition(":")
+def impersonations(user: User) -> Iterator[Attributes]:
+    """Yield what someone who impersonates this user must be allowed to do."""
+    if user.name.startswith(ACCOUNT):
+        namespace, _, name = user.name.removeprefix(ACCOUNT).partition(":")
         yield Attributes("impersonate", "", "serviceaccounts", "", namespace, name)
     else:
-        yield Attributes("impersonate", "", "users", "", "", caller.user)
-    implied = (*groups_of(caller.user), AUTHENTICATED, UNAUTHENTICATED)
-    for group in caller.groups:
+        yield Attributes("impersonate", "", "users", "", "", user.name)
+    implied = (*groups_of(user.name), AUTHENTICATED, UNAUTHENTICATED)
+    for group in user.groups:
         if group not in implied:
             yield Attributes("impersonate", "", "groups", "", "", group)
     group = "authentication.k8s.io"
-    if caller.uid:
-        yield Attributes("impersonate", group, "uids", "", "", caller.uid)
-    for name, values in caller.extra.items():
+    if user.uid:
+        yield Attributes("impersonate", group, "uids", "", "", user.uid)
+    for name, values in user.extra.items():
         for value in values:
             yield Attributes("impersonate", group, "userextras", name, "", value)
 
