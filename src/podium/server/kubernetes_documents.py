@@ -16,7 +16,6 @@ from podium.server import discovery
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_path, index
-from podium.server.protobuf import decode
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
@@ -32,7 +31,7 @@ _AS_AGGREGATED = "APIGroupDiscoveryList"
 
 
 class KubernetesDocuments:
-    """Discovery, schemas, reviews, metrics, tables and protobuf for the kinds of a backend.
+    """Discovery, schemas, reviews, metrics and tables for the kinds of a backend.
 
     Documents follow changes of the kinds, and are cached between changes. `identify` returns the user of a token.
     Without an `authorizer` users may do everything.
@@ -101,10 +100,6 @@ class KubernetesDocuments:
                         index.put(stored.object.metadata.name, compile_label_selector(stored.object.spec.selector))
             found = by_namespace[namespace].matching(metadata.get("labels") or {})
             yield ",".join(sorted(found)) or NONE
-
-    def decoded(self, body: bytes) -> Raw:
-        """Return the object in a protobuf body. Raises ValueError."""
-        return decode(body)
 
     def _cached(self, path: str, accept: str) -> ServedDocument | None:
         """Return a discovery or OpenAPI document, cached until the kinds change."""

@@ -128,7 +128,13 @@ def _envelope(data: bytes) -> tuple[str, str, str, bytes]:
 
 
 def _bytes(data: bytes) -> dict[int, bytes]:
-    return {number: value for number, _, value in fields(data) if isinstance(value, bytes)}
+    """Return the texts and messages in a message by number."""
+    return {number: value for number, type_, value in fields(data) if type_ == BYTES and isinstance(value, bytes)}
+
+
+def _integers(data: bytes) -> dict[int, int]:
+    """Return the varints in a message by number."""
+    return {number: value for number, _, value in fields(data) if isinstance(value, int)}
 
 
 def _read(data: bytes, name: str) -> Raw:
@@ -172,9 +178,8 @@ def message_fields(name: str) -> Mapping[int, tuple[str, Field]]:
 
 
 def _schema_or_bool(data: bytes) -> Raw | bool:
-    found = {number: value for number, _, value in fields(data)}
-    inner = found.get(2)
-    return _read(inner, SCHEMA) if isinstance(inner, bytes) else bool(found.get(1))
+    inner = _bytes(data).get(2)
+    return bool(_integers(data).get(1)) if inner is None else _read(inner, SCHEMA)
 
 
 def _schema_or_list(data: bytes) -> Raw | list[Raw]:
@@ -283,10 +288,7 @@ def _text(value: Any) -> str:
 
 
 def _quantity(value: Any) -> str:
-    for number, wire_type, part in fields(value):
-        if number == 1 and wire_type == BYTES:
-            return _text(part)
-    return "0"
+    return _text(_bytes(value).get(1, b"0"))
 
 
 def _int_or_string(value: Any) -> int | str:
@@ -301,11 +303,8 @@ def _nanoseconds(value: Any) -> int | None:
     """Return the time of a Timestamp in nanoseconds; None for an empty one, which means no time."""
     if not value:
         return None
-    found = {number: part for number, wire_type, part in fields(value) if wire_type == VARINT}
-    seconds, nanos = found.get(1, 0), found.get(2, 0)
-    if not (isinstance(seconds, int) and isinstance(nanos, int)):
-        raise AssertionError("a varint is a number")
-    time = signed(seconds, 64) * _SECOND + signed(nanos, 32)
+    found = _integers(value)
+    time = signed(found.get(1, 0), 64) * _SECOND + signed(found.get(2, 0), 32)
     if not EARLIEST_NS <= time <= MAX_TIME_NS:
         raise ValueError("protobuf: a time is out of range; times are up to 2262")
     return time
@@ -328,10 +327,7 @@ def _early(time_ns: int) -> datetime:
 
 def _json(value: Any) -> Any:
     """Return the JSON in a RawExtension, or in FieldsV1."""
-    text = b""
-    for number, wire_type, part in fields(value):
-        if number == 1 and wire_type == BYTES and isinstance(part, bytes):
-            text = part
+    text = _bytes(value).get(1, b"")
     if not text.strip():
         return None
     try:

@@ -32,8 +32,7 @@ def encode(raw: Raw) -> bytes:
 
 def encode_item(raw: Raw) -> bytes:
     """Return an object as an item of a list, for `encode_list`."""
-    content = encode_message(message_of(str(raw["apiVersion"]), str(raw["kind"])), raw)
-    return _tag(_ITEMS, BYTES) + _varint(len(content)) + content
+    return _field(_ITEMS, encode_message(message_of(str(raw["apiVersion"]), str(raw["kind"])), raw))
 
 
 def encode_list(head: Raw, items: Iterable[bytes]) -> bytes:

@@ -7,7 +7,6 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aiohttp import HttpVersion11, hdrs
@@ -17,6 +16,7 @@ from podium.api.errors import InputError, escape, field_path, shown
 from podium.api.input.exact_json import UncertainError, decode_with_nulls
 from podium.api.input.yaml import MAX_DEPTH, parse_documents
 from podium.apirequests.http_mapping import JSON, YAML
+from podium.server.protobuf import decode as decode_protobuf
 from podium.store.errors import StoreError, bad_request
 
 _SHOWN = 200
@@ -140,23 +140,22 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
     return data if encoding is None else _unpacked(data, encoding, most_bytes)
 
 
-async def decoded(data: bytes, content_type: str, protobuf: Callable[[bytes], object]) -> Body:
+async def decoded(data: bytes, content_type: str) -> Body:
     """Return the decoded body of a content type; no content for no bytes. Raises StoreError 400."""
     if not data:
         return _NO_BODY
     if len(data) <= (_LARGE_YAML if content_type == YAML else _LARGE):
-        return _decoded(data, content_type, protobuf)
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(None, _decoded, data, content_type, protobuf)
+        return _decoded(data, content_type)
+    return await asyncio.get_running_loop().run_in_executor(None, _decoded, data, content_type)
 
 
-def _decoded(data: bytes, content_type: str, protobuf: Callable[[bytes], object]) -> Body:
+def _decoded(data: bytes, content_type: str) -> Body:
     if content_type == JSON:
         return read_json(data)
     if content_type == YAML:
         return _read_yaml(data)
     try:
-        return Body(protobuf(data))
+        return Body(decode_protobuf(data))
     except ValueError as error:
         raise bad_request(str(error)) from None
 

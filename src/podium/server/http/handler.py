@@ -117,7 +117,7 @@ class Handler:
         authorizer, path = self._settings.authorizer, exchange.path
         if authorizer is None or (self._pages is not None and self._pages.has(path)):
             return
-        caller, review = exchange.caller.identity(), review_at(path.rstrip("/"))
+        caller, review = exchange.caller.identity, review_at(path.rstrip("/"))
         verb = "create" if exchange.method == "POST" else "get"
         if review is None:
             authorizer.check(caller, Attributes(verb, path=path))
@@ -168,7 +168,7 @@ class Handler:
             limits = self._settings.limits
             written_in = body_type(exchange.headers.get(hdrs.CONTENT_TYPE, ""))
             data = await read_body(exchange.request, limits.body_bytes, limits.request_seconds)
-            body = (await decoded(data, written_in, self._documents.decoded)).value
+            body = (await decoded(data, written_in)).value
         await self._backend.idle()
         document = self._documents.document(
             DocumentRequest(
@@ -177,7 +177,7 @@ class Handler:
                 query=exchange.query,
                 accept=exchange.accepts(),
                 body=body,
-                user=exchange.caller.identity(),
+                user=exchange.caller.identity,
             )
         )
         return None if document is None else _of_document(document, exchange.headers.get(hdrs.IF_NONE_MATCH, ""))

@@ -92,7 +92,7 @@ class ObjectRequests:
         if self._authorizer is not None:
             resource = place.resource
             about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
-            self._authorizer.check(exchange.caller.identity(), Attributes(what.verb, *about))
+            self._authorizer.check(exchange.caller.identity, Attributes(what.verb, *about))
         has_protobuf = bool(message_of(place.resource.api_version, place.resource.kind)) or bool(place.subresource)
         form = negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
@@ -142,7 +142,7 @@ class ObjectRequests:
         data = await read_body(exchange.request, self._limits.body_bytes, seconds)
         if data and not written_in:
             raise unsupported(BODY_TYPES)
-        body = await decoded(data, written_in, self._documents.decoded)
+        body = await decoded(data, written_in)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
         schema = schema_of(place.resource.group, place.resource.kind)
