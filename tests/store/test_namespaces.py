@@ -81,15 +81,15 @@ def test_a_namespace_that_is_deleted_takes_with_it_what_is_in_it_the_pods_first(
     cleaner = NamespaceCleaner(store, steps_at(store))
 
     store.delete("Namespace", "shop", now=0)
-    cleaner.clean(0)
+    cleaner.collect(0)
 
     assert store.get("Namespace", "shop").raw["status"]["phase"] == "Terminating"
     assert keys(store) == ["shop", "shop/web", "default/elsewhere", "shop/runs"]
     assert store.get("Pod", "shop/runs").object.metadata.deletion_timestamp is not None
-    assert cleaner.clean(SECOND) == 0
+    assert cleaner.collect(SECOND) == 0
 
     store.delete("Pod", "shop/runs", now=30 * SECOND, grace_seconds=0)
-    cleaner.clean(30 * SECOND)
+    cleaner.collect(30 * SECOND)
 
     assert keys(store) == ["default/elsewhere"]
 
@@ -109,11 +109,11 @@ def test_a_finalizer_in_a_namespace_holds_it() -> None:
     store.create(pod("held", namespace="shop", metadata={"finalizers": ["example.com/a"]}), now=0)
     cleaner = NamespaceCleaner(store, steps_at(store))
     store.delete("Namespace", "shop", now=0)
-    cleaner.clean(0)
+    cleaner.collect(0)
     assert keys(store) == ["shop", "shop/held"]
 
     store.patch("Pod", "shop/held", {"metadata": {"finalizers": None}}, "merge")
-    cleaner.clean(0)
+    cleaner.collect(0)
 
     assert keys(store) == []
 
@@ -132,7 +132,7 @@ def test_a_namespace_that_others_hold_stays_though_it_is_empty() -> None:
     store.create({**namespace("shop"), "spec": {"finalizers": ["example.com/a", "kubernetes"]}}, now=0)
     store.delete("Namespace", "shop", now=0)
 
-    assert NamespaceCleaner(store, steps_at(store)).clean(0) == 0
+    assert NamespaceCleaner(store, steps_at(store)).collect(0) == 0
     assert keys(store) == ["shop"]
 
 
@@ -146,6 +146,6 @@ def test_a_cleaner_that_fell_behind_looks_at_all_namespaces() -> None:
     for name in "def":
         store.create(pod(name), now=0)
 
-    cleaner.clean(0)
+    cleaner.collect(0)
 
     assert keys(store) == ["default/d", "default/e", "default/f"]

@@ -37,12 +37,11 @@ from podium.runtime.clock import Clock
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.live import LiveRuntime
 from podium.store.api_resources import APIResources
-from podium.store.cleanup import GarbageCollector, NamespaceCleaner
+from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step
 from podium.store.custom_kinds import DEFINITION
 from podium.store.durable_journal import DurableJournal, JournalError
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
 _LOG = logging.getLogger(__name__)
@@ -90,13 +89,7 @@ class ControlPlane:
         self._power = NodePower(nodes.values(), now)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
-        self._collectors = CleanupControllers(
-            store,
-            self._router.answer,
-            has_garbage_collector=GARBAGE_COLLECTOR not in settings.without,
-            has_namespace_controller=NAMESPACE_CONTROLLER not in settings.without,
-            absent_is_gone=settings.absent_is_gone,
-        )
+        self._collectors = CleanupControllers(store, self._router.answer, settings)
         self._required = RequiredObjects(store, settings.authority, settings.client_authority, settings.without)
         self._required.work(now)
         self.keep()
@@ -472,57 +465,45 @@ class CleanupControllers:
     A step that is refused because of a rule that was added meanwhile is retried after a minute.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        ask: Answer,
-        *,
-        has_garbage_collector: bool,
-        has_namespace_controller: bool,
-        absent_is_gone: bool,
-    ) -> None:
+    def __init__(self, store: Store, ask: Answer, settings: ControlPlaneSettings) -> None:
         self._store = store
-        carry_out = cleanup_by_requests(ask)
-        garbage = GarbageCollector(store, carry_out, absent_is_gone=absent_is_gone) if has_garbage_collector else None
-        self._garbage = garbage
-        self._namespaces = NamespaceCleaner(store, carry_out) if has_namespace_controller else None
+        self._request = cleanup_by_requests(ask)
+        self._controllers: list[GarbageCollector | NamespaceCleaner] = []
+        if GARBAGE_COLLECTOR not in settings.without:
+            garbage = GarbageCollector(store, self._carry_out, absent_is_gone=settings.absent_is_gone)
+            self._controllers.append(garbage)
+        if NAMESPACE_CONTROLLER not in settings.without:
+            self._controllers.append(NamespaceCleaner(store, self._carry_out))
         # The version up to which all garbage was collected.
         self._collected = -1
-        # The retries: objects by uid, and namespaces by name.
-        self._objects: Deadlines[str] = Deadlines()
-        self._spaces: Deadlines[str] = Deadlines()
+        # The retries: of objects by uid, and of namespaces by name.
+        self._retries: Deadlines[str] = Deadlines()
 
     def collect(self, now: int) -> None:
         """Process the writes since the last call, and the retries that are due."""
-        has_more = self._look_again(now)
+        has_more = False
+        while (key := self._retries.take_due(now)) is not None:
+            has_more = True
+            for controller in self._controllers:
+                controller.look_again(key)
         while has_more or self._store.version != self._collected:
             has_more = False
             self._collected = self._store.version
-            if self._garbage is not None:
-                self._garbage.collect(now, lambda stored, error: self._refuse(self._objects, stored, error, now))
-            if self._namespaces is not None:
-                self._namespaces.clean(now, lambda stored, error: self._refuse(self._spaces, stored, error, now))
+            for controller in self._controllers:
+                controller.collect(now)
 
     def next_time(self) -> int | None:
         """Return the time of the next retry, None if there is none."""
-        return earliest((self._objects.next_time(), self._spaces.next_time()))
+        return self._retries.next_time()
 
-    def _look_again(self, now: int) -> bool:
-        found = False
-        while (uid := self._objects.take_due(now)) is not None:
-            found = True
-            if self._garbage is not None:
-                self._garbage.look_again(uid)
-        while (name := self._spaces.take_due(now)) is not None:
-            found = True
-            if self._namespaces is not None:
-                self._namespaces.look_again(name)
-        return found
-
-    def _refuse(self, retries: Deadlines[str], stored: Stored, error: StoreError, now: int) -> None:
-        key = stored.uid if retries is self._objects else stored.object.metadata.namespace or stored.key
-        retries.set(key, now + _TRIED_AGAIN_NS)
-        _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
+    def _carry_out(self, step: Step, now: int) -> None:
+        try:
+            self._request(step, now)
+        except StoreError as error:
+            stored = step.stored
+            for key in (stored.uid, stored.object.metadata.namespace or stored.key):
+                self._retries.set(key, now + _TRIED_AGAIN_NS)
+            _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
 
 
 _PAUSE_NS = 1_000_000_000

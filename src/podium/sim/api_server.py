@@ -91,7 +91,7 @@ class APIServer:
         if not self.may_collect:
             return False
         self.may_collect, self._look_at = False, self.written + MOST_BEHIND
-        count = self._garbage.collect(now) + self._cleaner.clean(now)
+        count = self._garbage.collect(now) + self._cleaner.collect(now)
         if self._cleaner.has_work:
             # Every write may matter to it.
             self._look_at = self.written

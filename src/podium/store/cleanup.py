@@ -43,16 +43,13 @@ class GarbageCollector:
         self._dirty: dict[str, None] = {}
         self._begin(0)
 
-    def collect(self, now: int, on_refusal: OnRefusal | None = None) -> int:
-        """Perform all due steps and those that follow from them; return the number of steps.
-
-        A refused step is reported to `on_refusal`; without it, the StoreError is raised.
-        """
+    def collect(self, now: int) -> int:
+        """Perform all due steps and those that follow from them; return the number of steps."""
         count = 0
         while steps := self.due(now):
             count += len(steps)
             for step in steps:
-                run_step(step, self._carry_out, now, on_refusal)
+                self._carry_out(step, now)
         return count
 
     def look_again(self, uid: str) -> None:
@@ -238,14 +235,11 @@ class NamespaceCleaner:
         """Return whether a namespace is terminating and still has contents."""
         return bool(self._going)
 
-    def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
-        """Perform all due steps and those that follow from them; return the number of steps.
-
-        A refused step is reported to `on_refusal`; without it, the StoreError is raised.
-        """
+    def collect(self, now: int) -> int:
+        """Perform all due steps and those that follow from them; return the number of steps."""
         count = 0
         while name := self._next():
-            count += self._work_on(name, now, on_refusal)
+            count += self._work_on(name, now)
         return count
 
     def look_again(self, name: str) -> None:
@@ -285,17 +279,17 @@ class NamespaceCleaner:
                 self._going[stored.key] = True
         self._version = self._store.version
 
-    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None) -> int:
+    def _work_on(self, name: str, now: int) -> int:
         self._going[name] = False
         namespace = self._store.find("Namespace", name)
         if namespace is None:
             return 0
         pods, others = self._contents(name)
         if not pods and not others:
-            return self._let_go(namespace, now, on_refusal)
+            return self._let_go(namespace, now)
         deletable = [pod for pod in pods or others if pod.object.metadata.deletion_timestamp is None]
         for stored in deletable:
-            run_step(DeleteStep(stored), self._carry_out, now, on_refusal)
+            self._carry_out(DeleteStep(stored), now)
         return len(deletable)
 
     def _contents(self, name: str) -> tuple[list[Stored], list[Stored]]:
@@ -307,12 +301,12 @@ class NamespaceCleaner:
                 (pods if resource.name == "Pod" else others).extend(self._store.objects(resource.name, name))
         return pods, others
 
-    def _let_go(self, namespace: Stored, now: int, on_refusal: OnRefusal | None) -> int:
+    def _let_go(self, namespace: Stored, now: int) -> int:
         finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
         left = [finalizer for finalizer in finalizers if finalizer != NAMESPACE_FINALIZER]
         if left == finalizers:
             return 0
-        run_step(FinalizeNamespace(namespace, left), self._carry_out, now, on_refusal)
+        self._carry_out(FinalizeNamespace(namespace, left), now)
         return 1
 
 
@@ -343,22 +337,4 @@ class FinalizeNamespace:
 
 Step = DeleteStep | RewriteMetadata | FinalizeNamespace
 StepRunner = Callable[[Step, int], None]
-"""A function that performs one step. Raises StoreError if the step is refused."""
-
-OnRefusal = Callable[[Stored, StoreError], None]
-"""A callback for an object whose step was refused."""
-
-# Concurrent writes cause these; they arrive as events and are evaluated then.
-_PASSING = frozenset(("NotFound", "Conflict"))
-
-
-def run_step(step: Step, carry_out: StepRunner, now: int, on_refusal: OnRefusal | None) -> None:
-    """Perform a step. A refusal is reported to `on_refusal`; without it, the StoreError is raised."""
-    try:
-        carry_out(step, now)
-    except StoreError as error:
-        if error.reason in _PASSING:
-            return
-        if on_refusal is None:
-            raise
-        on_refusal(step.stored, error)
+"""A function that performs one step. Raises StoreError for a refusal that no concurrent write explains."""
