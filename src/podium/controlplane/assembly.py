@@ -155,13 +155,9 @@ def _completed(raw: Raw) -> Raw:
 
 def has_absent_owners(store: Store) -> bool:
     """Return whether objects name owners that do not exist: then the cluster is known only in part."""
-    there: set[str] = set()
-    owners: set[str] = set()
-    for resource in store.resources.all():
-        for stored in store.objects(resource.name):
-            there.add(stored.uid)
-            owners.update(owner.uid for owner in stored.object.metadata.owner_references)
-    return not owners <= there
+    there = {object_.metadata.uid for object_ in all_objects(store)}
+    owners = (owner.uid for object_ in all_objects(store) for owner in object_.metadata.owner_references)
+    return not there.issuperset(owners)
 
 
 def located(error: InputError, document: Document) -> InputError:

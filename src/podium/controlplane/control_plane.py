@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from podium.api.errors import PodiumError
+from podium.api.nested import value_at
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
@@ -405,10 +406,7 @@ def with_warnings(request: Request, response: Response) -> Response:
     if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
         return response
     path, problems_of = judged
-    annotated = response.object
-    for name in path:
-        annotated = annotated.get(name) or {}
-    annotations = (annotated.get("metadata") or {}).get("annotations")
+    annotations = value_at(response.object, *path, "metadata", "annotations")
     problems = problems_of(annotations) if annotations else {}
     found = [f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {problem}" for name, problem in problems.items()]
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

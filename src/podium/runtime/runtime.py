@@ -183,7 +183,7 @@ class Runtime:
         None for none.
         """
         if self._called:
-            self._ask(now)
+            self._ask()
         wakeups = self._waiting if waits else self._acting
         if now < wakeups.quiet_until_ns:
             return None
@@ -199,13 +199,13 @@ class Runtime:
     def next_time(self, now: int) -> int | None:
         """Return the time when the next component is due, None for never."""
         if self._called:
-            self._ask(now)
+            self._ask()
         return earliest((self._acting.next_time(now), self._waiting.next_time(now)))
 
-    def expects_news(self, now: int) -> bool:
+    def expects_news(self) -> bool:
         """Return whether a component still expects new events, so that a simulation goes on; a stopped one does."""
         if self._called:
-            self._ask(now)
+            self._ask()
         return bool(self._expecting)
 
     def check(self) -> None:
@@ -249,7 +249,7 @@ class Runtime:
                 break
             self._transport.send(RequestedAction(component, began, action), now)
 
-    def _ask(self, now: int) -> None:
+    def _ask(self) -> None:
         """Read the deadlines of the components that were called."""
         called, self._called = self._called, {}
         for component in called:

@@ -122,7 +122,7 @@ def _envelope(data: bytes) -> tuple[str, str, str, bytes]:
     parts = _bytes(data)
     types = _bytes(parts.get(1, b""))
     api_version, kind, encoding = (
-        leaf("str", BYTES, part) for part in (types.get(_API_VERSION, b""), types.get(_KIND, b""), parts.get(3, b""))
+        _leaf("str", BYTES, part) for part in (types.get(_API_VERSION, b""), types.get(_KIND, b""), parts.get(3, b""))
     )
     return api_version, kind, encoding, parts.get(2, b"")
 
@@ -246,13 +246,6 @@ def _single(type_: Type, wire_type: int, value: Value) -> Any:
     return [_text(part) for number, inner_wire_type, part in parts if number == 1 and inner_wire_type == BYTES]
 
 
-def _leaf(type_: str, wire_type: int, value: Value) -> Any:
-    read = leaf(type_, wire_type, value)
-    if isinstance(read, float) and not math.isfinite(read):
-        raise ValueError("protobuf: a number is not finite")
-    return read
-
-
 def _checked(wire_type: int, value: Value) -> bytes:
     if wire_type != BYTES or not isinstance(value, bytes):
         raise ValueError(f"protobuf: a message has the wire type {wire_type}")
@@ -263,7 +256,7 @@ _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def leaf(type_: str, wire_type: int, value: Value) -> Any:
+def _leaf(type_: str, wire_type: int, value: Value) -> Any:
     """Return the JSON value of a leaf; None for an empty one, such as an absent time.
 
     Raises ValueError for an invalid value.
@@ -285,6 +278,13 @@ def _text(value: Any) -> str:
         return str(value, "utf-8")
     except UnicodeDecodeError:
         raise ValueError("protobuf: a text is not UTF-8") from None
+
+
+def _float(value: Any) -> float:
+    number: float = struct.unpack("<d", value)[0]
+    if not math.isfinite(number):
+        raise ValueError("protobuf: a number is not finite")
+    return number
 
 
 def _quantity(value: Any) -> str:
@@ -340,7 +340,7 @@ _LEAVES: Mapping[str, tuple[int, Callable[[Any], Any]]] = {
     "any": (BYTES, _json),
     "bool": (VARINT, bool),
     "bytes": (BYTES, lambda value: base64.b64encode(value).decode()),
-    "float": (FIXED_64, lambda value: struct.unpack("<d", value)[0]),
+    "float": (FIXED_64, _float),
     "int": (VARINT, lambda value: signed(value, 32)),
     "intOrString": (BYTES, _int_or_string),
     "long": (VARINT, lambda value: signed(value, 64)),

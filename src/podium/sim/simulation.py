@@ -303,7 +303,7 @@ class Simulation:
         arrival_ns = None if self._informers is None else self._informers.next_time(self.now)
         landing_ns = earliest((self._in_flight.next_time(), self._collects_ns))
         is_over = until_ns is None and next_ns is None and arrival_ns is None and landing_ns is None
-        if not is_over or self.driver.expects_news(self.now):
+        if not is_over or self.driver.expects_news():
             next_ns = earliest((next_ns, arrival_ns, landing_ns, self.driver.next_time(self.now)))
         end = None if until_ns is None else self.settings.start_ns + until_ns
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):

@@ -259,9 +259,9 @@ def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
     """Return the kind of a valid definition, and the schemas of its versions by `apiVersion`."""
     spec, names = raw["spec"], raw["spec"]["names"]
     group = spec["group"]
-    versions = spec["versions"]
-    storage = next(version for version in versions if version.get("storage"))
-    served = sorted((version["name"] for version in versions if version.get("served")), key=version_order)
+    versions = {f"{group}/{version['name']}": version for version in spec["versions"]}
+    storage = next(version for version in versions.values() if version.get("storage"))
+    served = sorted((version["name"] for version in versions.values() if version.get("served")), key=version_order)
     subresources = storage.get("subresources") or {}
     scale = subresources.get("scale")
     resource = APIResource(
@@ -286,21 +286,15 @@ def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
         )
         if scale
         else None,
-        columns={
-            f"{group}/{version['name']}": tuple(version.get("additionalPrinterColumns", ())) for version in versions
-        },
+        columns={of: tuple(version.get("additionalPrinterColumns", ())) for of, version in versions.items()},
         deprecations={
-            f"{group}/{version['name']}": version.get("deprecationWarning")
-            or f"{group}/{version['name']} {names['kind']} is deprecated"
-            for version in versions
+            of: version.get("deprecationWarning") or f"{of} {names['kind']} is deprecated"
+            for of, version in versions.items()
             if version.get("deprecated")
         },
     )
-    structurals = {
-        f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"], is_root=True)
-        for version in versions
-    }
-    return resource, structurals
+    schemas = {of: version["schema"]["openAPIV3Schema"] for of, version in versions.items()}
+    return resource, {of: read_structural(schema, is_root=True) for of, schema in schemas.items()}
 
 
 def _steps(path: str) -> tuple[str, ...]:

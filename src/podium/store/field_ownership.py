@@ -103,17 +103,13 @@ def _taken_from_others(entries: Entries, manager: FieldManager, changes: Compari
     return found
 
 
-def _everything(fields: FieldSet) -> FieldSet:
-    return fields
-
-
 class ApplyRequest(NamedTuple):
     """An apply request's manager, version and time, and a filter for the fields that it owns."""
 
     manager: FieldManager
     api_version: str
     now: int
-    owned: Callable[[FieldSet], FieldSet] = _everything
+    owned: Callable[[FieldSet], FieldSet] = lambda fields: fields
 
 
 class ApplyResult:

@@ -5,7 +5,7 @@ Source: apimachinery (pkg/util/managedfields/internal: managedfields.go, capmana
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -168,10 +168,9 @@ def with_entries(raw: Raw, entries: Entries) -> Raw:
     return {**raw, "metadata": metadata}
 
 
-def of_managers(entries: Entries, but_for: Sequence[FieldManager] = ()) -> FieldSet:
-    """Return the union of the fields of all managers, except for `but_for`."""
+def of_managers(entries: Entries) -> FieldSet:
+    """Return the union of the fields of all managers."""
     found: FieldSet = {}
-    for manager, entry in entries.items():
-        if manager not in but_for:
-            found = union(found, entry.fields)
+    for entry in entries.values():
+        found = union(found, entry.fields)
     return found

@@ -46,10 +46,6 @@ Subresource = Literal["", "status", "scale"]
 _UNSAID = object()
 
 
-def _as_it_is(raw: Raw) -> Raw:
-    return raw
-
-
 class Store(WritableStore):
     """Objects of the kinds in `resources`, each at its newest version, and the log of their changes.
 
@@ -172,7 +168,7 @@ class Store(WritableStore):
         type_: PatchType,
         subresource: Subresource = "",
         api_version: str = "",
-        complete: Callable[[Raw], Raw] = _as_it_is,
+        complete: Callable[[Raw], Raw] = lambda raw: raw,
     ) -> Stored:
         """Patch an object, its status or its scale; null means absent.
 

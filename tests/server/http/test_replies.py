@@ -14,6 +14,7 @@ from podium.api.input.yaml import Dumper, parse_documents
 from podium.server.backend import DocumentRequest, ServedDocument
 from podium.server.http.settings import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
+from podium.server.protobuf_encoding import encode
 from podium.store.api_resource import APIResource
 from tests.server.serving import PODS, Client, LocalBackend, with_server
 from tests.store.objects import Raw, budget, node, pod, running
@@ -39,11 +40,6 @@ class Documents(KubernetesDocuments):
     def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         rows = [{"cells": [raw["metadata"]["name"]], "include": include_object} for raw in objects]
         return {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": [{"name": "Name"}], "rows": rows}
-
-    def decoded(self, body: bytes) -> Raw:
-        if body != b"k8s\0":
-            raise ValueError("protobuf: no envelope")
-        return pod("from-protobuf")
 
 
 def parsed(data: bytes) -> Any:
@@ -123,16 +119,16 @@ def test_yaml_is_written_and_read() -> None:
     with_server(check)
 
 
-def test_protobuf_is_read_where_there_is_a_reader() -> None:
+def test_bodies_in_protobuf_are_read() -> None:
     headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
 
     async def check(client: Client) -> None:
-        code, made = await client.ask("POST", PODS, b"k8s\0", headers=headers)
+        code, made = await client.ask("POST", PODS, encode(pod("from-protobuf")), headers=headers)
         assert (code, made["metadata"]["name"]) == (201, "from-protobuf")
         code, refusal = await client.ask("POST", PODS, b"x", headers=headers)
-        assert (code, refusal["message"]) == (400, "protobuf: no envelope")
+        assert (code, refusal["message"]) == (400, "protobuf: the body does not begin as Kubernetes' objects do")
 
-    with_server(check, documents=Documents(LocalBackend()))
+    with_server(check)
 
 
 def test_long_replies_are_compressed_if_the_client_accepts_it() -> None:

@@ -135,7 +135,8 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
                 await _say_go_on(request)
                 data = await _read(request, most_bytes)
         except TimeoutError:
-            raise timed_out() from None
+            problem = "Timeout: request did not complete within the allotted timeout"
+            raise StoreError(504, "Timeout", problem) from None
     encoding = request.headers.get(hdrs.CONTENT_ENCODING)
     return data if encoding is None else _unpacked(data, encoding, most_bytes)
 
@@ -158,11 +159,6 @@ def _decoded(data: bytes, content_type: str) -> Body:
         return Body(decode_protobuf(data))
     except ValueError as error:
         raise bad_request(str(error)) from None
-
-
-def timed_out() -> StoreError:
-    """Return the refusal of a request that exceeded its time limit."""
-    return StoreError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
 
 
 async def _say_go_on(request: BaseRequest) -> None:

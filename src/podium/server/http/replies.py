@@ -254,17 +254,16 @@ def form_of_list(page: ListPage, accept: str, form: ResponseForm) -> ResponseFor
 async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) -> Reply:
     """Return the response for a page of a list; a long one is encoded in batches."""
     head = page.head()
-    if form.is_protobuf:
-        return await _protobuf_list(page, head, is_partial=bool(form.kind))
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
         return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
     if form.kind:
         head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
-        head["items"] = [metadata_of(stored.raw) for stored in page.items]
-        return of_object(head, content_type=form.header)
-    if form.content_type != JSON:
-        return of_object({**head, "items": [stored.raw for stored in page.items]}, content_type=form.header)
+    if form.is_protobuf:
+        return await _protobuf_list(page, head, is_partial=bool(form.kind))
+    if form.kind or form.content_type != JSON:
+        items = [metadata_of(stored.raw) if form.kind else stored.raw for stored in page.items]
+        return of_object({**head, "items": items}, content_type=form.header)
     pieces = [encoded(head)[:-1] + b',"items":[']
     for index, stored in enumerate(page.items):
         if index:
@@ -277,8 +276,6 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
 
 
 async def _protobuf_list(page: ListPage, head: Raw, *, is_partial: bool) -> Reply:
-    if is_partial:
-        head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
     items: list[bytes] = []
     for index, stored in enumerate(page.items):
         if index % _ENCODED_AT_A_TIME == 0:

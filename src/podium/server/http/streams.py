@@ -121,7 +121,7 @@ class Stream:
         self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
 
     def _give_up(self, error: StoreError) -> None:
-        self._transport.write(self._formatter.error_chunk(error))
+        self._transport.write(error_chunk(error, self._formatter.form))
         self.end()
 
     def _send_bookmark(self) -> None:
@@ -259,21 +259,17 @@ class EventFormatter:
 
     def __init__(self, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> None:
         self._resource = resource
-        self._form = form
+        self.form = form
         self._make_table = make_table
         self._has_columns = False
 
     def chunk(self, notice: Notice, frames: Frames) -> bytes:
-        if not self._form.kind:
-            return frames.chunk(notice, in_protobuf=self._form.is_protobuf)
-        if self._form.is_protobuf:
+        if not self.form.kind:
+            return frames.chunk(notice, in_protobuf=self.form.is_protobuf)
+        if self.form.is_protobuf:
             return _protobuf_chunk(notice.type, metadata_of(notice.raw))
-        raw = self._table(notice) if self._form.is_table else metadata_of(notice.raw)
+        raw = self._table(notice) if self.form.is_table else metadata_of(notice.raw)
         return chunked(framed(notice.type, encoded(raw)))
-
-    def error_chunk(self, error: StoreError) -> bytes:
-        """Return the error event that ends a failed watch."""
-        return error_chunk(error, self._form)
 
     def _table(self, notice: Notice) -> Raw:
         """Return the object as a table row; only the first table has column definitions."""

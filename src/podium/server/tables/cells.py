@@ -138,11 +138,10 @@ def access_modes(found: Iterable[str]) -> str:
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
 
 
-def some(found: list[str], most: int = 3, total: int | None = None) -> str:
-    """Return the first few entries, and the number of further ones; `total` overrides the number of given entries."""
-    total = len(found) if total is None else total
-    listed = ",".join(found[:most])
-    return f"{listed} + {total - most} more..." if total > most else listed
+def some(found: list[str]) -> str:
+    """Return the first three entries, and the number of further ones."""
+    listed = ",".join(found[:3])
+    return f"{listed} + {len(found) - 3} more..." if len(found) > 3 else listed
 
 
 Cells = Sequence[Any]

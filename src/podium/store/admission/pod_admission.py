@@ -22,7 +22,6 @@ from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources
 from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
-from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, forbidden
 
@@ -83,7 +82,7 @@ def _new(
     labels, of_constraints = raw["metadata"].get("labels", {}), release.enabled(Gate.SPREAD_KEYS_MERGED)
     spec = merge_label_keys(as_kept(raw, "Pod", release)["spec"], labels, of_constraints=of_constraints)
     spec = with_default_tolerations(spec)
-    return {**raw, "spec": spec if is_placed else with_runtime(POD, key, spec, runtime_classes)}
+    return {**raw, "spec": spec if is_placed else _with_runtime(key, spec, runtime_classes)}
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:
@@ -243,7 +242,7 @@ def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
     return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
 
 
-def with_runtime(resource: APIResource, key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> Raw:
+def _with_runtime(key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> Raw:
     """Return the spec of a new pod with the additions of its RuntimeClass; `spec` itself for a pod without a class.
 
     Raises StoreError 403 for a class that does not exist or that contradicts the pod.
@@ -253,10 +252,10 @@ def with_runtime(resource: APIResource, key: str, spec: Raw, classes: Mapping[st
         return spec
     found = classes.get(name)
     if found is None:
-        raise forbidden(resource, key, f'pod rejected: RuntimeClass "{name}" not found')
+        raise forbidden(POD, key, f'pod rejected: RuntimeClass "{name}" not found')
     if found.overhead is not None:
-        spec = {**spec, "overhead": _overhead(resource, key, spec.get("overhead"), found.overhead.pod_fixed)}
-    return spec if found.scheduling is None else _scheduled(resource, key, spec, found.scheduling)
+        spec = {**spec, "overhead": _overhead(key, spec.get("overhead"), found.overhead.pod_fixed)}
+    return spec if found.scheduling is None else _scheduled(key, spec, found.scheduling)
 
 
 def merge_tolerations(first: Sequence[Raw], second: Sequence[Raw]) -> list[Raw]:
@@ -270,20 +269,19 @@ def merge_tolerations(first: Sequence[Raw], second: Sequence[Raw]) -> list[Raw]:
     return merged
 
 
-def _overhead(resource: APIResource, key: str, given: ResourceList | None, fixed: ResourceList) -> ResourceList:
+def _overhead(key: str, given: ResourceList | None, fixed: ResourceList) -> ResourceList:
     if given is not None and _milli(given) != _milli(fixed):
-        problem = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-        raise forbidden(resource, key, problem)
+        raise forbidden(POD, key, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
     return fixed
 
 
-def _scheduled(resource: APIResource, key: str, spec: Raw, scheduling: RuntimeScheduling) -> Raw:
+def _scheduled(key: str, spec: Raw, scheduling: RuntimeScheduling) -> Raw:
     selector = dict(spec.get("nodeSelector", {}))
     for label, value in scheduling.node_selector.items():
         if selector.setdefault(label, value) != value:
             conflict = f"runtimeClass.scheduling.nodeSelector[{label}] = {value}"
             problem = f"conflict: {conflict}; pod.spec.nodeSelector[{label}] = {selector[label]}"
-            raise forbidden(resource, key, problem)
+            raise forbidden(POD, key, problem)
     added: list[Raw] = msgspec.to_builtins(scheduling.tolerations)
     merged = {"nodeSelector": selector, "tolerations": merge_tolerations(spec.get("tolerations", ()), added)}
     return {**spec, **{name: value for name, value in merged.items() if value or name in spec}}

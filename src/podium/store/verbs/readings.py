@@ -298,5 +298,4 @@ def _selecting(job: Raw, selector: Raw, labels: Mapping[str, str]) -> Raw:
 
 def _labels(spec: Raw) -> Raw:
     """Return the labels of a Job's template."""
-    labels: Raw = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    return labels
+    return object_at(spec, "template", "metadata", "labels")
