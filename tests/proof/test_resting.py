@@ -65,7 +65,7 @@ class Told:
             self.driver.wake(due, now)
         self.driver.check()
         self.rested.update(component.name for component in self.driver.components if component.is_at_rest)
-        self.said.append(f"{self.driver.next_time(now)} {self.driver.expects_news(now)}")
+        self.said.append(f"{self.driver.next_time(now)} {self.driver.expects_news()}")
 
 
 class Play:

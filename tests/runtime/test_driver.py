@@ -258,7 +258,7 @@ def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
     rig.driver.deliver(0)
 
     assert [one.action for one in rig.transport.asked] == [deletion("p")]
-    assert rig.driver.expects_news(0)
+    assert rig.driver.expects_news()
     assert rig.driver.next_time(0) is None
 
 
@@ -272,7 +272,7 @@ def test_only_a_called_component_is_asked_for_its_deadline() -> None:
     for now in range(10):
         rig.driver.first_due(now)
         rig.driver.next_time(now)
-        rig.driver.expects_news(now)
+        rig.driver.expects_news()
 
     assert [rig.machine(index).questions for index in range(2)] == [before[0] + 1, before[1]]
 
@@ -314,7 +314,7 @@ def test_the_driver_is_alive_while_a_component_keeps_it_alive(keeps_alive: bool)
 
     rig.want(1, 5, keeps_alive=keeps_alive)
 
-    assert rig.driver.expects_news(0) is keeps_alive
+    assert rig.driver.expects_news() is keeps_alive
     assert rig.driver.next_time(0) == 5
 
 
@@ -329,7 +329,7 @@ def test_a_component_that_left_receives_no_observations() -> None:
 
     assert rig.told() == ["b Changed 0", "b Changed 0"]
     assert rig.driver.first_due(0) is None
-    assert not rig.driver.expects_news(0)
+    assert not rig.driver.expects_news()
     assert [one.name for one in rig.driver.components] == ["b"]
 
 
