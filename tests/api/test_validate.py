@@ -175,7 +175,7 @@ def test_other_amounts_of_a_budget_are_refused(amount: int | str) -> None:
 def test_a_budget_does_not_set_both_amounts() -> None:
     error = error_of("PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
 
-    assert error == ".spec: minAvailable and maxUnavailable cannot be both set; remove one"
+    assert error == ".spec: Invalid value: an object: minAvailable and maxUnavailable cannot be both set"
 
 
 def test_the_times_of_disrupted_pods_are_times() -> None:

@@ -46,7 +46,10 @@ def rolling(**rolling: Any) -> dict[str, Any]:
         (rolling(maxSurge=-1), ".spec.strategy.rollingUpdate.maxSurge: -1 is negative"),
         (rolling(maxSurge="x%"), '.spec.strategy.rollingUpdate.maxSurge: "x%" is neither a number nor a percentage'),
         (rolling(maxUnavailable="101%"), '.spec.strategy.rollingUpdate.maxUnavailable: "101%" is neither a number'),
-        (rolling(maxSurge=0, maxUnavailable="0%"), ".spec.strategy.rollingUpdate.maxUnavailable: may not be 0"),
+        (
+            rolling(maxSurge=0, maxUnavailable="0%"),
+            '.spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "0%": may not be 0 when `maxSurge` is 0',
+        ),
         ({"strategy": {"type": "BlueGreen"}}, '.spec.strategy.type: "BlueGreen" is not one of'),
         ({"revisionHistoryLimit": -1}, ".spec.revisionHistoryLimit: -1 is negative"),
     ],
@@ -104,23 +107,35 @@ CODES = {"operator": "In", "values": [1]}
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
-        ({"completionMode": "Indexed"}, ".spec.completions: is missing"),
-        ({"completionMode": "Indexed", "completions": 1_000_001}, ".spec.completions: 1000001 is out of range"),
+        ({"completionMode": "Indexed"}, ".spec.completions: Required value: when completion mode is Indexed"),
+        (
+            {"completionMode": "Indexed", "completions": 1_000_001},
+            ".spec.completions: Invalid value: 1000001: must be less than or equal to 1000000 when Indexed",
+        ),
         ({"activeDeadlineSeconds": -1}, ".spec.activeDeadlineSeconds: -1 is negative"),
-        ({"podFailurePolicy": {}}, ".spec.podFailurePolicy: is only taken where"),
-        (policy(podReplacementPolicy="TerminatingOrFailed"), ".spec.podReplacementPolicy: must be Failed"),
-        (policy({"action": "Count"}), ".spec.podFailurePolicy.rules[0]: must have one of"),
+        (
+            {"podFailurePolicy": {}},
+            ".spec.podFailurePolicy: Invalid value: an object: only podTemplate's restartPolicy=Never is supported",
+        ),
+        (
+            policy(podReplacementPolicy="TerminatingOrFailed"),
+            '.spec.podReplacementPolicy: Invalid value: "TerminatingOrFailed": TerminatingOrFailed is not supported',
+        ),
+        (
+            policy({"action": "Count"}),
+            ".spec.podFailurePolicy.rules[0]: Invalid value: an object: specifying one of OnExitCodes and",
+        ),
         (
             policy({"action": "Count", "onExitCodes": CODES, "onPodConditions": [{"type": "x"}]}),
-            ".spec.podFailurePolicy.rules[0]: must have one of",
+            ".spec.podFailurePolicy.rules[0]: Invalid value: an object: specifying both OnExitCodes and",
         ),
         (
             policy({"action": "Count", "onExitCodes": {**CODES, "values": []}}),
-            ".spec.podFailurePolicy.rules[0].onExitCodes.values: is empty",
+            ".spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: a list: at least one value is required",
         ),
         (
             policy({"action": "Count", "onExitCodes": {**CODES, "values": [0]}}),
-            ".spec.podFailurePolicy.rules[0].onExitCodes.values: 0 is no failure",
+            ".spec.podFailurePolicy.rules[0].onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In",
         ),
         (
             policy({"action": "Retry", "onExitCodes": CODES}),

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.api.errors import field_path, shown
+from podium.api.errors import InputError, field_path, shown
 
 MAX_FINDINGS = 100
 """The maximum number of findings of one object; validation stops there."""
@@ -232,6 +232,11 @@ class Place:
         """Add a finding."""
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(found)
+
+    def refuse_reported(self) -> None:
+        """Raise InputError for the first finding of the object, if there is one."""
+        for found in self._findings:
+            raise InputError(found.message, path=found.path)
 
     def required(self, name: str, detail: str = "") -> None:
         """Report that a required field is missing."""

@@ -5,7 +5,7 @@ Source: core/validation, pkg/apis/policy/validation, pkg/apis/scheduling/validat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -73,20 +73,23 @@ LimitRange: spec
 LimitRangeItem: @limit
 LimitRangeSpec: @limit_types limits
 PodDisruptionBudget: spec status
-PodDisruptionBudgetSpec: @one_number minAvailable:share* maxUnavailable:share*
+PodDisruptionBudgetSpec: @one_number* minAvailable:share* maxUnavailable:share*
   unhealthyPodEvictionPolicy:AlwaysAllow|IfHealthyBudget selector
 PodDisruptionBudgetStatus: disruptionsAllowed:0.. currentHealthy:0.. desiredHealthy:0.. expectedPods:0..
 PriorityClass: @reserved_priority preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
 ResourceQuota: spec
-ResourceQuotaSpec: @hard @scopes scopeSelector
+ResourceQuotaSpec: @hard @scopes* scopeSelector
 ScopeSelector: matchExpressions
-ScopedResourceSelectorRequirement: @scope_requirement
+ScopedResourceSelectorRequirement: @scope_requirement*
 """,
     """\
 LimitRangeItem: max:amounts min:amounts default:amounts defaultRequest:amounts maxLimitRequestRatio:amounts
 PodDisruptionBudget: @usable_budget
 PriorityClass: @usable_priority
-ResourceQuota: @usable_quota
+ResourceQuota: status
+ResourceQuotaSpec: @usable_hard scopes:..1000 @usable_scopes
+ResourceQuotaStatus: @usable_hard @usable_used
+ScopeSelector: matchExpressions:..1000
 """,
 )
 
@@ -131,24 +134,32 @@ def _scope_requirement(requirement: Place) -> None:
 
 
 @check
-def _usable_quota(quota: Place) -> None:
-    """Refuse a quota whose limits or scopes do not exist."""
-    spec, status = quota.child_or_empty("spec"), quota.child_or_empty("status")
-    for place in (spec.child_or_empty("hard"), status.child_or_empty("hard"), status.child_or_empty("used")):
-        for name, amount in place.value.items():
-            _refuse_amount(name, amount, field_path(place.path(), name))
-    hard, scopes = spec.child_or_empty("hard").value, spec.value.get("scopes", ())
-    check_count(scopes, spec.path("scopes"))
-    _refuse_scopes(scopes, hard, spec.path("scopes"))
-    selector = spec.child("scopeSelector")
-    requirements = () if selector is None else selector.objects("matchExpressions")
-    if selector is None:
-        return
-    path = selector.path("matchExpressions")
-    check_count(requirements, path)
-    for requirement in requirements:
-        _refuse_requirement(requirement)
-    _refuse_scopes([requirement.value["scopeName"] for requirement in requirements], hard, path)
+def _usable_hard(place: Place) -> None:
+    _refuse_amounts(place.child_or_empty("hard"))
+
+
+@check
+def _usable_used(status: Place) -> None:
+    _refuse_amounts(status.child_or_empty("used"))
+
+
+@check
+def _usable_scopes(spec: Place) -> None:
+    """Refuse scopes that have nothing to do with the limits."""
+    hard, selector = spec.child_or_empty("hard"), spec.child_or_empty("scopeSelector")
+    selected = [place.text("scopeName") for place in selector.objects("matchExpressions")]
+    listed = [(scope, spec.path("scopes")) for scope in spec.value.get("scopes", ())]
+    for scope, path in (*listed, *((scope, selector.path("matchExpressions")) for scope in selected)):
+        allowed = _ALLOWED.get(scope, ("pods", *_COMPUTED))
+        for name in hard.value:
+            if name in _PLAIN and name not in allowed:
+                problem = f"the scope {scope} does not go with {name}; it goes with {', '.join(allowed)}"
+                raise InputError(problem, path=path)
+
+
+def _refuse_amounts(limits: Place) -> None:
+    for name, amount in limits.value.items():
+        _refuse_amount(name, amount, field_path(limits.path(), name))
 
 
 def _refuse_amount(name: str, amount: Any, path: str) -> None:
@@ -162,31 +173,6 @@ def _refuse_amount(name: str, amount: Any, path: str) -> None:
     check_amount(amount, path)
     if (name in amounts.WHOLE_COUNTS or is_extended(name)) and parse_quantity(amount) % _NANO:
         raise InputError(f"{shown(amount)} is not a whole number, and {name} are counted", path=path)
-
-
-def _refuse_scopes(scopes: Collection[str], hard: Collection[str], path: str) -> None:
-    for scope in scopes:
-        check_one_of(scope, SCOPES, path)
-        allowed = _ALLOWED.get(scope, ("pods", *_COMPUTED))
-        for name in hard:
-            if name in _PLAIN and name not in allowed:
-                problem = f"the scope {scope} does not go with {name}; it goes with {', '.join(allowed)}"
-                raise InputError(problem, path=path)
-    for one, other in _OPPOSITES:
-        if one in scopes and other in scopes:
-            raise InputError(f"{one} and {other} exclude one another; remove one", path=path)
-
-
-def _refuse_requirement(requirement: Place) -> None:
-    scope, operator = requirement.text("scopeName"), requirement.text("operator")
-    check_one_of(scope, SCOPES, requirement.path("scopeName"))
-    check_one_of(operator, ("In", "NotIn", "Exists", "DoesNotExist"), requirement.path("operator"))
-    if scope in _EXISTING and operator != "Exists":
-        raise InputError(f"must be Exists with the scope {scope}", path=requirement.path("operator"))
-    if operator in ("In", "NotIn") and not requirement.value.get("values"):
-        raise InputError(f"{operator} needs at least one value", path=requirement.path("values"))
-    if operator in ("Exists", "DoesNotExist") and requirement.value.get("values"):
-        raise InputError(f"{operator} takes no values", path=requirement.path("values"))
 
 
 @check
@@ -272,10 +258,8 @@ def _one_number(spec: Place) -> None:
 
 @check
 def _usable_budget(budget: Place) -> None:
-    """Refuse a budget with two numbers, an unreadable rate, or an unreadable status."""
-    spec, status = budget.child_or_empty("spec"), budget.child_or_empty("status")
-    if spec.value.get("minAvailable") is not None and spec.value.get("maxUnavailable") is not None:
-        raise InputError("minAvailable and maxUnavailable cannot be both set; remove one", path=spec.path())
+    """Refuse a budget with an unreadable rate, or an unreadable status."""
+    status = budget.child_or_empty("status")
     for name, time in status.text_mapping("disruptedPods").items():
         check_time(time, field_path(status.path("disruptedPods"), name))
     annotations, rate = budget.child_or_empty("metadata", "annotations"), status.child("disruptionRate")

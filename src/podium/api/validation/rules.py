@@ -15,8 +15,9 @@ a map, are checked by the rules of their type.
     @check    a function with `check` for what concerns several fields
     *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
 
-Such objects are refused at their first problem (`check_usable`). Podium's own limits of size apply there alone. All
-other rules and all messages are kube-apiserver's, and find every problem (`check_type`).
+Such objects are refused at their first problem (`check_usable`), by a marked check with the words of the report.
+Podium's own limits of size apply there alone. All other rules and all messages are kube-apiserver's, and find every
+problem (`check_type`).
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> _Rule 
     if token is None:
         raise AssertionError(f"the rule {text} of {type_} is malformed")
     if token["check"]:
-        return _Rule("", _CHECKS[token["check"]]) if applies else None
+        own = _CHECKS[token["check"]]
+        is_report = is_usability and text.endswith("*")
+        return _Rule("", _refusing(own) if is_report else own) if applies else None
     name, of_field, checked = token["field"], fields_of(type_)[token["field"]].type, None
     if token["rule"] is None:
         checked = _check_of_parts(name, of_field, token, is_usability)
@@ -149,6 +152,16 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> _Rule 
     if token["presence"] == "!" and not is_usability:
         return _Rule("", _required_check(type_, name, of_field, checked))
     return None if checked is None else _Rule("" if token["presence"] or token["absent"] else name, checked)
+
+
+def _refusing(reports: Check) -> Check:
+    """Return a check that raises InputError for the first problem that another one reports."""
+
+    def refuse(place: Place) -> None:
+        reports(place)
+        place.refuse_reported()
+
+    return refuse
 
 
 def _required_check(of: str, name: str, type_: Type, checked: Check | None) -> Check:

@@ -6,11 +6,8 @@ ReplicationControllers.
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
-from podium.api.checks import check_count
 from podium.api.cron import parse_schedule, time_zone
 from podium.api.errors import InputError
 from podium.api.names import label_name_problem, subdomain_problem
@@ -23,7 +20,6 @@ from podium.api.validation.rules import check, check_type, declare
 
 _MAX_PARALLELISM = 100_000
 _MAX_INDEXES = 1_000_000
-_MAX_RULES = 20
 _MAX_EXIT_CODES = 255
 _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
@@ -47,14 +43,14 @@ DeploymentStrategy: type:Recreate|RollingUpdate @rolling_update
 GangSchedulingPolicy: @minimum
 Job: spec+ @job status
 JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLimit:0..* ttlSecondsAfterFinished:0..
-  backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions
+  backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions*
   podReplacementPolicy:Failed|TerminatingOrFailed @manager @job_template podFailurePolicy
 JobStatus: active:0.. succeeded:0.. failed:0.. ready:0.. terminating:0..
 JobTemplateSpec: @job_of_template spec+
-PodFailurePolicy: @failure_policy rules:..20 rules
-PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes
+PodFailurePolicy: @failure_policy* rules:..20* rules
+PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes*
 PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
-PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule onPodConditions:..20 onPodConditions
+PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* onPodConditions:..20 onPodConditions
   onExitCodes
 PodGroup: spec+
 PodGroupResourceClaim: name!:label @one_group_claim
@@ -71,7 +67,7 @@ ReplicationControllerSpec: replicas:0..* minReadySeconds:0..* selector:labels @c
 ReplicationControllerStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0..
   fullyLabeledReplicas:0..
 RollingUpdateDaemonSet: maxUnavailable:share* maxSurge:share @surge_or_unavailable
-RollingUpdateDeployment: maxUnavailable:share* maxSurge:any-share* @some_progress
+RollingUpdateDeployment: maxUnavailable:share* maxSurge:any-share* @some_progress*
 RollingUpdateStatefulSetStrategy: partition:0..* maxUnavailable:share
 StatefulSet: spec+ status
 StatefulSetOrdinals: start:0..*
@@ -94,11 +90,10 @@ CronJobStatus: lastScheduleTime:time
 DaemonSetSpec: template @selects_template
 DeploymentSpec: template @selects_template
 DeploymentStrategy: rollingUpdate
-JobSpec: selector @usable_completions @usable_failure_policy template
+JobSpec: selector template
 JobStatus: startTime:time
 ReplicaSetSpec: template @selects_template
 ReplicationControllerSpec: template
-RollingUpdateDeployment: @usable_rolling_update
 StatefulSetSpec: volumeClaimTemplates:..1000 @claim_names template @selects_template
 StatefulSetUpdateStrategy: rollingUpdate
 """,
@@ -201,14 +196,6 @@ def _some_progress(rolling: Place) -> None:
 
 
 @check
-def _usable_rolling_update(rolling: Place) -> None:
-    shares = [str(rolling.value.get(name, "25%")) for name in ("maxUnavailable", "maxSurge")]
-    if all(re.fullmatch("0+%?", share) for share in shares):
-        problem = "may not be 0 when maxSurge is 0: no pod could be exchanged"
-        raise InputError(problem, path=rolling.path("maxUnavailable"))
-
-
-@check
 def _surge_or_unavailable(rolling: Place) -> None:
     missing, extra = _is_none(rolling.value.get("maxUnavailable", 1)), _is_none(rolling.value.get("maxSurge", 0))
     if missing and extra:
@@ -219,7 +206,7 @@ def _surge_or_unavailable(rolling: Place) -> None:
 
 def _is_none(share: object) -> bool:
     """Return whether the share amounts to 0 pods for any number of replicas."""
-    return share in (0, "0%")
+    return share == 0 or (isinstance(share, str) and share.strip("0") == "%")
 
 
 @check
@@ -341,19 +328,6 @@ def _completions(spec: Place) -> None:
 
 
 @check
-def _usable_completions(spec: Place) -> None:
-    completions = spec.number("completions")
-    if spec.text("completionMode") != "Indexed":
-        return
-    if completions is None:
-        problem = "is missing; an Indexed Job must say how many indexes it has"
-        raise InputError(problem, path=spec.path("completions"))
-    if completions > _MAX_INDEXES:
-        problem = f"{completions} is out of range; an Indexed Job has at most {_MAX_INDEXES}"
-        raise InputError(problem, path=spec.path("completions"))
-
-
-@check
 def _failure_policy(policy: Place) -> None:
     spec = policy.owner
     if spec.child_or_empty("template", "spec").text("restartPolicy") != "Never":
@@ -395,32 +369,6 @@ def _failure_codes(codes: Place) -> None:
     numbers = [number for number in seen if isinstance(number, int)]
     if numbers != sorted(numbers):
         codes.invalid("values", numbers, "must be ordered")
-
-
-@check
-def _usable_failure_policy(spec: Place) -> None:
-    """Refuse a failure policy that cannot be followed."""
-    policy = spec.child("podFailurePolicy")
-    if policy is None:
-        return
-    if spec.child_or_empty("template", "spec").text("restartPolicy") != "Never":
-        raise InputError("is only taken where .spec.template.spec.restartPolicy is Never", path=policy.path())
-    if spec.text("podReplacementPolicy") == "TerminatingOrFailed":
-        problem = "must be Failed where there is a podFailurePolicy, which judges pods that have failed"
-        raise InputError(problem, path=spec.path("podReplacementPolicy"))
-    check_count(policy.objects("rules"), policy.path("rules"), _MAX_RULES)
-    for rule in policy.objects("rules"):
-        codes = rule.child("onExitCodes")
-        if (codes is None) == (not rule.objects("onPodConditions")):
-            raise InputError("must have one of onExitCodes and onPodConditions", path=rule.path())
-        if codes is None:
-            continue
-        values, path = codes.value["values"], codes.path("values")
-        if not values:
-            raise InputError("is empty; write at least one exit code", path=path)
-        check_count(values, path, _MAX_EXIT_CODES)
-        if codes.text("operator") == "In" and 0 in values:
-            raise InputError("0 is no failure; remove it", path=path)
 
 
 @check
