@@ -7,8 +7,6 @@ syncVolume).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import CSINode, Node
 from podium.api.storage import (
@@ -198,18 +196,14 @@ class PersistentVolumes(Reconciler[_Key]):
         if not (node_name or is_bound_at_once) or claim.metadata.deletion_timestamp is not None:
             return []
         class_ = self._surroundings.get(("StorageClass", claim.class_name))
-        if is_bound_at_once and isinstance(class_, StorageClass):
-            is_made = class_.provisioner not in ("", NO_PROVISIONER)
-            return [CreateObject(provisioned(claim, raw, class_, {}, None), _NAME)] if is_made else []
-        node = self._surroundings.get(("Node", node_name))
+        node = None if is_bound_at_once else self._surroundings.get(("Node", node_name))
         if not isinstance(class_, StorageClass):
             self._waiting.add(("StorageClass", claim.class_name), claim.key)
-        elif not isinstance(node, Node):
+        elif node is None and not is_bound_at_once:
             self._waiting.add(("Node", node_name), claim.key)
         elif class_.provisioner not in ("", NO_PROVISIONER):
-            csi_node = self._surroundings.get(("CSINode", node_name))
-            csi_node = csi_node if isinstance(csi_node, CSINode) else None
-            return [CreateObject(provisioned(claim, raw, class_, node.metadata.labels, csi_node), _NAME)]
+            csi_node = None if node is None else self._surroundings.get(("CSINode", node_name))
+            return [CreateObject(provisioned(claim, raw, class_, node, csi_node), _NAME)]
         return []
 
     def _for_unbound(self, volume: PersistentVolume, now: int) -> list[Action]:
@@ -241,12 +235,15 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Action
 
 def _reservation(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject:
     """Reserve a volume for a claim, unless it has changed."""
-    meta = claim.metadata
-    named = {"apiVersion": "v1", "kind": _CLAIM, "namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
-    patch: Raw = {"spec": {"claimRef": named}}
+    patch: Raw = {"spec": {"claimRef": _reference_to(claim)}}
     if volume.spec.claim_ref is None:
         patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
     return versioned_patch(volume, patch, _NAME)
+
+
+def _reference_to(claim: PersistentVolumeClaim) -> Raw:
+    meta = claim.metadata
+    return {"apiVersion": "v1", "kind": _CLAIM, "namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
 
 
 def _release(volume: PersistentVolume) -> list[Action]:
@@ -277,27 +274,24 @@ def provisioned(
     claim: PersistentVolumeClaim,
     raw: Raw,
     storage_class: StorageClass,
-    labels: Mapping[str, str],
-    csi_node: CSINode | None,
+    node: Kubernetes | None,
+    csi_node: Kubernetes | None,
 ) -> Raw:
-    """Return a volume for the claim, made by the class's driver for a node with these labels."""
-    spec, driver = raw.get("spec", {}), storage_class.provisioner
-    meta, name = claim.metadata, f"pvc-{claim.metadata.uid}"
+    """Return a volume for the claim, made by the class's driver for a node; None for any."""
+    spec, driver, name = raw.get("spec", {}), storage_class.provisioner, f"pvc-{claim.metadata.uid}"
     volume: Raw = {
         "capacity": spec.get("resources", {}).get("requests", {}),
         "accessModes": spec.get("accessModes", []),
         "storageClassName": spec.get("storageClassName", ""),
-        "claimRef": {
-            **{"apiVersion": "v1", "kind": _CLAIM},
-            **{"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
-        },
+        "claimRef": _reference_to(claim),
         "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
         "csi": {"driver": driver, "volumeHandle": name},
     }
     if "volumeMode" in spec:
         volume["volumeMode"] = spec["volumeMode"]
     # The topology labels of the driver on the node.
-    drivers = () if csi_node is None else csi_node.spec.drivers
+    labels = {} if node is None else node.metadata.labels
+    drivers = csi_node.spec.drivers if isinstance(csi_node, CSINode) else ()
     keys = {key for known in drivers if known.name == driver for key in known.topology_keys}
     expressions = [{"key": key, "operator": "In", "values": [labels[key]]} for key in sorted(keys) if key in labels]
     if expressions:

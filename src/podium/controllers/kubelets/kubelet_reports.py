@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-import msgspec
-
-from podium.api.meta import Int32, Narrow, Raw
+from podium.api.meta import Raw
+from podium.api.nested import objects_at, value_at
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
 from podium.api.pod import PodCondition
 from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, time_of
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.host import PodAddresses
 from podium.controllers.kubelets.pod_run import PodRun
@@ -240,19 +239,6 @@ KILLED: Raw = {"exitCode": 137, "reason": "Error"}
 LOST: Raw = {"exitCode": 255, "reason": "Unknown"}
 
 
-class _Running(Narrow, frozen=True, kw_only=True):
-    started_at: str | None = None
-
-
-class _State(Narrow, frozen=True, kw_only=True):
-    running: _Running | None = None
-
-
-class _ContainerStatus(Narrow, frozen=True, kw_only=True):
-    restart_count: Int32 = 0
-    state: _State = _State()
-
-
 @dataclass(frozen=True, slots=True)
 class Restarts:
     """How often a pod's containers were restarted, and when last; None while they do not run."""
@@ -266,17 +252,16 @@ _NO_RESTARTS = Restarts()
 
 def read_restarts(raw: Raw) -> Restarts:
     """Return the restarts in a pod's status; none if it cannot be read."""
-    listed = _listed(raw)
+    listed = objects_at(raw, "status", "containerStatuses")
+    counts = (status.get("restartCount") for status in listed)
+    count = max((count for count in counts if isinstance(count, int)), default=0)
     # Nearly all containers never restarted, and for them there is nothing else to read.
-    if not any(status.get("restartCount") for status in listed):
+    if count <= 0:
         return _NO_RESTARTS
-    try:
-        statuses = msgspec.convert(listed, list[_ContainerStatus])
-        started = [parse_time(status.state.running.started_at or "") for status in statuses if status.state.running]
-    except (msgspec.ValidationError, ValueError):
-        return _NO_RESTARTS
-    count = max((status.restart_count for status in statuses), default=0)
-    return Restarts(count, max(started, default=None) if count else None)
+    running = (state for status in listed if (state := value_at(status, "state", "running")))
+    started = [time_of(value_at(state, "startedAt")) for state in running]
+    times = [time for time in started if time is not None]
+    return _NO_RESTARTS if len(times) < len(started) else Restarts(count, max(times, default=None))
 
 
 def terminated(exit_: Raw, now: int | None = None) -> Raw:
@@ -289,7 +274,7 @@ def container_statuses(
 ) -> tuple[Raw, ...]:
     """Return the statuses of all containers, with other known fields of the pod's wire form."""
     last = {} if last_state is None else {"lastState": last_state}
-    known = {str(status.get("name")): status for status in _listed(run.raw)}
+    known = {str(status.get("name")): status for status in objects_at(run.raw, "status", "containerStatuses")}
     return tuple(
         {
             "image": container.image,
@@ -303,8 +288,3 @@ def container_statuses(
         }
         for container in run.pod.spec.containers
     )
-
-
-def _listed(raw: Raw) -> Sequence[Raw]:
-    found = raw.get("status", {}).get("containerStatuses")
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,6 +12,7 @@ from podium.api.pod import Pod
 from podium.api.times import time_of
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import controller_uid, is_healthy
+from podium.controllers.indexes import MultiMap
 from podium.controllers.ledger.disruption import (
     Beneficiary,
     Disruption,
@@ -58,12 +58,6 @@ class _Open:
     trail: FollowUp
     rationale: Rationale | None = None
 
-    @property
-    def vacancy(self) -> Vacancy:
-        """Return the victim's place with its controller."""
-        record = self.record
-        return Vacancy(self.trail.controller, record.uid, record.pod.rpartition("/")[2], self.trail.began_ns)
-
 
 class OpenDisruptions:
     """The incomplete disruptions, and what they wait for."""
@@ -73,7 +67,7 @@ class OpenDisruptions:
         # By the victim's uid, the oldest first.
         self._open: OrderedDict[str, _Open] = OrderedDict()
         # By the beneficiary's key, its victims; by the replacement's uid, its victim.
-        self._victims_for: dict[str, list[str]] = {}
+        self._victims_for: MultiMap[str, str] = MultiMap()
         self._replaces: dict[str, str] = {}
         self._awaited = AwaitedReplacements()
         self.open = self._open.keys()
@@ -106,7 +100,7 @@ class OpenDisruptions:
         if found is None or found.record.beneficiary is not None:
             return
         if beneficiary.outcome == "waiting":
-            self._victims_for.setdefault(beneficiary.pod, []).append(uid)
+            self._victims_for.add(beneficiary.pod, uid)
         self._put(uid, replace(found.record, beneficiary=beneficiary))
 
     def changed(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
@@ -193,11 +187,11 @@ class OpenDisruptions:
         uid, beneficiary, came = record.uid, record.beneficiary, record.replacement
         self._open[uid] = found
         if beneficiary is not None and beneficiary.outcome == "waiting":
-            self._victims_for.setdefault(beneficiary.pod, []).append(uid)
+            self._victims_for.add(beneficiary.pod, uid)
         if came is not None and found.trail.is_followed:
             self._replaces[came.uid] = uid
         elif found.trail.is_followed:
-            self._awaited.put(found.vacancy)
+            self._awaited.put(found)
 
     def _needs_more(self, beneficiary: Beneficiary, rationale: Rationale | None) -> None:
         """Mark victims of earlier plans for a pod as in vain, because a new plan has further victims."""
@@ -253,7 +247,7 @@ class OpenDisruptions:
             found.trail = replace(found.trail, is_followed=False)
             self._put(victim, found.record)
         else:
-            self._awaited.put(found.vacancy, first=True)
+            self._awaited.put(found, first=True)
             self._put(victim, replace(found.record, replacement=None))
 
     def _put(self, uid: str, record: Disruption) -> None:
@@ -276,12 +270,8 @@ class OpenDisruptions:
             self._awaited.drop(found.trail.controller, uid)
         else:
             self._replaces.pop(came.uid, None)
-        if beneficiary is not None and beneficiary.pod in self._victims_for:
-            left = [victim for victim in self._victims_for[beneficiary.pod] if victim != uid]
-            if left:
-                self._victims_for[beneficiary.pod] = left
-            else:
-                del self._victims_for[beneficiary.pod]
+        if beneficiary is not None:
+            self._victims_for.discard(beneficiary.pod, uid)
 
 
 def placed(beneficiary: Beneficiary, node_name: str, after_ns: int) -> Beneficiary:
@@ -298,31 +288,22 @@ _SECOND = 10**9
 _KEEPS_NAMES = frozenset(("StatefulSet",))
 
 
-class Vacancy(NamedTuple):
-    """A victim's place: its controller's uid, its own uid and name, and when it began to end."""
-
-    controller: str
-    uid: str
-    name: str
-    began_ns: int
-
-
 class AwaitedReplacements:
     """Victims without replacement by the uid of their controller, the earliest first."""
 
     def __init__(self) -> None:
-        self._places: dict[str, deque[Vacancy]] = {}
+        self._places: dict[str, deque[_Open]] = {}
         # By the same controllers, the uids of known replacements; each replaces one victim.
         self._came: dict[str, set[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._places)
 
-    def put(self, place: Vacancy, *, first: bool = False) -> None:
+    def put(self, place: _Open, *, first: bool = False) -> None:
         """Add a victim; one without a controller is not replaced."""
-        if not place.controller:
+        if not place.trail.controller:
             return
-        waiting = self._places.setdefault(place.controller, deque())
+        waiting = self._places.setdefault(place.trail.controller, deque())
         if first:
             waiting.appendleft(place)
         else:
@@ -342,13 +323,14 @@ class AwaitedReplacements:
         if pod.metadata.uid in came:
             return ""
         for place in waiting:
-            if controller.kind in _KEEPS_NAMES and place.name != pod.metadata.name:
+            victim = place.record
+            if controller.kind in _KEEPS_NAMES and victim.pod != pod.key:
                 continue
-            if place.uid != pod.metadata.uid and (is_added or _is_later(pod, place.began_ns, came_meanwhile)):
+            if victim.uid != pod.metadata.uid and (is_added or _is_later(pod, place.trail.began_ns, came_meanwhile)):
                 came.add(pod.metadata.uid)
                 waiting.remove(place)
                 self._trim(controller.uid)
-                return place.uid
+                return victim.uid
         return ""
 
     def came(self, controller: str, uid: str) -> None:
@@ -364,7 +346,7 @@ class AwaitedReplacements:
         """Stop waiting for the replacement of a victim."""
         waiting = self._places.get(controller)
         if waiting is not None:
-            self._places[controller] = deque(place for place in waiting if place.uid != uid)
+            self._places[controller] = deque(place for place in waiting if place.record.uid != uid)
             self._trim(controller)
 
     def _trim(self, controller: str) -> None:

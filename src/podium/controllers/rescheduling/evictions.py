@@ -116,7 +116,7 @@ class PlannedEvictions:
         if self._marking:
             return []
         while (order := self._next()) is not None:
-            if not self._why_not(order, now):
+            if self._holds(order, now):
                 return self.begin(now)
             self._orders.popleft()
         return []
@@ -159,22 +159,22 @@ class PlannedEvictions:
         under_way = (move.source for move in self._moves.under_way())
         return frozenset((*under_way, *(move.source for order in self._orders for move in order.left)))
 
-    def _why_not(self, order: Ordered, now: int) -> str:
-        """Return why the rest of some moves is dropped; "" if it is not.
+    def _holds(self, order: Ordered, now: int) -> bool:
+        """Return whether the rest of some moves should still be made.
 
         Moves that were started continue while their pods are in place: they were planned as one, and are half done.
         """
         if any(move.has_ended for move in order.left):
-            are_known = all(self._picture.observed.has_turned_away(move.pod) for move in order.left)
-            return "" if are_known else "the pod is gone"
+            return all(self._picture.observed.has_turned_away(move.pod) for move in order.left)
         pods = [self._picture.pod(move.pod.uid) for move in order.left]
         present = [pod for pod in pods if pod is not None and not pod.terminating]
         if len(present) < len(pods) or any(
             pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
         ):
-            return "a pod has left its node by itself"
+            # A pod has left its node by itself.
+            return False
         if len(order.left) < len(order.planned.moves):
-            return ""
+            return True
         self._look(now)
         return self._planners.holds(order.planned, present, self._plan_inputs(now), now)
 

@@ -97,17 +97,14 @@ class Planners:
         """Return the inputs of a plan: the picture, and the policies with their weights."""
         return self._look(self._planner, inputs, lambda pod: True, now), self._policies
 
-    def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], inputs: PlanInputs, now: int) -> str:
-        """Return why some pods of a plan should now stay in place; "" if they should still be moved."""
+    def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], inputs: PlanInputs, now: int) -> bool:
+        """Return whether some pods of a plan should still be moved."""
         proposal = Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
         policies = [
             (_Only(policy, [proposal] if policy.name == planned.policy else []), weight)
             for policy, weight in self._policies
         ]
-        plan = self._run(self._make(policies, self.settings), inputs, lambda pod: pod in left, now)
-        if plan.planned:
-            return ""
-        return plan.left_alone[0].why if plan.left_alone else "it gains nothing any more"
+        return bool(self._run(self._make(policies, self.settings), inputs, lambda pod: pod in left, now).planned)
 
     def fits(self, pod: PodRecord, node_name: str) -> bool:
         """Return whether the pod passes its scheduler's filters on a node."""

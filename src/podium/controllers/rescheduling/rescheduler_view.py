@@ -51,9 +51,8 @@ class ReschedulerView(ClusterView):
         self.avoid_lists: dict[str, str] = {}
         self.measured = MeasuredUse()
         self._use = SaidUse()
-        # By the uid of their owner, the pods that have not ended; and the owners by the pod's uid.
+        # By the uid of their owner, the uids of the pods that have not ended.
         self._owned: MultiMap[str, str] = MultiMap()
-        self._owner_of: dict[str, str] = {}
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
         fares_otherwise = False
@@ -121,24 +120,18 @@ class ReschedulerView(ClusterView):
         )
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        before = self.pod(pod.metadata.uid)
         makes_difference = super()._pod_changed(pod, raw)
-        record = self.pod(pod.metadata.uid)
-        if record is not None and self._owner_of.get(record.uid) != record.owner_uid:
-            self._disown(record.uid)
-            self._owner_of[record.uid] = record.owner_uid
-            self._owned.add(record.owner_uid, record.uid)
+        after = self.pod(pod.metadata.uid)
+        if after is not None and (before is None or before.owner_uid != after.owner_uid):
+            self._owned.replace(after.uid, () if before is None else (before.owner_uid,), (after.owner_uid,))
         return makes_difference
 
     def _forget_pod(self, record: PodRecord | None) -> bool:
         if record is not None:
             self._use.pod_gone(record.uid)
-            self._disown(record.uid)
+            self._owned.discard(record.owner_uid, record.uid)
         return super()._forget_pod(record)
-
-    def _disown(self, uid: str) -> None:
-        owner = self._owner_of.pop(uid, None)
-        if owner is not None:
-            self._owned.discard(owner, uid)
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
