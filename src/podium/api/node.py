@@ -11,7 +11,7 @@ from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
-from podium.api.times import format_time, parse_time
+from podium.api.times import format_time, parse_time, time_of
 
 
 class Taint(Narrow, frozen=True, kw_only=True):
@@ -149,13 +149,7 @@ MAINTENANCE_TIME = "podium.dev/maintenance-time"
 
 def maintenance_ns(annotations: Mapping[str, str]) -> int | None:
     """Return when the node will go down; None if nothing is announced, or the time is invalid."""
-    text = annotations.get(MAINTENANCE_TIME)
-    if text is None:
-        return None
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None
+    return time_of(annotations.get(MAINTENANCE_TIME))
 
 
 def maintenance_problem(annotations: Mapping[str, str]) -> str:

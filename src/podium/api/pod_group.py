@@ -13,7 +13,7 @@ from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.nested import object_at, value_at
-from podium.api.pod import PodSpec
+from podium.api.pod import PodCondition, PodSpec
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """The label of pods in a group of the older form; its value is the name of a PodGroup in the pod's namespace."""
@@ -77,13 +77,9 @@ class PodGroupSpec(Narrow, frozen=True, kw_only=True):
     priority: Int32 | None = None
 
 
-class Condition(Narrow, frozen=True, kw_only=True):
+class Condition(PodCondition, frozen=True, kw_only=True):
     """An observed condition of a group (meta/v1 Condition)."""
 
-    type: str
-    status: str = "Unknown"
-    reason: str = ""
-    message: str = ""
     observed_generation: Int64 = 0
     last_transition_time: str | None = None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
-from podium.api.times import parse_time
+from podium.api.times import time_of
 
 OUT_OF_MEMORY = "OOMKilled"
 """The reason of a container that was killed because it exceeded its memory limit."""
@@ -57,7 +57,7 @@ def pod_health(raw: Raw) -> PodHealth:
         if ends and ends[0].get("reason") == OUT_OF_MEMORY:
             kills += max(count, 1)
         times = [
-            time for end in ends if end.get("exitCode") != 0 and (time := _time(end.get("finishedAt"))) is not None
+            time for end in ends if end.get("exitCode") != 0 and (time := time_of(end.get("finishedAt"))) is not None
         ]
         failure_ns = max((*times, *(() if failure_ns is None else (failure_ns,))), default=None)
     if not (restarts or kills or loops or failure_ns is not None):
@@ -73,10 +73,3 @@ def _ends(container: Raw) -> list[Raw]:
 def _count(found: Any) -> int:
     is_count = isinstance(found, int) and not isinstance(found, bool)
     return max(0, min(found, _MOST_RESTARTS)) if is_count else 0
-
-
-def _time(found: Any) -> int | None:
-    try:
-        return parse_time(found) if isinstance(found, str) else None
-    except ValueError:
-        return None

@@ -7,7 +7,7 @@ one canonical form: those with the same requirements are equal and hash equal, h
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -276,23 +276,24 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
     """
     if selector is None:
         return NOTHING
-    requirements = [
-        *(Requirement(key, "In", (value,)) for key, value in selector.match_labels.items()),
-        *(
-            Requirement(match_expression.key, match_expression.operator, match_expression.values)
-            for match_expression in selector.match_expressions
-        ),
-    ]
-    if any(
-        requirement_problem(requirement.key, requirement.operator, requirement.values) for requirement in requirements
-    ):
-        return NOTHING
-    return Selector(tuple(requirements))
+    requirements = (*_equalities(selector.match_labels), *_requirements(selector.match_expressions))
+    is_invalid = any(requirement_problem(each.key, each.operator, each.values) for each in requirements)
+    return NOTHING if is_invalid else Selector(requirements)
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
     """Return the selector for objects with all of these labels; no labels select all (labels.SelectorFromSet)."""
-    return Selector(tuple(Requirement(key, "In", (value,)) for key, value in labels.items()))
+    return Selector(_equalities(labels))
+
+
+def _equalities(labels: Mapping[str, str]) -> tuple[Requirement, ...]:
+    return tuple(Requirement(key, "In", (value,)) for key, value in labels.items())
+
+
+def _requirements(
+    expressions: Iterable[LabelSelectorRequirement | NodeSelectorRequirement],
+) -> tuple[Requirement, ...]:
+    return tuple(Requirement(each.key, each.operator, each.values) for each in expressions)
 
 
 def parse_label_selector(text: str) -> Selector:
@@ -300,7 +301,9 @@ def parse_label_selector(text: str) -> Selector:
 
     Raises InputError, which quotes the text.
     """
-    return Selector(label_requirements(text))
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"a label selector has at most {_MAX_LENGTH} characters")
+    return Selector(_LabelParser(text).parse())
 
 
 def parse_field_selector(text: str) -> FieldSelector:
@@ -308,18 +311,14 @@ def parse_field_selector(text: str) -> FieldSelector:
 
     The caller checks whether the fields are supported. Raises InputError, which quotes the text.
     """
-    return FieldSelector(field_requirements(text))
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"a field selector has at most {_MAX_LENGTH} characters")
+    return FieldSelector(tuple(_field_requirement(part, text) for part in text.split(",") if part))
 
 
 def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
     """Return the compiled term; one with an invalid requirement matches no node, as in nodeaffinity.go."""
-    labels = tuple(
-        Requirement(match_expression.key, match_expression.operator, match_expression.values)
-        for match_expression in term.match_expressions
-    )
-    fields = tuple(
-        Requirement(match_field.key, match_field.operator, match_field.values) for match_field in term.match_fields
-    )
+    labels, fields = _requirements(term.match_expressions), _requirements(term.match_fields)
     if any(requirement_problem(label.key, label.operator, label.values) for label in labels) or any(
         field_requirement_problem(field.key, field.operator, field.values) for field in fields
     ):
@@ -341,13 +340,6 @@ _MAX_LENGTH = 65_536
 _SPACE = frozenset(" \t\r\n")
 _SYMBOLS = frozenset("=!(),><")
 _OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn", ">": "Gt", "<": "Lt"}
-
-
-def label_requirements(text: str) -> tuple[Requirement, ...]:
-    """Return the requirements of a label selector, in order. Raises InputError."""
-    if len(text) > _MAX_LENGTH:
-        raise InputError(f"a label selector has at most {_MAX_LENGTH} characters")
-    return _LabelParser(text).parse()
 
 
 class _LabelParser:
@@ -448,13 +440,6 @@ def _words(text: str) -> list[str]:
                 position += 1
         words.append(text[start:position])
     return words
-
-
-def field_requirements(text: str) -> tuple[Requirement, ...]:
-    """Return the requirements of a field selector, in order. Raises InputError."""
-    if len(text) > _MAX_LENGTH:
-        raise InputError(f"a field selector has at most {_MAX_LENGTH} characters")
-    return tuple(_field_requirement(part, text) for part in text.split(",") if part)
 
 
 def _field_requirement(part: str, text: str) -> Requirement:

@@ -74,7 +74,15 @@ def parse_time(text: str) -> int:
 
 
 def exact_time(text: str) -> int:
-    """Return the nanoseconds since 1970 of a time in any valid notation; negative for earlier ones."""
+    """Return the nanoseconds since 1970 of a time up to MAX_TIME_NS; negative for earlier ones. Raises ValueError."""
+    ns = any_time(text)
+    if ns > MAX_TIME_NS:
+        raise ValueError(f"{shown(text)} is out of range; times are up to 2262")
+    return ns
+
+
+def any_time(text: str) -> int:
+    """Return the nanoseconds since 1970 of a time of the years 1 to 9999. Raises ValueError."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
@@ -88,10 +96,7 @@ def exact_time(text: str) -> int:
     if sign:
         offset = int(offset_hours) * 3_600 + int(offset_minutes) * 60
         seconds += offset if sign == "-" else -offset
-    ns = seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
-    if ns > MAX_TIME_NS:
-        raise ValueError(f"{shown(text)} is out of range; times are up to 2262")
-    return ns
+    return seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
 
 
 @lru_cache(maxsize=_CACHE)

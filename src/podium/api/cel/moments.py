@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from podium.api.cel.overloads import COMPARISONS, Table, traversal
 from podium.api.cel.values import MAX_INT, MIN_INT, EvaluationError
-from podium.api.times import parse_duration
+from podium.api.times import any_time, parse_duration
 
 TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 _SECOND, _MILLI = 10**9, 10**6
@@ -22,9 +22,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400
 # From 0001-01-01T00:00:00Z to the end of the year 9999.
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799
-_TIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
-)
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)
 
@@ -69,18 +66,10 @@ class Timestamp:
     @classmethod
     def of(cls, text: str) -> Timestamp:
         """Return the time of an RFC 3339 text. Raises EvaluationError."""
-        match = _TIME.fullmatch(text)
-        if match is None:
-            raise EvaluationError(f"cannot parse {text[:40]!r} as a time, as in 2026-01-31T09:30:00Z")
-        year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
-        fraction, sign, hours, minutes = match.groups()[6:]
         try:
-            moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+            return cls.within(any_time(text))
         except ValueError as error:
-            raise EvaluationError(f"{text[:40]!r} is no time: {error}") from None
-        offset = int(hours or 0) * 3_600 + int(minutes or 0) * 60
-        seconds = (moment - _EPOCH) // timedelta(seconds=1) - (-offset if sign == "-" else offset)
-        return cls.within(seconds * _SECOND + int((fraction or "0")[:9].ljust(9, "0")))
+            raise EvaluationError(f"cannot parse {text[:40]!r} as a time: {error}") from None
 
     @classmethod
     def within(cls, ns: int) -> Timestamp:

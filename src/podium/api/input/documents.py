@@ -106,6 +106,10 @@ class Document:
             return found
         return self.written.status()
 
+    def located(self, error: InputError) -> InputError:
+        """Return an error about the object with its location."""
+        return error.located(source=self.source, document=self.index, object=label_of(self.raw))
+
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Document):
             return NotImplemented
@@ -148,8 +152,7 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
             try:
                 refuse_empty_pod(document.object)
             except InputError as error:
-                label = label_of(document.raw)
-                raise error.located(source=document.source, document=document.index, object=label) from None
+                raise document.located(error) from None
 
 
 def refuse_empty_pod(object_: Kubernetes) -> None:
@@ -186,8 +189,7 @@ def read_among(
             try:
                 yield reading(document.raw), document
             except InputError as error:
-                label = label_of(document.raw)
-                raise error.located(source=document.source, document=document.index, object=label) from None
+                raise document.located(error) from None
 
 
 def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
@@ -229,12 +231,8 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
         if other is document:
             kept.append(document)
         elif not metadata.uid or other.raw != document.raw:
-            raise InputError(
-                f"is given twice, first in {other.source}, document {other.index}; remove one",
-                source=document.source,
-                document=document.index,
-                object=label_of(document.raw),
-            )
+            problem = f"is given twice, first in {other.source}, document {other.index}; remove one"
+            raise document.located(InputError(problem))
     return kept
 
 

@@ -115,12 +115,17 @@ def json_list(stream: BinaryIO) -> JSONList | None:
     before, behind = head[: begin.end()].removeprefix(codecs.BOM_UTF8), tail[bracket:]
     try:
         # A marker replaces the items: only if it is in their position, it is their only item.
-        envelope = decode(b'%b"%b"%b' % (before, _MARK.encode(), behind))
+        envelope = _without_mark(decode(b'%b"%b"%b' % (before, _MARK.encode(), behind)))
     except UncertainError:
         return None
+    return None if envelope is None else JSONList(envelope, stream, begin.end(), tail_begin + bracket)
+
+
+def _without_mark(envelope: Any) -> dict[str, Any] | None:
+    """Return a List without the marker that stands for its items; None if it is not their only item."""
     if not isinstance(envelope, dict) or envelope.get("items") != [_MARK]:
         return None
-    return JSONList({**envelope, "items": []}, stream, begin.end(), tail_begin + bracket)
+    return {**envelope, "items": []}
 
 
 def _taken_apart(text: bytes, *, is_last: bool) -> tuple[list[msgspec.Raw], bytes]:
@@ -219,12 +224,9 @@ def _envelope(before: bytes, after: bytes) -> dict[str, Any] | None:
     A marker replaces the items: wherever else they could be, only in that position is it the only item.
     """
     try:
-        envelope = parse_part(f"{before.decode()}items: [{_MARK}]\n{after.decode()}", 0)
+        return _without_mark(parse_part(f"{before.decode()}items: [{_MARK}]\n{after.decode()}", 0))
     except (InputError, UnicodeDecodeError, RecursionError):
         return None
-    if not isinstance(envelope, dict) or envelope.get("items") != [_MARK]:
-        return None
-    return {**envelope, "items": []}
 
 
 ListText = JSONList | YAMLList

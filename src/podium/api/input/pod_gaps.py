@@ -18,10 +18,12 @@ from podium.api.times import PLAIN_TIME
 ACCESS = "kube-api-access-"
 """The prefix of the volume for API access; the rest of its name is specific to the pod."""
 
-_MARK = "podium.gap."
-_MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
+MARK = "podium.gap."
+"""The text that stands for a value, before the number of its gap."""
+
+MARKED = re.compile(re.escape(MARK) + r"([0-9]+)")
 _OWNED = b'"k:{\\"ip\\":\\"'
-_MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(_MARK.encode()) + rb'([0-9]+)\\"\}":')
+_MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(MARK.encode()) + rb'([0-9]+)\\"\}":')
 _COUNT = re.compile(rb'restartCount"?: *(?P<count>[0-9]+)(?=[ ,}\r\n])')
 # The spec refers to keys of labels: then its validity depends on these.
 _LABEL_KEYS = b"atchLabelKeys"
@@ -123,7 +125,7 @@ def gaps_in(text: bytes, pod: Pod, form: TextForm) -> list[Gap]:
     # The normalized encoding, whatever escape sequences the text has.
     value = form.decode(text)
     written = msgspec.json.encode(value)
-    if _MARK.encode() in written:
+    if MARK.encode() in written:
         return []
     meant = {
         "name": pod.metadata.name,
@@ -136,7 +138,7 @@ def gaps_in(text: bytes, pod: Pod, form: TextForm) -> list[Gap]:
     parts: list[bytes] = []
     place = 0
     for number, (start, end) in enumerate(marks):
-        mark = f"{_MARK}{number}"
+        mark = f"{MARK}{number}"
         parts += (text[place:start], (f'"{mark}"' if (start, end) in counts else mark).encode())
         place = end
     try:
@@ -184,7 +186,7 @@ def _own_in(value: Any, places: Any, field: str = "") -> Iterator[_Own]:
 def _marked_in(value: Any) -> Iterator[tuple[int, _Own]]:
     """Yield the markers in a value, each with its number."""
     for found in _own_in(value, _OWN):
-        mark = _MARKED.fullmatch(found.value)
+        mark = MARKED.fullmatch(found.value)
         if mark is not None:
             yield int(mark[1]), found
     managed = (value.get("metadata") or {}).get("managedFields")

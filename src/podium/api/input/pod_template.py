@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from podium.api.input.exact_json import without_nulls
+from podium.api.input.pod_gaps import MARK, MARKED
 from podium.api.input.text_forms import TextForm
 from podium.api.meta import Raw
 
 Places: TypeAlias = "dict[Any, int | Places]"
 """By key or index, the number of the value there, or the places within."""
-
-_MARK = "podium.gap."
-_MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
 
 
 class PodTemplate:
@@ -80,7 +77,7 @@ def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm)
     None if a value is not one in the wire form, such as part of a key.
     """
     number = len(around) - 1
-    marks = (f"{_MARK}{place}" for place in range(number))
+    marks = (f"{MARK}{place}" for place in range(number))
     written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
     raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
     found = PodTemplate(raw, _places_in(raw), counts)
@@ -91,7 +88,7 @@ def _places_in(part: Any) -> Places:
     found: Places = {}
     for key, value in part.items() if isinstance(part, dict) else enumerate(part):
         if isinstance(value, str):
-            if (mark := _MARKED.fullmatch(value)) is not None:
+            if (mark := MARKED.fullmatch(value)) is not None:
                 found[key] = int(mark[1])
         elif isinstance(value, dict | list) and (places := _places_in(value)):
             found[key] = places

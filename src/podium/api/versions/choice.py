@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from podium.api.basis import Caveat, caveat_of
@@ -46,7 +46,8 @@ class ReleaseChoice:
 
         Raises InputError for gates that the version refuses.
         """
-        return self._base(found).with_gates(dict(self.gates))
+        base = read_version(self.version) if self.version else found or DEFAULT_RELEASE
+        return base.with_gates(dict(self.gates))
 
     def for_documents(self, documents: Sequence[Document]) -> tuple[Release, tuple[Caveat, ...]]:
         """Return the version that decides about these objects, and its caveats.
@@ -54,16 +55,18 @@ class ReleaseChoice:
         Without a requested version, a Scenario's counts, then a Snapshot's, then that of the newest kubelet.
         Raises InputError for gates that the version refuses.
         """
-        found, caveats = (read_version(self.version), list[Caveat]()) if self.version else _found(documents)
-        release = found.with_gates(dict(self.gates))
-        return release, (*caveats, *release_caveats(release))
+        return self._with_caveats(lambda: _found(documents))
 
     def for_server(self, version: str) -> tuple[Release, tuple[Caveat, ...]]:
         """Return the version that decides at an API server of this version, and its caveats.
 
         Raises InputError for gates that the version refuses.
         """
-        found, caveats = (read_version(self.version), list[Caveat]()) if self.version else _of_server(version)
+        return self._with_caveats(lambda: _of_server(version))
+
+    def _with_caveats(self, guess: Callable[[], tuple[Release, list[Caveat]]]) -> tuple[Release, tuple[Caveat, ...]]:
+        """Return the requested version, else that of the guess, and the caveats."""
+        found, caveats = (read_version(self.version), list[Caveat]()) if self.version else guess()
         release = found.with_gates(dict(self.gates))
         return release, (*caveats, *release_caveats(release))
 
@@ -91,9 +94,6 @@ class ReleaseChoice:
             yield caveat_of(
                 "fields-dropped", message, [f"{what} of {len(keys):,}" for what, keys in sorted(found.items())]
             )
-
-    def _base(self, found: Release | None) -> Release:
-        return read_version(self.version) if self.version else found or DEFAULT_RELEASE
 
 
 CLUSTER_RELEASE = ReleaseChoice()
