@@ -11,10 +11,10 @@ from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.framework.rescheduling.policy import LinearForm, Movables, Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
-from podium.plugins.rescheduling.demands import MICRO
+from podium.plugins.rescheduling.demands import MICRO, Demand
 
 
-class PodDemand:
+class PodDemand(Demand):
     """One term of some classes (``carriers``), and the classes that it selects (``selected``).
 
     ``unit`` is the cost of a carrier for which the term does not hold at all; ``is_apart`` marks anti-affinity.
@@ -24,6 +24,8 @@ class PodDemand:
     it if its domain has one; but if carriers are selected themselves, n of them in a domain cost as much as n - 1 pods:
     that many have to leave until all are alone.
     """
+
+    name = "affinity and anti-affinity to pods"
 
     def __init__(
         self,
@@ -36,6 +38,7 @@ class PodDemand:
         codes: Int32s,
         domains: int,
     ) -> None:
+        super().__init__({*carriers, *selected})
         self._term, self._unit, self._is_apart = term, unit, is_apart
         self._carriers, self._selected = frozenset(carriers), frozenset(selected)
         self._codes, self._domains = codes, domains
@@ -44,10 +47,6 @@ class PodDemand:
         self._pods: Int64s = np.zeros((3, size), dtype=np.int64)
         self._missing: Int64s = np.zeros(size, dtype=np.int64)
         self._sum = 0
-
-    @property
-    def concerns(self) -> Iterable[int]:
-        return sorted(self._carriers | self._selected)
 
     @property
     def missing(self) -> int:
@@ -131,22 +130,23 @@ class NodeDemand:
     complaints: tuple[tuple[Bools, str], ...]
 
 
-class NodeDemands:
+class NodeDemands(Demand):
     """What the pods of each class (id) ask of nodes."""
 
     def __init__(self, of_class: Mapping[int, NodeDemand]) -> None:
+        super().__init__(of_class)
         self._of_class = of_class
-        self.missing = 0
+        self._missing = 0
 
     @property
-    def concerns(self) -> Iterable[int]:
-        return self._of_class
+    def missing(self) -> int:
+        return self._missing
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
-        self.missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
+        self._missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
 
     def count(self, class_id: int, row: int, number: int) -> None:
-        self.missing += number * self._of_class[class_id].misses.item(row)
+        self._missing += number * self._of_class[class_id].misses.item(row)
 
     def linear(self, movables: Movables) -> LinearForm:
         """Return a price for each pod in each row."""
@@ -199,7 +199,7 @@ def demand_of(misses: Int64s, possible: Bools, complaints: Sequence[tuple[Bools,
     return NodeDemand(beyond, tuple(complaints)) if beyond.any() else None
 
 
-class SpreadDemand:
+class SpreadDemand(Demand):
     """One constraint of some classes (``carriers``), and the classes (``counted``) whose pods it counts.
 
     ``unit`` is the cost of one pod. The total is the number of pods that have to move until the constraint holds, but
@@ -207,6 +207,8 @@ class SpreadDemand:
     uneven pods without the constraint are. With fewer domains than ``minDomains`` it holds if no domain has more than
     ``maxSkew`` pods.
     """
+
+    name = "topology spread"
 
     def __init__(
         self,
@@ -217,8 +219,8 @@ class SpreadDemand:
         carriers: Collection[int],
         counted: Collection[int],
     ) -> None:
+        super().__init__(counted)
         self._constraint, self._unit = constraint, unit
-        self._concerns = sorted(counted)
         self._carriers = frozenset(carriers)
         self._carrying = 0
         # Nodes that do not count are in domain 0, which is no domain.
@@ -232,10 +234,6 @@ class SpreadDemand:
         # None until it is computed.
         self._evenness: Evenness | None = None
         self._missing: int | None = None
-
-    @property
-    def concerns(self) -> Iterable[int]:
-        return self._concerns
 
     @property
     def missing(self) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from operator import add
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,55 +20,51 @@ MICRO = 10**6
 """The cost of one pod is counted in whole millionths, so that sums do not depend on their order."""
 
 
-class Demand(Protocol):
+class Demand(ABC):
     """Something that pods prefer or require, counted over all of them.
 
-    ``missing`` is what all of them lack together, in millionths of a badly placed pod.
+    ``concerns`` are the classes (ids), ascending, whose pods have the demand or are selected by it. ``name`` describes
+    demands without a linear form.
     """
 
-    @property
-    def missing(self) -> int: ...
+    name = ""
+
+    def __init__(self, concerns: Iterable[int]) -> None:
+        self.concerns = sorted(concerns)
 
     @property
-    def concerns(self) -> Iterable[int]:
-        """Return the classes (ids) whose pods have the demand or are selected by it."""
-        ...
+    @abstractmethod
+    def missing(self) -> int:
+        """Return what all pods lack together, in millionths of a badly placed pod."""
 
+    @abstractmethod
     def fill(self, rows: Mapping[int, Int64s]) -> None:
         """Set the rows of the pods of each class (id) that it concerns, in place of an empty count."""
-        ...
 
+    @abstractmethod
     def count(self, class_id: int, row: int, number: int) -> None:
         """Add ``number`` pods of a class that it concerns to a row."""
-        ...
 
+    @abstractmethod
     def leaving(self, class_id: int) -> Int64s:
         """Return `[rows]` by how much less would be missing without one pod of the class in the row."""
-        ...
 
+    @abstractmethod
     def arriving(self, class_id: int) -> Int64s:
         """Return `[rows]` by how much more would be missing with another pod of the class in the row."""
-        ...
 
+    @abstractmethod
     def complaint(self, class_id: int, row: int) -> str:
         """Return what a pod of the class lacks in a row, or makes others lack, as text; "" if nothing."""
-        ...
-
-
-@runtime_checkable
-class LinearDemand(Protocol):
-    """A demand that has a linear form (`podium.framework.rescheduling.policy`), in pods."""
 
     def linear(self, movables: Movables) -> LinearForm:
-        """Return what would be missing as a function of these pods' placement; other pods as they are counted now."""
-        ...
+        """Return what would be missing, in pods, as a function of these pods' placement.
+
+        Other pods count as they do now. The default form leaves the demand out.
+        """
+        return LinearForm(left_out=(self.name,))
 
 
-_IN_WORDS = {
-    "NearDemand": "required affinity to pods",
-    "PodDemand": "affinity and anti-affinity to pods",
-    "SpreadDemand": "topology spread",
-}
 Maker = Callable[[Picture, Mapping[int, PodClass]], Iterable[Demand]]
 """Creates the demands of some classes, by id, with no pods counted yet."""
 
@@ -108,9 +104,7 @@ class Demands:
     def linear(self, movables: Movables) -> LinearForm:
         """Return what would be missing of all demands that have a linear form."""
         self.follow(movables.picture)
-        forms = [demand.linear(movables) for demand in self._all if isinstance(demand, LinearDemand)]
-        others = {type(demand).__name__ for demand in self._all if not isinstance(demand, LinearDemand)}
-        return sum_of_forms([*forms, LinearForm(left_out=tuple(_IN_WORDS.get(name, name) for name in sorted(others)))])
+        return sum_of_forms([demand.linear(movables) for demand in self._all])
 
     def concern(self, class_id: int) -> bool:
         """Return whether some demand concerns a class."""
@@ -130,6 +124,14 @@ class Demands:
 
     def arriving(self, class_id: int) -> Int64s:
         return reduce(add, [self._all[place].arriving(class_id) for place in self._of_class[class_id]])
+
+    def arriving_elsewhere(self, pod: PodRecord) -> Int64s:
+        """Return `[rows]` by how much more would be missing with the pod there, after it has left its place."""
+        class_id, row = pod.pod_class.id, pod.row
+        self.count(class_id, row, -1)
+        arriving = self.arriving(class_id)
+        self.count(class_id, row, 1)
+        return arriving
 
     def complaints(self, class_id: int, row: int) -> list[str]:
         """Return what a pod of a class lacks in a row, and makes others lack."""
@@ -155,12 +157,6 @@ _MOST_SEEKERS = 32
 
 Reason = Callable[[Picture, PodRecord, Sequence[str]], str]
 """Returns why a pod should leave, from what it lacks in its place; "" if it should not."""
-
-
-class Places(Protocol):
-    """Returns `[rows]` the nodes that may take a pod, or with ``is_new`` another one of its class."""
-
-    def __call__(self, picture: Picture, pod: PodRecord, *, is_new: bool = False) -> Bools: ...
 
 
 class DemandPolicy:
@@ -190,7 +186,7 @@ class DemandPolicy:
     def _single(self, picture: Picture) -> Iterator[Proposal]:
         self._demands.follow(picture)
         refused: set[tuple[int, int]] = set()
-        for pod in self._candidates(picture, rough_fit):
+        for pod in self._candidates(picture, need_room=True):
             self._demands.follow(picture)
             place = (pod.pod_class.id, pod.row)
             if place in refused:
@@ -211,7 +207,7 @@ class DemandPolicy:
         self._demands.follow(picture)
         asked: set[tuple[int, int]] = set()
         pairs = MatchedPairs(self._demands, picture)
-        for pod in self._candidates(picture, rough_choice):
+        for pod in self._candidates(picture, need_room=False):
             place = (pod.pod_class.id, pod.row)
             if place in asked:
                 continue
@@ -233,8 +229,9 @@ class DemandPolicy:
             giving = f"{other.key} makes room for it on {picture.node_name(other.row)}"
             yield Proposal(relocations, f"{reason}, and {giving}")
 
-    def _candidates(self, picture: Picture, places: Places) -> list[PodRecord]:
-        """Return the pods that would gain elsewhere, by the ``places`` of their class."""
+    def _candidates(self, picture: Picture, *, need_room: bool) -> list[PodRecord]:
+        """Return the pods that would gain on another node that may take them; with ``need_room`` it has room."""
+        places = rough_fit if need_room else rough_choice
         found: list[tuple[int, PodRecord]] = []
         for class_id in self._demands.missed_classes():
             arriving, leaving = self._demands.arriving(class_id), self._demands.leaving(class_id)
@@ -266,9 +263,7 @@ class DemandPolicy:
         demands, class_id, row = self._demands, pod.pod_class.id, pod.row
         leaving = int(demands.leaving(class_id)[row])
         complaints = demands.complaints(class_id, row)
-        demands.count(class_id, row, -1)
-        arriving = demands.arriving(class_id)
-        demands.count(class_id, row, 1)
+        arriving = demands.arriving_elsewhere(pod)
         targets = rough_fit(picture, pod) & (arriving < leaving)
         reason = self._reason(picture, pod, complaints) if targets.any() else ""
         if not reason:
@@ -332,7 +327,7 @@ class MatchedPairs:
             return []
         class_id = pod.pod_class.id
         leaving = int(self._demands.leaving(class_id)[pod.row])
-        arriving = self._arriving(pod)[rows]
+        arriving = self._demands.arriving_elsewhere(pod)[rows]
         fitting = has_room(self._picture, pod, rows)
         at_most = min(leaving, int(np.min(arriving[fitting], initial=leaving)))
         better = [
@@ -361,12 +356,4 @@ class MatchedPairs:
         if not self._demands.concern(class_id):
             return 0
         leaving = int(self._demands.leaving(class_id)[other.row])
-        return int(self._arriving(other)[refuge].min()) - leaving
-
-    def _arriving(self, pod: PodRecord) -> Int64s:
-        """Return `[rows]` by how much more is missing with the pod there, after it has left its place."""
-        class_id, row = pod.pod_class.id, pod.row
-        self._demands.count(class_id, row, -1)
-        arriving = self._demands.arriving(class_id)
-        self._demands.count(class_id, row, 1)
-        return arriving
+        return int(self._demands.arriving_elsewhere(other)[refuge].min()) - leaving

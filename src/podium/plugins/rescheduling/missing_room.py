@@ -91,18 +91,14 @@ class Need:
 
     def offered(self, cluster: Cluster, rows: Int64s) -> Int64s:
         """Return ``[rows]`` the total amount."""
-        of_devices = np.zeros(len(rows), dtype=np.int64) if self.devices is None else self.devices.offered[rows]
-        of_node = self._of_node(cluster, rows)
-        return of_devices if of_node is None else np.where(of_node > 0, of_node, of_devices)
+        of_node = self._of_nodes(cluster.nodes.allocatable, rows)
+        return of_node if self.devices is None else np.where(of_node > 0, of_node, self.devices.offered[rows])
 
     def free(self, cluster: Cluster, rows: Int64s) -> Int64s:
         """Return ``[rows]`` the free amount."""
-        of_devices = np.zeros(len(rows), dtype=np.int64) if self.devices is None else self.devices.free(rows)
-        of_node = self._of_node(cluster, rows)
-        if of_node is None or self.resource is None:
-            return of_devices
-        left = of_node - cluster.nodes.requested[self.resource, rows]
-        return left if self.devices is None else np.where(of_node > 0, left, of_devices)
+        of_node = self._of_nodes(cluster.nodes.allocatable, rows)
+        left = of_node - self._of_nodes(cluster.nodes.requested, rows)
+        return left if self.devices is None else np.where(of_node > 0, left, self.devices.free(rows))
 
     def free_on(self, cluster: Cluster, row: int) -> int:
         """Return the free amount of one row, faster than `free`."""
@@ -116,10 +112,11 @@ class Need:
         of_node = 0 if self.resource is None else pod.pod_class.requests.get(self.resource, 0)
         return max(of_node, 0 if self.devices is None else self.devices.held_by([pod]))
 
-    def _of_node(self, cluster: Cluster, rows: Int64s) -> Int64s | None:
-        if self.resource is None or self.resource >= len(cluster.nodes.allocatable):
-            return None
-        return np.asarray(cluster.nodes.allocatable[self.resource, rows])
+    def _of_nodes(self, amounts: Int64s, rows: Int64s) -> Int64s:
+        """Return ``[rows]`` the resource's entries in a table of node columns; 0 without a resource."""
+        if self.resource is None or self.resource >= len(amounts):
+            return np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(amounts[self.resource, rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

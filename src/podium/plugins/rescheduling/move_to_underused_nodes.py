@@ -33,17 +33,25 @@ def _defaults(percent: float) -> dict[str, float]:
     return {"cpu": percent, "memory": percent}
 
 
-class LoadThresholds(Arguments, frozen=True, kw_only=True):
-    """Shares in percent, by resource: cpu, memory, extended resources, and ``pods``.
+def _named(thresholds: Mapping[str, float]) -> str:
+    return ", ".join(sorted(thresholds)) or "none"
+
+
+class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments; thresholds are shares in percent, by resource: cpu, memory, extended resources, and ``pods``.
 
     ``thresholds``: a node above none of them is under-used. ``targetThresholds``: a node above any of them is
     over-used. With ``useDeviationThresholds`` they are distances below and above the share of the whole cluster. Both
-    name the same resources. The names are those of descheduler's LowNodeUtilization.
+    name the same resources. The names are those of descheduler's LowNodeUtilization. ``useMetrics``: use the measured
+    cpu and memory of pods instead of their requests; pods without a measurement count by requests. ``numberOfNodes``:
+    act only if more nodes than that are under-used.
     """
 
     thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(20))
     target_thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(50))
     use_deviation_thresholds: bool = False
+    use_metrics: bool = False
+    number_of_nodes: int = 0
 
     def __post_init__(self) -> None:
         low, high = self.thresholds, self.target_thresholds
@@ -61,57 +69,6 @@ class LoadThresholds(Arguments, frozen=True, kw_only=True):
                     f"thresholds of {resource} is {low[resource]:g}, and must not be above its targetThresholds, "
                     f"{high[resource]:g}"
                 )
-
-
-@dataclass(frozen=True, slots=True)
-class UseThresholds:
-    """The low and the high mark of each resource, as shares: ``[resources]`` each."""
-
-    low: Float64s
-    high: Float64s
-
-    def equals(self, other: UseThresholds) -> bool:
-        return np.array_equal(self.low, other.low) and np.array_equal(self.high, other.high)
-
-    def underused(self, shares: Float64s) -> Bools:
-        """Return `[rows]` which nodes are above no low mark."""
-        return np.asarray(np.all(shares <= self.low[:, None], axis=0))
-
-
-class ThresholdReader:
-    """Computes the marks of a cluster from the thresholds in the arguments."""
-
-    def __init__(self, arguments: LoadThresholds) -> None:
-        self.resources = tuple(sorted(arguments.thresholds))
-        self._low = np.array([arguments.thresholds[name] for name in self.resources]) / 100
-        self._high = np.array([arguments.target_thresholds[name] for name in self.resources]) / 100
-        self._by_deviation = arguments.use_deviation_thresholds
-
-    def marks(self, loads: NodeLoads, rows: Bools) -> UseThresholds:
-        """Return the marks for the nodes in some rows; deviations are relative to the share of those nodes together."""
-        if not self._by_deviation:
-            return UseThresholds(self._low, self._high)
-        have = np.maximum(loads.allocatable @ rows, 1)
-        mean = (loads.amounts @ rows) / have
-        return UseThresholds(np.clip(mean - self._low, 0.0, 1.0), np.clip(mean + self._high, 0.0, 1.0))
-
-
-def _named(thresholds: Mapping[str, float]) -> str:
-    return ", ".join(sorted(thresholds)) or "none"
-
-
-class MoveToUnderusedNodesArgs(LoadThresholds, frozen=True, kw_only=True):
-    """Arguments, besides the thresholds.
-
-    ``useMetrics``: use the measured cpu and memory of pods instead of their requests; pods without a measurement count
-    by requests. ``numberOfNodes``: act only if more nodes than that are under-used.
-    """
-
-    use_metrics: bool = False
-    number_of_nodes: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
         if self.number_of_nodes < 0:
             raise ValueError("numberOfNodes must not be below 0")
 
@@ -120,10 +77,11 @@ class MoveToUnderusedNodesArgs(LoadThresholds, frozen=True, kw_only=True):
 class _Situation:
     """How full nodes are (``[resources, rows]``), how many pods are too many on each, and which are under-used.
 
-    The latter are ``[rows]``. Everything follows from ``marks``.
+    The latter are ``[rows]``. Everything follows from the ``low`` and ``high`` marks, shares of each resource.
     """
 
-    marks: UseThresholds
+    low: Float64s
+    high: Float64s
     shares: Float64s
     excess: Float64s
     underused: Bools
@@ -142,9 +100,12 @@ class MoveToUnderusedNodes:
 
     def __init__(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, MoveToUnderusedNodesArgs, self.name)
-        self._maker = ThresholdReader(arguments)
+        resources = sorted(arguments.thresholds)
+        self._low = np.array([arguments.thresholds[name] for name in resources]) / 100
+        self._high = np.array([arguments.target_thresholds[name] for name in resources]) / 100
+        self._by_deviation = arguments.use_deviation_thresholds
         self.needs_use = arguments.use_metrics
-        self._loads = NodeLoads(self._maker.resources, by_use=arguments.use_metrics)
+        self._loads = NodeLoads(resources, by_use=arguments.use_metrics)
         self._verb = "uses" if arguments.use_metrics else "is asked for"
         self._fewest = arguments.number_of_nodes + 1
         self._known: _Situation | None = None
@@ -184,7 +145,7 @@ class MoveToUnderusedNodes:
         """Return the objective as a table for each node of the pods that can be on it."""
         picture, loads = movables.picture, self._loads
         situation = self._situation(picture)
-        high, counted = situation.marks.high[:, None], picture.targets
+        high, counted = situation.high[:, None], picture.targets
         parts = loads.parts_of(picture, movables.pods).T.tolist()
         of_pod = {pod.uid: tuple(amounts) for pod, amounts in zip(movables.pods, parts, strict=True)}
         size = len(loads.resources)
@@ -219,25 +180,34 @@ class MoveToUnderusedNodes:
         loads, known = self._loads, self._known
         rows = loads.follow(picture)
         size = loads.amounts.shape[1]
-        marks = self._maker.marks(loads, picture.targets[:size])
-        if known is None or len(rows) == size or not marks.equals(known.marks):
+        low, high = self._marks(picture.targets[:size])
+        are_same = known is not None and np.array_equal(low, known.low) and np.array_equal(high, known.high)
+        if known is None or not are_same or len(rows) == size:
             rows = picture.cluster.nodes.all_rows()
             shape = (len(loads.resources), size)
-            known = _Situation(marks, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
+            known = _Situation(low, high, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
             self._known = known
         if len(rows):
             counted = picture.targets[rows]
             known.shares[:, rows] = shares = loads.shares(rows)
-            known.underused[rows] = marks.underused(shares) & counted
-            known.excess[rows] = self._excess(rows, shares, marks) * counted
+            known.underused[rows] = (shares <= low[:, None]).all(axis=0) & counted
+            known.excess[rows] = self._excess(rows, shares, high[:, None]) * counted
         return known
 
-    def _excess(self, rows: Int64s, shares: Float64s, marks: UseThresholds) -> Float64s:
+    def _marks(self, counted: Bools) -> tuple[Float64s, Float64s]:
+        """Return the low and high marks; deviations are relative to the share of the ``counted`` rows together."""
+        if not self._by_deviation:
+            return self._low, self._high
+        have = np.maximum(self._loads.allocatable @ counted, 1)
+        mean = (self._loads.amounts @ counted) / have
+        return np.clip(mean - self._low, 0.0, 1.0), np.clip(mean + self._high, 0.0, 1.0)
+
+    def _excess(self, rows: Int64s, shares: Float64s, high: Float64s) -> Float64s:
         """Return `[n]` the number of excess pods in some rows."""
         excess = np.zeros(len(rows))
-        at = np.flatnonzero((shares > marks.high[:, None]).any(axis=0))
+        at = np.flatnonzero((shares > high).any(axis=0))
         if len(at):
-            excess[at] = _too_many(self._loads.effective_pods(rows[at]), shares[:, at], marks.high[:, None])
+            excess[at] = _too_many(self._loads.effective_pods(rows[at]), shares[:, at], high)
         return excess
 
     def _candidates(self, picture: Picture, row: int) -> list[PodRecord]:
@@ -248,7 +218,7 @@ class MoveToUnderusedNodes:
         situation = self._situation(picture)
         rest = self._loads.parts_on(row)[:, None] - self._loads.parts_of(picture, pods)
         left, remaining = self._loads.as_shares(row, *np.split(rest, 2))
-        gains = (situation.excess[row] - _too_many(remaining, left, situation.marks.high[:, None])).tolist()
+        gains = (situation.excess[row] - _too_many(remaining, left, situation.high[:, None])).tolist()
         relieving = [(-gain, pod) for gain, pod in zip(gains, pods, strict=True) if gain > 0]
         relieving.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in relieving]
@@ -279,21 +249,21 @@ class MoveToUnderusedNodes:
         if len(at):
             amounts = loads.amounts[:, at] + loads.of_pods(picture, [pod])
             shares = amounts / np.maximum(loads.allocatable[:, at], 1)
-            targets[at] = (shares <= situation.marks.high[:, None]).all(axis=0)
+            targets[at] = (shares <= situation.high[:, None]).all(axis=0)
         return targets
 
     def _reason(self, picture: Picture, row: int, situation: _Situation, number: int) -> str:
-        shares, marks = situation.shares[:, row], situation.marks
-        beyond = np.where(shares > marks.high, shares - marks.high, -1.0)
+        shares, high = situation.shares[:, row], situation.high
+        beyond = np.where(shares > high, shares - high, -1.0)
         worst = int(beyond.argmax())
         nodes = "1 node" if number == 1 else f"{number} nodes"
         only = "" if self._verb == "uses" else "for "
         return (
             f"{picture.node_name(row)} {self._verb} {100 * shares[worst]:.0f} % of its "
-            f"{self._loads.resources[worst]}, and {nodes} {only}at most {self._low_marks(marks.low)}"
+            f"{self._loads.resources[worst]}, and {nodes} {only}at most {self._low_marks(situation.low)}"
         )
 
-    def _low_marks(self, low: Sequence[float] | Float64s) -> str:
+    def _low_marks(self, low: Float64s) -> str:
         shares = [f"{100 * share:.0f} %" for share in low]
         if len(set(shares)) == 1:
             return shares[0]

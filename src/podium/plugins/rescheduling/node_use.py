@@ -20,12 +20,9 @@ from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.plugins.node_affinity import required_nodes
 
 
-def rough_fit(picture: Picture, pod: PodRecord, among: Bools | None = None, *, is_new: bool = False) -> Bools:
-    """Return `[rows]` the nodes, of ``among`` or all, that accept moved pods, match the pod's selectors, and have room.
-
-    The pod's own node is left out, unless ``is_new`` means another pod of its class.
-    """
-    fits = rough_choice(picture, pod, among, is_new=is_new)
+def rough_fit(picture: Picture, pod: PodRecord, *, is_new: bool = False) -> Bools:
+    """Return `[rows]` the nodes of `rough_choice` that have room."""
+    fits = rough_choice(picture, pod, is_new=is_new)
     rows = np.flatnonzero(fits).astype(np.int64)
     if len(rows):
         fits[rows] = has_room(picture, pod, rows)
@@ -33,7 +30,10 @@ def rough_fit(picture: Picture, pod: PodRecord, among: Bools | None = None, *, i
 
 
 def rough_choice(picture: Picture, pod: PodRecord, among: Bools | None = None, *, is_new: bool = False) -> Bools:
-    """Return `[rows]` the same regardless of room."""
+    """Return `[rows]` the nodes, of ``among`` or all, that accept moved pods and match the pod's selectors.
+
+    The pod's own node is left out, unless ``is_new`` means another pod of its class.
+    """
     cluster = picture.cluster
     fits: Bools = picture.targets[: cluster.nodes.count].copy()
     if among is not None:

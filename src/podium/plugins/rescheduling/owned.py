@@ -53,7 +53,7 @@ class _Feasible:
         return self._known[key]
 
 
-class OwnerDemand:
+class OwnerDemand(Demand):
     """An owner's pods, none of which should be where another node could take it.
 
     ``feasible`` says for each of their classes (ids) which nodes may take its pods (`[rows]`). A node's fair share is
@@ -64,8 +64,8 @@ class OwnerDemand:
     """
 
     def __init__(self, owner: str, feasible: Mapping[int, Bools], rows: Bools) -> None:
+        super().__init__(feasible)
         self._owner = owner
-        self.concerns: Iterable[int] = sorted(feasible)
         self._rows, self._rows_of_class = rows, feasible
         # By row and by class, without empty entries.
         self._pods: dict[int, int] = {}

@@ -6,7 +6,7 @@ scheduling criteria").
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -173,7 +173,7 @@ def _filter_of(runner: Runner, type_: type[_Filter]) -> _Filter | None:
     return next((plugin for plugin in runner.profile.filter if isinstance(plugin, type_)), None)
 
 
-class NearDemand:
+class NearDemand(Demand):
     """The required terms of some classes (``carriers``), and the classes that all of them select (``selected``).
 
     ``keys`` are the terms' topology keys, and ``codes`` (`[rows]`) distinguish the domains of each. A carrier lacks its
@@ -181,9 +181,12 @@ class NearDemand:
     of a group that selects itself may be alone (interpodaffinity/filtering.go, satisfyPodAffinity).
     """
 
+    name = "required affinity to pods"
+
     def __init__(
         self, keys: Sequence[str], codes: Sequence[Int32s], carriers: Collection[int], selected: Collection[int]
     ) -> None:
+        super().__init__({*carriers, *selected})
         self._keys, self._codes = keys, codes
         self._carriers, self._selected = frozenset(carriers), frozenset(selected)
         size = len(codes[0])
@@ -194,10 +197,6 @@ class NearDemand:
         self._unlike: Int64s = np.zeros(size, dtype=np.int64)
         self._pods = 0
         self._missing: int | None = None
-
-    @property
-    def concerns(self) -> Iterable[int]:
-        return sorted(self._carriers | self._selected)
 
     @property
     def missing(self) -> int:

@@ -73,27 +73,28 @@ class SeparateInterfering:
                 yield Proposal((Relocation(pod, preferred=room),), self._why(picture, pod))
 
     def _terms(self, picture: Picture) -> Float64s:
+        count = picture.cluster.nodes.count
         if not self._loads.look(picture):
-            return np.zeros(picture.cluster.nodes.count)
-        lacking = self._loads.lacking(picture.cluster, self._args.utilization)
-        return np.asarray(np.minimum(lacking / self._args.pressure, 1.0) * self._loads.eager)
+            return np.zeros(count)
+        usable = self._args.utilization * picture.cluster.nodes.allocatable[CPU, :count].astype(np.float64)
+        return self._slowed(self._loads.wanted, self._loads.eager, usable)
 
     def _ranked(self, picture: Picture, row: int) -> list[tuple[PodRecord, float]]:
         """Return the movable pods of a node, with the gain for the node; ties by importance and key."""
         usable = self._args.utilization * float(picture.cluster.nodes.allocatable[CPU, row])
-        wanted, eager = int(self._loads.wanted[row]), int(self._loads.eager[row])
-        before = self._term(wanted, eager, usable)
-        found = []
-        for pod in guests_on(picture.cluster, row):
-            amount = self._loads.wanted_by(pod)
-            if amount and picture.is_movable(pod):
-                after = self._term(wanted - amount, eager - (amount > requested_by(pod)), usable)
-                found.append((pod, before - after))
+        pods = [pod for pod in guests_on(picture.cluster, row) if picture.is_movable(pod)]
+        amounts = np.array(list(map(self._loads.wanted_by, pods)), dtype=np.int64)
+        requested = np.array(list(map(requested_by, pods)), dtype=np.int64)
+        wanted, eager = self._loads.wanted[row], self._loads.eager[row]
+        after = self._slowed(wanted - amounts, eager - (amounts > requested), usable)
+        gained = (self._slowed(wanted, eager, usable) - after).tolist()
+        found = zip(pods, gained, strict=True)
         return sorted(found, key=lambda pair: (-pair[1], pair[0].priority, pair[0].key, pair[0].uid))
 
-    def _term(self, wanted: int, eager: int, usable: float) -> float:
-        lacking = max(1 - usable / wanted, 0.0) if wanted else 0.0
-        return min(lacking / self._args.pressure, 1.0) * eager
+    def _slowed(self, wanted: Int64s, eager: Int64s, usable: Float64s | float) -> Float64s:
+        """Return `[n]` how many ``eager`` pods are slowed down, weighted, if so much of the wanted cpu is usable."""
+        lacking = np.maximum(1 - usable / np.maximum(wanted, 1), 0.0)
+        return np.asarray(np.minimum(lacking / self._args.pressure, 1.0) * eager)
 
     def _why(self, picture: Picture, pod: PodRecord) -> str:
         node, has = picture.node_name(pod.row), int(picture.cluster.nodes.allocatable[CPU, pod.row])
@@ -149,15 +150,6 @@ class CPULoads:
         if measured is None:
             measured = self._measured.get(predecessor(pod.uid))
         return requested_by(pod) if measured is None else measured
-
-    def lacking(self, cluster: Cluster, utilization: float) -> Float64s:
-        """Return ``[rows]`` the share of wanted cpu that is missing; ``utilization`` of the capacity is available."""
-        count = cluster.nodes.count
-        usable = utilization * cluster.nodes.allocatable[CPU, :count]
-        lacking: Float64s = np.zeros(count)
-        short = np.flatnonzero((self.wanted > usable) & cluster.nodes.present[:count])
-        lacking[short] = 1 - usable[short] / self.wanted[short]
-        return lacking
 
     def _read(self, cluster: Cluster, rows: Int64s) -> None:
         """Count the pods on some rows."""
