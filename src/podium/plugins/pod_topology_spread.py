@@ -55,16 +55,22 @@ class SpreadConstraint:
     honors_taints: bool
     matches_self: bool
 
+    @property
+    def counts_placed(self) -> bool:
+        """Return whether it counts any pods of the cluster; with an empty selector it counts none."""
+        return bool(self.predicate.selector.requirements)
+
 
 @dataclass(frozen=True, slots=True)
 class SpreadDomains:
-    """The domains of one constraint's key.
+    """The domains of a constraint's key.
 
     ``column`` had the domains of the nodes, as of its ``version``.
     ``counted`` is ``[rows]`` the nodes whose pods count; ``all_labelled``: these are all nodes with the label.
     ``exists`` is ``[codes]`` the domains with such a node, and ``codes`` are their codes.
     """
 
+    constraint: SpreadConstraint
     column: LabelColumn
     version: int
     counted: Bools
@@ -165,12 +171,13 @@ def _domains(view: View, pod_class: PodClass, constraint: SpreadConstraint, usab
     exists = np.zeros(len(column.values), dtype=np.bool_)
     exists[codes[counted]] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
-    return SpreadDomains(column, column.version, counted, all_labelled, exists, np.flatnonzero(exists))
+    return SpreadDomains(constraint, column, column.version, counted, all_labelled, exists, np.flatnonzero(exists))
 
 
-def matching_in_domains(cluster: Cluster, constraint: SpreadConstraint, domains: SpreadDomains) -> Int64s:
+def matching_in_domains(cluster: Cluster, domains: SpreadDomains) -> Int64s:
     """Return ``[codes]`` the pods of each domain that the constraint counts."""
-    if not constraint.predicate.selector.requirements:
+    constraint = domains.constraint
+    if not constraint.counts_placed:
         return np.zeros(len(domains.exists), dtype=np.int64)
     if domains.all_labelled:
         counts = cluster.domain_counts(constraint.predicate, constraint.key).copy()
@@ -206,7 +213,6 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 class _Spread:
     """One hard constraint: matching pods by domain (``[codes]``), and the two emptiest domains."""
 
-    constraint: SpreadConstraint
     domains: SpreadDomains
     matching: Int64s
     lowest: int
@@ -255,7 +261,7 @@ class PodTopologySpread:
         """Reject nodes without the label, and nodes whose domain would exceed the emptiest one by more than maxSkew."""
         codes = np.zeros(len(view), dtype=np.int64)
         for spread in self._spreads(state, pod):
-            constraint = spread.constraint
+            constraint = spread.domains.constraint
             domain = view.codes(constraint.key)
             matching, lowest = _counts_in_view(spread, view, domain)
             skewed = matching + int(constraint.matches_self) - lowest > constraint.max_skew
@@ -267,7 +273,7 @@ class PodTopologySpread:
         return [
             Reach(constraint.predicate, constraint.key, "SomeGone", f"topology spread over {constraint.key}")
             for constraint in self._hard(pod.pod_class).constraints
-            if constraint.predicate.selector.requirements
+            if constraint.counts_placed
         ]
 
     def counted(self, state: CycleState, pod: PodRecord) -> list[Predicate]:
@@ -276,23 +282,19 @@ class PodTopologySpread:
 
     def inputs(self, state: CycleState, pod: PodRecord) -> list[object]:
         """Return the domains of each hard constraint, and their counts."""
-        constraints, found = self._hard(pod.pod_class), list[object]()
-        domains = constraints.domains(self._cluster, pod.pod_class)
-        for constraint, where in zip(constraints.constraints, domains, strict=True):
-            counts = matching_in_domains(self._cluster, constraint, where)
-            found += (constraint, where.column, where.version, where.codes.tobytes(), counts.tobytes())
+        found: list[object] = []
+        for domains in self._hard(pod.pod_class).domains(self._cluster, pod.pod_class):
+            counts = matching_in_domains(self._cluster, domains)
+            found += (domains.constraint, domains.column, domains.version, domains.codes.tobytes(), counts.tobytes())
         return found
 
     def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
         """Return the counts of all hard constraints, cached for an attempt."""
         known: list[_Spread] | None = state.get(self.name)
         if known is None:
-            constraints = self._hard(pod.pod_class)
-            domains = constraints.domains(self._cluster, pod.pod_class)
-            counted = zip(constraints.constraints, domains, strict=True)
             known = state[self.name] = [
-                _spread(constraint, where, matching_in_domains(self._cluster, constraint, where))
-                for constraint, where in counted
+                _spread(domains, matching_in_domains(self._cluster, domains))
+                for domains in self._hard(pod.pod_class).domains(self._cluster, pod.pod_class)
             ]
         return known
 
@@ -303,17 +305,17 @@ class PodTopologySpread:
         """Return the weighted number of matching pods around each node; keys with more domains weigh more."""
         constraints = self.constraints(pod.pod_class, "ScheduleAnyway")
         ignored = self._ignored(pod, view)
-        domains = constraints.domains(self._cluster, pod.pod_class)
         scores = np.zeros(len(view), dtype=np.float64)
-        for constraint, where in zip(constraints.constraints, domains, strict=True):
+        for domains in constraints.domains(self._cluster, pod.pod_class):
+            constraint = domains.constraint
             codes = view.codes(constraint.key)
             if constraint.key == HOSTNAME:
                 size = len(view) - int(ignored.sum())
-                is_counted = bool(constraint.predicate.selector.requirements)
-                matching = view.count(constraint.predicate) if is_counted else np.zeros(len(view), dtype=np.int64)
+                has_matching = constraint.counts_placed
+                matching = view.count(constraint.predicate) if has_matching else np.zeros(len(view), dtype=np.int64)
             else:
                 size = len(np.unique(codes[~ignored]))
-                matching = matching_in_domains(self._cluster, constraint, where)[codes]
+                matching = matching_in_domains(self._cluster, domains)[codes]
             score = matching * math.log(size + 2) + (constraint.max_skew - 1)
             scores += np.where(codes != 0, score, 0.0)
         return np.where(ignored, 0, np.floor(scores + 0.5)).astype(np.int64)
@@ -401,14 +403,14 @@ class PodTopologySpread:
         return before != after or event.old.spec.taints != event.new.spec.taints
 
 
-def _spread(constraint: SpreadConstraint, domains: SpreadDomains, matching: Int64s) -> _Spread:
+def _spread(domains: SpreadDomains, matching: Int64s) -> _Spread:
     codes = domains.codes
     if not len(codes):
-        return _Spread(constraint, domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
+        return _Spread(domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
     at = int(np.argmin(matching[codes]))
     rest = np.delete(matching[codes], at)
     second = int(rest.min()) if len(rest) else NO_DOMAIN
-    return _Spread(constraint, domains, matching, int(matching[codes[at]]), int(codes[at]), second)
+    return _Spread(domains, matching, int(matching[codes[at]]), int(codes[at]), second)
 
 
 def _counts_in_view(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int64s | int]:
@@ -418,10 +420,11 @@ def _counts_in_view(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s
     that leave other rows may lower it further.
     """
     spread, joined = _with_everywhere(spread, view)
-    few = len(spread.domains.codes) < spread.constraint.min_domains
+    constraint = spread.domains.constraint
+    few = len(spread.domains.codes) < constraint.min_domains
     matching = spread.matching[domain] - joined
     # An empty selector counts none of the cluster's pods but all that join or leave (filtering.go, updateWithPod).
-    change = view.change(spread.constraint.predicate)
+    change = view.change(constraint.predicate)
     if change is None:
         return matching, 0 if few else spread.lowest
     matching = matching + np.where(view.take(spread.domains.counted), change, 0)
@@ -433,28 +436,30 @@ def _counts_in_view(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s
 
 def _with_everywhere(spread: _Spread, view: View) -> tuple[_Spread, Int64s | int]:
     """Return the spread with the pods that joined all positions, and the joined pods on each position's own row."""
-    if not spread.constraint.predicate.selector.requirements:
+    constraint = spread.domains.constraint
+    if not constraint.counts_placed:
         return spread, 0
     matching, on_row, counted = spread.matching, 0, spread.domains.counted
-    for rows in view.everywhere(spread.constraint.predicate):
+    for rows in view.everywhere(constraint.predicate):
         joined = rows[counted[rows]]
         matching = matching + np.bincount(spread.domains.column.codes[joined], minlength=len(matching))
         on_row = on_row + (joined[:, None] == view.rows).sum(axis=0)
     if matching is spread.matching:
         return spread, 0
-    return _spread(spread.constraint, spread.domains, matching), on_row
+    return _spread(spread.domains, matching), on_row
 
 
 def _with_elsewhere(
     spread: _Spread, view: View, domain: Int32s, matching: Int64s, others: Int64s
 ) -> tuple[Int64s, Int64s]:
     """Return the same two numbers with the pods that left or joined other rows."""
-    if not spread.constraint.predicate.selector.requirements:
+    constraint = spread.domains.constraint
+    if not constraint.counts_placed:
         return matching, others
     size, column = len(spread.matching), spread.domains.column
     places: list[Int64s] = []
     signs: list[Int64s] = []
-    for positions, rows, sign in view.elsewhere(spread.constraint.predicate):
+    for positions, rows, sign in view.elsewhere(constraint.predicate):
         counted = spread.domains.counted[rows]
         at, codes = positions[counted], column.codes[rows[counted]]
         own = codes == domain[at]
@@ -480,18 +485,14 @@ class SpreadCells(DomainCounts):
     def __init__(self, cluster: Cluster, pod_class: PodClass, constraints_of: ConstraintsOf) -> None:
         self._constraints_of = constraints_of
         self._set = constraints_of(pod_class)
-        self._domains = self._set.domains(cluster, pod_class)
         super().__init__(
             tuple(DomainCount(cluster, constraint.predicate, constraint.key) for constraint in self._set.constraints)
         )
-        self._each = list(zip(self._set.constraints, self._domains, self._counts, strict=True))
+        self._each = list(zip(self._set.domains(cluster, pod_class), self._counts, strict=True))
 
     @property
     def tell_apart(self) -> bool:
-        counted = all(
-            domains.all_labelled or not constraint.predicate.selector.requirements
-            for constraint, domains in zip(self._set.constraints, self._domains, strict=True)
-        )
+        counted = all(domains.all_labelled or not domains.constraint.counts_placed for domains, _ in self._each)
         return counted and super().tell_apart
 
     def is_current(self, pod: PodRecord) -> bool:
@@ -504,9 +505,10 @@ class SpreadFilterCells(SpreadCells):
 
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> list[bool]:
         found = [True] * len(rows)
-        for constraint, domains, count in self._each:
-            is_counted = bool(constraint.predicate.selector.requirements)
-            most = constraint.max_skew + _lowest(constraint, domains, count) - int(constraint.matches_self)
+        for domains, count in self._each:
+            constraint = domains.constraint
+            is_counted = constraint.counts_placed
+            most = constraint.max_skew + _lowest(domains, count) - int(constraint.matches_self)
             for number, row in enumerate(rows):
                 code = count.code(row)
                 if not code or (count.of(code) if is_counted else 0) > most:
@@ -525,12 +527,13 @@ class SpreadScoreCells(SpreadCells):
         counted = [
             number
             for number, row in enumerate(rows)
-            if not self._set.need_all_keys or all(count.code(row) for _, _, count in each)
+            if not self._set.need_all_keys or all(count.code(row) for _, count in each)
         ]
         raw = dict.fromkeys(counted, 0.0)
-        for constraint, _, count in each:
+        for domains, count in each:
+            constraint = domains.constraint
             weight = math.log(_size(count, [(rows[number], sizes[number]) for number in counted]) + 2)
-            is_counted = bool(constraint.predicate.selector.requirements)
+            is_counted = constraint.counts_placed
             for number in counted:
                 code = count.code(rows[number])
                 if code:
@@ -546,13 +549,13 @@ class SpreadScoreCells(SpreadCells):
         ]
 
 
-def _lowest(constraint: SpreadConstraint, domains: SpreadDomains, count: DomainCount) -> int:
+def _lowest(domains: SpreadDomains, count: DomainCount) -> int:
     """Return the number of matching pods in the emptiest domain."""
-    if len(domains.codes) < constraint.min_domains:
+    if len(domains.codes) < domains.constraint.min_domains:
         return 0
     if not len(domains.codes):
         return NO_DOMAIN
-    return count.lowest(domains.codes) if constraint.predicate.selector.requirements else 0
+    return count.lowest(domains.codes) if domains.constraint.counts_placed else 0
 
 
 def _size(count: DomainCount, cells: Sequence[tuple[int, int]]) -> int:

@@ -233,13 +233,13 @@ def _in_domain(cluster: Cluster, predicate: Predicate, key: str, row: int) -> li
 
 def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     """Yield the pod's own constraints that the node breaks, without a configuration's defaults."""
-    hard = own_constraints(pod.pod_class, "DoNotSchedule")
-    for constraint, domains in zip(hard.constraints, hard.domains(cluster, pod.pod_class), strict=True):
+    for domains in own_constraints(pod.pod_class, "DoNotSchedule").domains(cluster, pod.pod_class):
+        constraint = domains.constraint
         code = int(cluster.nodes.labels(constraint.key).codes[row])
         if not code:
             yield f"no label {constraint.key}, which the pod must spread over"
             continue
-        matching = matching_in_domains(cluster, constraint, domains)
+        matching = matching_in_domains(cluster, domains)
         yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)
 
 

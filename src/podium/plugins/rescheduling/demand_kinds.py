@@ -211,16 +211,10 @@ class SpreadDemand(Demand):
     name = "topology spread"
 
     def __init__(
-        self,
-        constraint: SpreadConstraint,
-        domains: SpreadDomains,
-        unit: int,
-        *,
-        carriers: Collection[int],
-        counted: Collection[int],
+        self, domains: SpreadDomains, unit: int, *, carriers: Collection[int], counted: Collection[int]
     ) -> None:
         super().__init__(counted)
-        self._constraint, self._unit = constraint, unit
+        self._constraint, self._unit = domains.constraint, unit
         self._carriers = frozenset(carriers)
         self._carrying = 0
         # Nodes that do not count are in domain 0, which is no domain.
@@ -436,19 +430,16 @@ def spread_demands(
     Constraints that do not count the pod itself are skipped: moving the pod would not change them.
     """
     cluster = picture.cluster
-    carriers: dict[tuple[SpreadConstraint, bytes, int], list[int]] = {}
-    counting: dict[tuple[SpreadConstraint, bytes, int], SpreadDomains] = {}
+    found: dict[tuple[SpreadConstraint, bytes, int], tuple[SpreadDomains, list[int]]] = {}
     for pod_class, constraints, unit in wanted:
-        for constraint, domains in zip(constraints.constraints, constraints.domains(cluster, pod_class), strict=True):
-            if constraint.matches_self and constraint.predicate.selector.requirements:
-                place = (constraint, domains.counted.tobytes(), unit)
-                counting.setdefault(place, domains)
-                carriers.setdefault(place, []).append(pod_class.id)
-    for place, domains in counting.items():
-        constraint, _, unit = place
+        for domains in constraints.domains(cluster, pod_class):
+            if domains.constraint.matches_self and domains.constraint.counts_placed:
+                place = (domains.constraint, domains.counted.tobytes(), unit)
+                found.setdefault(place, (domains, []))[1].append(pod_class.id)
+    for (constraint, _, unit), (domains, carriers) in found.items():
         counted = [
             candidate.id
             for candidate in cluster.classes.candidates(constraint.predicate.required_keys)
             if candidate.id in classes and constraint.predicate.matches(candidate, cluster.namespaces)
         ]
-        yield SpreadDemand(constraint, domains, unit, carriers=carriers[place], counted=counted)
+        yield SpreadDemand(domains, unit, carriers=carriers, counted=counted)

@@ -14,7 +14,7 @@ from podium.cluster.matchers import Predicate, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, HostPort, PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import FilterRule, FilterRules, Movables, Pair
-from podium.plugins.pod_topology_spread import SpreadConstraint, SpreadDomains, own_constraints
+from podium.plugins.pod_topology_spread import SpreadDomains, own_constraints
 
 Weights = dict[Pair, float]
 
@@ -69,13 +69,11 @@ def spread_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterR
     """PodTopologySpread: by their own constraints, pods' domains exceed the emptiest one by at most maxSkew."""
     cluster = movables.picture.cluster
     for pods in _by_class(pod for pod in movables.pods if pod.uid in judged).values():
-        constraints = own_constraints(pods[0].pod_class, "DoNotSchedule")
-        for constraint, domains in zip(
-            constraints.constraints, constraints.domains(cluster, pods[0].pod_class), strict=True
-        ):
+        pod_class = pods[0].pod_class
+        for domains in own_constraints(pod_class, "DoNotSchedule").domains(cluster, pod_class):
             codes = domains.column.codes
             yield from _kept_off(movables, pods, lambda row, codes=codes: codes[row] == 0)  # type: ignore[misc]
-            yield from _skew(movables, pods, constraint, domains)
+            yield from _skew(movables, pods, domains)
 
 
 FILTER_RULES: Mapping[str, FilterRules] = {
@@ -198,14 +196,12 @@ def _matching(movables: Movables, predicate: Predicate) -> list[PodRecord]:
     return _selected(movables, lambda pod_class: predicate.matches(pod_class, namespaces))
 
 
-def _skew(
-    movables: Movables, pods: Sequence[PodRecord], constraint: SpreadConstraint, domains: SpreadDomains
-) -> Iterator[FilterRule]:
+def _skew(movables: Movables, pods: Sequence[PodRecord], domains: SpreadDomains) -> Iterator[FilterRule]:
     """Yield rules for each pod of a class and each target domain, which must not exceed others by too much."""
-    if not constraint.predicate.selector.requirements:
+    constraint, codes = domains.constraint, domains.column.codes
+    if not constraint.counts_placed:
         return
-    codes = domains.column.codes
-    fixed, free = _counted(movables, constraint, domains)
+    fixed, free = _counted(movables, domains)
     existing: list[int] = domains.codes.tolist()
     if len(existing) < constraint.min_domains:
         others: Mapping[int, tuple[Weights, int]] = {0: ({}, 0)}
@@ -226,14 +222,12 @@ def _skew(
             yield FilterRule(weights, most + slack)
 
 
-def _counted(
-    movables: Movables, constraint: SpreadConstraint, domains: SpreadDomains
-) -> tuple[Counter[int], dict[int, Weights]]:
+def _counted(movables: Movables, domains: SpreadDomains) -> tuple[Counter[int], dict[int, Weights]]:
     """Return by domain the counted pods that stay, and the pairs of those that may move."""
     codes, counted = domains.column.codes, domains.counted
     fixed: Counter[int] = Counter()
     free: defaultdict[int, Weights] = defaultdict(dict)
-    matching = [pod for pod in _matching(movables, constraint.predicate) if not pod.terminating]
+    matching = [pod for pod in _matching(movables, domains.constraint.predicate) if not pod.terminating]
     for pod in matching:
         if pod.uid not in movables.rows and counted[pod.row]:
             fixed[int(codes[pod.row])] += 1
