@@ -12,7 +12,6 @@ from podium.controllers.actions import Evict
 from podium.controllers.observations import Answer, Answered, Problem
 from podium.sim.history import seconds
 from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)
@@ -77,7 +76,7 @@ class BudgetHealth:
 
 
 class Holds:
-    """Records refused evictions and the health of budgets."""
+    """Records refused evictions and the health of budgets; times do not decrease."""
 
     def __init__(self) -> None:
         # Open holds by pod uid, and finished ones.
@@ -90,18 +89,9 @@ class Holds:
         """Return whether a hold is open; otherwise writes to pods do not matter."""
         return bool(self._held)
 
-    def observe(self, event: WatchEvent, now: int) -> None:
-        """Record a write; times do not decrease."""
-        object_ = event.stored.object
-        if isinstance(object_, Pod):
-            if self._held and (event.type == "DELETED" or object_.is_terminating):
-                self._end(object_.metadata.uid, now)
-        elif isinstance(object_, PodDisruptionBudget):
-            self._budget(object_, now)
-
     def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
         if problem is None:
-            self._end(action.uid, now)
+            self.end(action.uid, now)
         elif Answered(action, problem).answer is Answer.FULL:
             held = self._held.get(action.uid)
             if held is None:
@@ -121,7 +111,7 @@ class Holds:
             found.pass_time(now)
         return [self._budgets[key] for key in sorted(self._budgets)]
 
-    def _budget(self, budget: PodDisruptionBudget, now: int) -> None:
+    def budget_written(self, budget: PodDisruptionBudget, now: int) -> None:
         status = budget.status
         found = self._budgets.get(budget.key)
         if found is None:
@@ -133,7 +123,8 @@ class Holds:
             found.lowest = status.current_healthy
         found.desired, found.healthy = status.desired_healthy, status.current_healthy
 
-    def _end(self, uid: str, now: int) -> None:
+    def end(self, uid: str, now: int) -> None:
+        """Record that a pod was evicted or is gone."""
         held = self._held.pop(uid, None)
         if held is not None:
             held.until_ns = now

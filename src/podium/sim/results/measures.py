@@ -10,6 +10,7 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.controllers.actions import Evict
 from podium.controllers.ledger.consumption import UsageEntry
@@ -170,19 +171,20 @@ class Meters:
                 if event.type == "ADDED":
                     self._sizes.pod_added(object_)
                 readiness.pod_written(object_, now, is_gone=is_gone)
-                if has_budgets:
-                    disruptions.observe(event, now)
-                if has_held:
-                    holds.observe(event, now)
+                if has_budgets and event.previous is not None:
+                    disruptions.pod_changed(event.previous.object, object_, now, is_gone=is_gone)
+                if has_held and (is_gone or object_.is_terminating):
+                    holds.end(object_.metadata.uid, now)
             elif isinstance(object_, Node):
                 readiness.node_written(object_, now, is_gone=is_gone)
                 if not is_gone:
                     self._sizes.node_changed(object_)
-            else:
-                disruptions.observe(event, now)
+            elif isinstance(object_, PodDisruptionBudget):
+                disruptions.budget_written(object_, is_gone=is_gone)
                 has_budgets = disruptions.has_budgets
+                holds.budget_written(object_, now)
+            else:
                 readiness.written(event, now)
-                holds.observe(event, now)
 
     def _pass_time(self, now: int) -> None:
         """Advance to a time; the state lasted since the previous one."""

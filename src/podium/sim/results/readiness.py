@@ -25,17 +25,12 @@ _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "
 
 
-class _Points(Series[tuple[int, int]]):
-    """Numbers of ready and wanted pods."""
-
-    most: int = _MOST_POINTS
-
-
 class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, the `lowest` number in it, and `ready` and `wanted` now.
 
     `short_ns` is how long fewer pods were ready than wanted, `pending_ns` the sum of its pods' waiting times. `pods`
-    have not ended. `was_known`: it existed before the run. `is_of_daemons`: it is a DaemonSet.
+    have not ended. `was_known`: it existed before the run. `is_of_daemons`: it is a DaemonSet. `points` are numbers of
+    ready and wanted pods.
     """
 
     workload: str
@@ -51,7 +46,7 @@ class WorkloadReadiness(msgspec.Struct):
     was_known: bool = False
     is_of_daemons: bool = False
     since_ns: int = 0
-    points: Series[tuple[int, int]] = msgspec.field(default_factory=_Points)
+    points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(most=_MOST_POINTS))
 
     def pass_time(self, now: int) -> None:
         """Extend the present state until now."""

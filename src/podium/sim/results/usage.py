@@ -19,7 +19,6 @@ from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.ledger.consumption import Consumption
-from podium.store.watch_log import WatchEvent
 
 _HOUR = 3600 * 10**9
 
@@ -260,22 +259,20 @@ class BudgetDisruptions:
         """Return whether there are budgets; otherwise writes to pods do not matter."""
         return bool(self._budgets)
 
-    def observe(self, event: WatchEvent, now: int) -> None:
-        """Record a write at ``now``; times do not decrease."""
-        object_ = event.stored.object
-        if isinstance(object_, PodDisruptionBudget):
-            self._budget_changed(object_, is_gone=event.type == "DELETED")
-        elif self._budgets and isinstance(object_, Pod) and event.type != "ADDED":
-            before = event.previous.object if event.previous is not None else object_
-            origin = _origin(before, object_, is_gone=event.type == "DELETED")
-            if origin is not None:
-                self._note(object_, origin, now)
-
     def of(self, budget: str) -> DisruptionTimes:
         """Return the disruptions of a budget's pods since it was created."""
         return self._found.get(budget, DisruptionTimes())
 
-    def _budget_changed(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
+    def pod_changed(self, before: Kubernetes, pod: Pod, now: int, *, is_gone: bool) -> None:
+        """Record the change or deletion of a pod at ``now``; times do not decrease."""
+        origin = _origin(before, pod, is_gone=is_gone)
+        index = self._selectors.get(pod.metadata.namespace)
+        if origin is not None and index is not None:
+            for key in index.matching(pod.metadata.labels):
+                found = self._found.setdefault(key, DisruptionTimes())
+                (found.voluntary if origin == "voluntary" else found.unplanned).append(now)
+
+    def budget_written(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
         key, namespace = budget.key, budget.metadata.namespace
         if is_gone:
             self._budgets.pop(key, None)
@@ -285,12 +282,6 @@ class BudgetDisruptions:
             self._budgets[key] = budget.spec.selector
             index = self._selectors.setdefault(namespace, SelectorIndex())
             index.put(key, compile_label_selector(budget.spec.selector))
-
-    def _note(self, pod: Pod, origin: Origin, now: int) -> None:
-        index = self._selectors.get(pod.metadata.namespace)
-        for key in index.matching(pod.metadata.labels) if index is not None else ():
-            found = self._found.setdefault(key, DisruptionTimes())
-            (found.voluntary if origin == "voluntary" else found.unplanned).append(now)
 
 
 def _origin(before: Kubernetes, after: Pod, *, is_gone: bool) -> Origin | None:
