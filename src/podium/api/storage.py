@@ -132,6 +132,11 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
     reclaim_policy: str = "Delete"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
+    @property
+    def binds_late(self) -> bool:
+        """Whether claims are bound with their first pod."""
+        return self.volume_binding_mode == "WaitForFirstConsumer"
+
 
 class CSIDriverSpec(Narrow, frozen=True, kw_only=True):
     """The capabilities and requirements of a CSI driver."""

@@ -5,7 +5,7 @@ A `View` shows the cluster as it is; its subclass `WhatIfView` with some pods ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +176,12 @@ class View:
         """Return the codes of a label's values (see `LabelColumn`)."""
         return self.take(self.cluster.nodes.labels(label).codes)
 
+    def by_taints(self, value_of: Callable[[tuple[Taint, ...]], int]) -> Int64s:
+        """Return ``[n]`` a number that depends on each node's taints alone, computed once for equal taints."""
+        values = np.array([value_of(taints) for taints in self.cluster.nodes.taint_groups], dtype=np.int64)
+        found: Int64s = values[self.take(self.cluster.nodes.taint_group)]
+        return found
+
     def count(self, predicate: Predicate) -> Int64s:
         """Return the number of matching pods on each node."""
         return self.take(self.cluster.matcher(predicate).count)
@@ -249,14 +255,9 @@ def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 
 def kept_off(tolerations: tuple[Toleration, ...], view: View) -> Bools:
     """Return ``[n]`` the nodes with a NoSchedule or NoExecute taint that the tolerations do not accept."""
-    groups = view.cluster.nodes.taint_groups
-    table = np.fromiter(
-        (any(taint.effect in KEEPS_OFF and not tolerated(tolerations, taint) for taint in taints) for taints in groups),
-        dtype=np.bool_,
-        count=len(groups),
-    )
-    refused: Bools = table[view.take(view.cluster.nodes.taint_group)]
-    return refused
+    return view.by_taints(
+        lambda taints: any(taint.effect in KEEPS_OFF and not tolerated(tolerations, taint) for taint in taints)
+    ).astype(np.bool_)
 
 
 def matching_rows(view: View, terms: tuple[NodeTerm, ...]) -> Bools:

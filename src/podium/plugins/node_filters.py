@@ -52,8 +52,7 @@ class TaintToleration:
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         if self._names_taints:
-            groups = [self._code_of(pod.spec.tolerations, taints) for taints in view.cluster.nodes.taint_groups]
-            codes = np.array(groups, dtype=np.int64)[view.take(view.cluster.nodes.taint_group)]
+            codes = view.by_taints(lambda taints: self._code_of(pod.spec.tolerations, taints))
             return Verdicts(codes, self._named.__getitem__)
         return Verdicts.where(self.refused(pod.pod_class, view), _UNTOLERATED)
 
@@ -80,15 +79,11 @@ class TaintToleration:
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         tolerations = [t for t in pod.spec.tolerations if t.effect in ("", "PreferNoSchedule")]
-        counts = np.array(
-            [
-                sum(taint.effect == "PreferNoSchedule" and not tolerated(tolerations, taint) for taint in taints)
-                for taints in view.cluster.nodes.taint_groups
-            ],
-            dtype=np.int64,
+        return view.by_taints(
+            lambda taints: sum(
+                taint.effect == "PreferNoSchedule" and not tolerated(tolerations, taint) for taint in taints
+            )
         )
-        scores: Int64s = counts[view.take(view.cluster.nodes.taint_group)]
-        return scores
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
         return default_normalize(scores, reverse=True)

@@ -128,14 +128,9 @@ class _PreferredNodes:
         if not self._has_soft_taints:
             return np.zeros(len(view), dtype=np.bool_)
         tolerations = [item for item in pod_class.spec.tolerations if item.effect in ("", "PreferNoSchedule")]
-        groups = view.cluster.nodes.taint_groups
-        table = np.fromiter(
-            (any(_is_soft(taint) and not tolerated(tolerations, taint) for taint in taints) for taints in groups),
-            dtype=np.bool_,
-            count=len(groups),
-        )
-        found: Bools = table[view.take(view.cluster.nodes.taint_group)]
-        return found
+        return view.by_taints(
+            lambda taints: any(_is_soft(taint) and not tolerated(tolerations, taint) for taint in taints)
+        ).astype(np.bool_)
 
 
 def _is_soft(taint: Taint) -> bool:

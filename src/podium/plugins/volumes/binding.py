@@ -48,11 +48,11 @@ from podium.plugins.volumes.claims import (
     PodClaim,
     VolumeSearch,
     WaitingClaim,
-    candidates,
     claim_not_found,
     concerns_own_claim,
     pod_claims,
     volume_limit,
+    volumes_for,
 )
 
 
@@ -109,6 +109,10 @@ class _PodVolumes:
     asked: set[ClaimBinding] = field(default_factory=set)
 
 
+# Of pods without claims.
+_NO_VOLUMES = _PodVolumes([], [])
+
+
 class VolumeBinding:
     """Finds volumes at Filter, reserves them at Reserve, and requests bindings at PreBind.
 
@@ -150,7 +154,7 @@ class VolumeBinding:
             elif claim.spec.volume_name or not self._binds_late(claim):
                 return _UNBOUND
             else:
-                matching = candidates(claim, self._storage, self._assumed)
+                matching = volumes_for(claim, self._storage.volumes.values(), self._assumed.claim_of)
                 volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
         state[self.name] = volumes
         return SUCCESS
@@ -185,15 +189,12 @@ class VolumeBinding:
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
         """Return the bindings to request; none if all claims are bound."""
-        volumes: _PodVolumes | None = state.get(self.name)
-        bindings = () if volumes is None else volumes.bindings
-        return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in bindings]
+        volumes: _PodVolumes = state.get(self.name, _NO_VOLUMES)
+        return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in volumes.bindings]
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
         """Wait until all bindings are observed (checkBindings); fail if one will not be."""
-        volumes: _PodVolumes | None = state.get(self.name)
-        if volumes is None:
-            return PermitResult(SUCCESS)
+        volumes: _PodVolumes = state.get(self.name, _NO_VOLUMES)
         for binding in volumes.bindings:
             status = self._progress(binding, volumes.asked)
             if not status.is_success:
@@ -255,7 +256,7 @@ class VolumeBinding:
 
     def _binds_late(self, claim: PersistentVolumeClaim) -> bool:
         storage_class = self._storage.classes.get(claim.class_name)
-        return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+        return storage_class is not None and storage_class.binds_late
 
 
 _DEFAULT_SHAPE = ((0, 10), (100, 0))

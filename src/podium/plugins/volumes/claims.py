@@ -130,11 +130,6 @@ def claim_size(claim: PersistentVolumeClaim) -> int:
     return parse_quantity(claim.spec.resources.requests.get("storage", 0))
 
 
-def candidates(claim: PersistentVolumeClaim, storage: Storage, assumed: AssumedVolumes) -> tuple[PersistentVolume, ...]:
-    """Return the volumes that could serve an unbound claim on some node: `volumes_for` with what is assumed."""
-    return volumes_for(claim, storage.volumes.values(), assumed.claim_of)
-
-
 def volumes_for(
     claim: PersistentVolumeClaim,
     volumes: Iterable[PersistentVolume],

@@ -214,7 +214,7 @@ class VolumeZone(StatelessPlugin):
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
-            EventToRegister(EventResource.STORAGE_CLASS, ActionType.ADD, _binds_late),
+            EventToRegister(EventResource.STORAGE_CLASS, ActionType.ADD, lambda pod, event: event.new.binds_late),
             EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
             EventToRegister(
                 EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, concerns_own_claim
@@ -236,8 +236,7 @@ def _bound_volume(pod_claim: PodClaim, storage: Storage) -> PersistentVolume | S
     storage_class = storage.classes.get(class_name)
     if storage_class is None:
         return unresolvable(f'storageclass.storage.k8s.io "{class_name}" not found')
-    binds_late = storage_class.volume_binding_mode == "WaitForFirstConsumer"
-    return None if binds_late else unresolvable("PersistentVolume had no name")
+    return None if storage_class.binds_late else unresolvable("PersistentVolume had no name")
 
 
 def _topology(volume: PersistentVolume) -> list[Requirement]:
@@ -256,10 +255,6 @@ def _holds(view: View, requirement: Requirement) -> Bools:
     holds = matching_term(view, NodeTerm((stand_in,)))
     holds &= view.codes(requirement.key) == 0
     return holds | matching_term(view, NodeTerm((requirement,)))
-
-
-def _binds_late(pod: PodRecord, event: ClusterEvent) -> bool:
-    return bool(event.new.volume_binding_mode == "WaitForFirstConsumer")
 
 
 def _moves(pod: PodRecord, event: ClusterEvent) -> bool:
