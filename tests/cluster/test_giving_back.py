@@ -99,15 +99,16 @@ def test_terms_go_with_the_last_class_that_carries_them() -> None:
     carrying = [pod(name, on="n", labels={"app": name}, apart=[apart], likes=[(3, apart)]) for name in ("a", "b")]
     for one in carrying:
         place(cluster, one)
-    assert list(cluster.carried.anti_affinity(wanted)) == [compile_term(apart, "default")]
+    assert list(cluster.carried.anti_affinity.selecting(wanted)) == [compile_term(apart, "default")]
 
     cluster.remove_pod("default/a")
     cluster.read(pod("x"))
-    assert len(cluster.carried.anti_affinity(wanted)) == len(cluster.carried.preferences(wanted)) == 1
+    kinds = (cluster.carried.anti_affinity, cluster.carried.preferences)
+    assert [len(kind.selecting(wanted)) for kind in kinds] == [1, 1]
 
     cluster.remove_pod("default/b")
     cluster.read(pod("x"))
-    assert len(cluster.carried.anti_affinity(wanted)) == len(cluster.carried.preferences(wanted)) == 0
+    assert [len(kind.selecting(wanted)) for kind in kinds] == [0, 0]
 
 
 def test_matchers_go_with_the_last_class_that_matches() -> None:
@@ -205,7 +206,7 @@ def test_relabelling_a_namespace_affects_only_its_own_affinity_terms() -> None:
     assert cluster.matcher(SelectedByTerms((wide,))).count[0] == 1
     assert cluster.matcher(in_default("app=a")) is elsewhere
     shop, default = (cluster.placed[f"{name}/a"].pod_class for name in ("shop", "default"))
-    assert [len(cluster.carried.anti_affinity(one)) for one in (shop, default)] == [1, 0]
+    assert [len(cluster.carried.anti_affinity.selecting(one)) for one in (shop, default)] == [1, 0]
     assert asking.pod_class.required_anti_affinity == (wide,)
 
 

@@ -298,7 +298,7 @@ class _Carriers:
     selected: dict[int, None] = field(default_factory=dict)
 
 
-class _TermsOfKind(Generic[Term]):
+class TermsOfKind(Generic[Term]):
     """The terms of one kind, and the classes that each selects."""
 
     def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
@@ -310,6 +310,7 @@ class _TermsOfKind(Generic[Term]):
         self._selecting: dict[int, dict[Term, None]] = {}
 
     def selecting(self, pod_class: PodClass) -> Collection[Term]:
+        """Return the terms of pods that select a class."""
         found = self._selecting.get(pod_class.id)
         return () if found is None else found.keys()
 
@@ -361,13 +362,16 @@ class _TermsOfKind(Generic[Term]):
 
 
 class CarriedTerms:
-    """The terms that pod classes carry: required anti-affinity, required affinity, and preferences."""
+    """The terms that pod classes carry: required anti-affinity, required affinity, and preferences.
+
+    The weights of preferred anti-affinity are negative.
+    """
 
     def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
-        self._anti_affinity: _TermsOfKind[AffinityTerm] = _TermsOfKind(namespaces, classes)
-        self._affinity: _TermsOfKind[AffinityTerm] = _TermsOfKind(namespaces, classes)
-        self._preferences: _TermsOfKind[WeightedTerm] = _TermsOfKind(namespaces, classes)
-        self._kinds: tuple[_TermsOfKind[Any], ...] = (self._anti_affinity, self._affinity, self._preferences)
+        self.anti_affinity: TermsOfKind[AffinityTerm] = TermsOfKind(namespaces, classes)
+        self.affinity: TermsOfKind[AffinityTerm] = TermsOfKind(namespaces, classes)
+        self.preferences: TermsOfKind[WeightedTerm] = TermsOfKind(namespaces, classes)
+        self._kinds: tuple[TermsOfKind[Any], ...] = (self.anti_affinity, self.affinity, self.preferences)
 
     def admit(self, pod_class: PodClass) -> None:
         """Add the terms of a new class, and find the terms that select it."""
@@ -386,22 +390,6 @@ class CarriedTerms:
         for kind in self._kinds:
             kind.deselect(pod_class.id)
             kind.select(pod_class)
-
-    def anti_affinity(self, pod_class: PodClass) -> Collection[AffinityTerm]:
-        """Return the required anti-affinity terms of pods that select the class."""
-        return self._anti_affinity.selecting(pod_class)
-
-    def affinity(self, pod_class: PodClass) -> Collection[AffinityTerm]:
-        """Return the required affinity terms of pods that select the class."""
-        return self._affinity.selecting(pod_class)
-
-    def all_affinity(self) -> list[AffinityTerm]:
-        """Return the required affinity terms of all pods."""
-        return self._affinity.all()
-
-    def preferences(self, pod_class: PodClass) -> Collection[WeightedTerm]:
-        """Return the preferred terms of pods that select the class; weights of anti-affinity are negative."""
-        return self._preferences.selecting(pod_class)
 
 
 def unweighted(term: AffinityTerm | WeightedTerm) -> AffinityTerm:

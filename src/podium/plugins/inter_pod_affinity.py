@@ -79,7 +79,7 @@ class InterPodAffinity:
         pod_class = pod.pod_class
         if pod_class.required_affinity or pod_class.required_anti_affinity:
             return SUCCESS
-        opposing = cluster.carried.anti_affinity(pod_class)
+        opposing = cluster.carried.anti_affinity.selecting(pod_class)
         if not opposing:
             return SKIP
         if any(_is_found(cluster, predicate, key) for predicate, key in repelling_pods(cluster, pod_class)):
@@ -197,9 +197,9 @@ class InterPodAffinity:
         for weighted in pod_class.preferred:
             yield weighted.weight, SelectedByTerms((weighted.term,)), weighted.term.topology_key
         if self._args.hard_pod_affinity_weight:
-            for term in self._cluster.carried.affinity(pod_class):
+            for term in self._cluster.carried.affinity.selecting(pod_class):
                 yield self._args.hard_pod_affinity_weight, carries_affinity(term), term.topology_key
-        for weighted in self._cluster.carried.preferences(pod_class):
+        for weighted in self._cluster.carried.preferences.selecting(pod_class):
             predicate = carries_preference(weighted)
             yield weighted.weight, predicate, weighted.term.topology_key
 
@@ -244,7 +244,7 @@ class InterPodAffinity:
         left = {key for key, value in before.items() if labels.get(key) != value}
         if any(term.topology_key in left for term in apart):
             return True
-        opposing = self._cluster.carried.anti_affinity(pod.pod_class)
+        opposing = self._cluster.carried.anti_affinity.selecting(pod.pod_class)
         return any(term.topology_key in left and self._is_in_force(term) for term in opposing)
 
     def _is_in_force(self, term: AffinityTerm) -> bool:
@@ -260,7 +260,8 @@ class InterPodAffinity:
 
 def repelling_pods(cluster: Cluster, pod_class: PodClass) -> list[tuple[Predicate, str]]:
     """Return the pods whose required anti-affinity selects a class, with the topology key of each term."""
-    return [(carries_anti_affinity(term), term.topology_key) for term in cluster.carried.anti_affinity(pod_class)]
+    opposing = cluster.carried.anti_affinity.selecting(pod_class)
+    return [(carries_anti_affinity(term), term.topology_key) for term in opposing]
 
 
 def repelled_pods(pod_class: PodClass) -> list[tuple[Predicate, str]]:
@@ -278,7 +279,7 @@ class AffinityFilterCells(DomainCounts):
 
     def __init__(self, cluster: Cluster, pod_class: PodClass) -> None:
         self._cluster = cluster
-        self._opposing = tuple(cluster.carried.anti_affinity(pod_class))
+        self._opposing = tuple(cluster.carried.anti_affinity.selecting(pod_class))
         self._selected = SelectedByTerms(pod_class.required_affinity)
         repelling = [*repelling_pods(cluster, pod_class), *repelled_pods(pod_class)]
         self._refusing = tuple(DomainCount(cluster, predicate, key) for predicate, key in repelling)
@@ -288,7 +289,8 @@ class AffinityFilterCells(DomainCounts):
 
     def is_current(self, pod: PodRecord) -> bool:
         """Return whether the same terms select the class."""
-        return tuple(self._cluster.carried.anti_affinity(pod.pod_class)) == self._opposing and self.are_current
+        opposing = self._cluster.carried.anti_affinity.selecting(pod.pod_class)
+        return tuple(opposing) == self._opposing and self.are_current
 
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> list[bool]:
         found = [not any(count.around(row) for count in self._refusing) for row in rows]
@@ -313,7 +315,7 @@ class AffinityScoreCells(DomainCounts):
     ) -> None:
         self._cluster = cluster
         carried = cluster.carried
-        self._terms = tuple(carried.affinity(pod_class)), tuple(carried.preferences(pod_class))
+        self._terms = tuple(carried.affinity.selecting(pod_class)), tuple(carried.preferences.selecting(pod_class))
         self._weights = [weight for weight, _, _ in preferences]
         super().__init__(tuple(DomainCount(cluster, predicate, key) for _, predicate, key in preferences))
 
@@ -321,8 +323,8 @@ class AffinityScoreCells(DomainCounts):
         """Return whether the same terms select the class."""
         carried, (affinity, preferences) = self._cluster.carried, self._terms
         return (
-            tuple(carried.affinity(pod.pod_class)) == affinity
-            and tuple(carried.preferences(pod.pod_class)) == preferences
+            tuple(carried.affinity.selecting(pod.pod_class)) == affinity
+            and tuple(carried.preferences.selecting(pod.pod_class)) == preferences
             and self.are_current
         )
 

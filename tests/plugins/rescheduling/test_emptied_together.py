@@ -12,8 +12,8 @@ import pytest
 from podium.api.pod import Pod
 from podium.framework.rescheduling.policy import Picture
 from podium.framework.rescheduling.settings import Guidance
-from podium.plugins.rescheduling import freed_nodes as emptied_together
-from podium.plugins.rescheduling.freed_nodes import EmptiedTogether, NodePacking, by_size
+from podium.plugins.rescheduling import freed_nodes
+from podium.plugins.rescheduling.freed_nodes import NodePacking, by_size, emptied_together
 from tests.builders import node, pod
 from tests.decide.rescheduling.planning import free_settings, given, planned, web
 from tests.plugins.rescheduling.pictures import leaving, picture_of, policy_of
@@ -29,7 +29,7 @@ def chosen(picture: Picture, *candidates: str) -> tuple[set[str], dict[str, str]
     named = [(cluster.nodes.row_of[name], cluster.pods_on(cluster.nodes.row_of[name])) for name in candidates]
     pods = by_size(picture, [pod for _, found in named for pod in found])
     homes = np.flatnonzero(picture.targets[: cluster.nodes.count]).astype(np.int64)
-    found = EmptiedTogether(NodePacking(picture, homes, pods), named).search()
+    found = emptied_together(NodePacking(picture, homes, pods), named)
     names = {uid: picture.node_name(row) for uid, row in found.homes.items()}
     return {picture.node_name(row) for row in found.rows}, {
         cluster.placed[uid].name: name for uid, name in names.items()
@@ -106,7 +106,7 @@ def test_steps_are_counted_and_some_are_left_for_fewer_nodes(monkeypatch: pytest
 
     monkeypatch.setattr(NodePacking, "places", counted)
     assert len(chosen(picture, *names)[0]) == 20
-    assert sum(placed) <= emptied_together._MOST_STEPS
+    assert sum(placed) <= freed_nodes._MOST_STEPS
 
 
 # What is proposed, and comes of it

@@ -204,7 +204,7 @@ def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
         if others:
             yield f"{listed(others, _MAX_PODS)} {_domain(cluster, term, row)}, avoided by the pod's anti-affinity"
     avoiding = []
-    for term in cluster.carried.anti_affinity(pod_class):
+    for term in cluster.carried.anti_affinity.selecting(pod_class):
         others = _in_domain(cluster, carries_anti_affinity(term), term.topology_key, row)
         if others:
             where = _domain(cluster, term, row)

@@ -51,7 +51,7 @@ def port_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRul
     ports = list(wanting)
     for number, port in enumerate(ports):
         taken = {row for other, rows in held.items() if port.conflicts(other) for row in rows}
-        yield from _kept_off(movables, wanting[port], lambda row, taken=taken: row in taken)  # type: ignore[misc]
+        yield from _forbidden(pair for pair in movables.pairs(wanting[port]) if pair[1] in taken)
         for other in ports[number:]:
             if port.conflicts(other):
                 yield from _never_together(movables, wanting[port], wanting[other], lambda row: row)
@@ -72,7 +72,7 @@ def spread_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterR
         pod_class = pods[0].pod_class
         for domains in own_constraints(pod_class, "DoNotSchedule").domains(cluster, pod_class):
             codes = domains.column.codes
-            yield from _kept_off(movables, pods, lambda row, codes=codes: codes[row] == 0)  # type: ignore[misc]
+            yield from _forbidden(pair for pair in movables.pairs(pods) if not codes[pair[1]])
             yield from _skew(movables, pods, domains)
 
 
@@ -92,10 +92,9 @@ def _by_class(pods: Iterable[PodRecord]) -> dict[int, list[PodRecord]]:
     return found
 
 
-def _kept_off(movables: Movables, pods: Sequence[PodRecord], is_refused: Callable[[int], bool]) -> Iterator[FilterRule]:
-    for pod, row in movables.pairs(pods):
-        if is_refused(row):
-            yield FilterRule({(pod.uid, row): 1.0}, 0.0)
+def _forbidden(pairs: Iterable[tuple[PodRecord, int]]) -> Iterator[FilterRule]:
+    for pod, row in pairs:
+        yield FilterRule({(pod.uid, row): 1.0}, 0.0)
 
 
 def _never_together(
@@ -146,12 +145,9 @@ def _apart(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
         selected = _selected(movables, lambda known, term=term: term.selects(known.namespace, known.labels, namespaces))  # type: ignore[misc]
         free = ([pod for pod in owners if pod.uid in moving], [pod for pod in selected if pod.uid in moving])
         for pods, others in ((free[0], selected), (free[1], owners)):
-            taken = {domain_of(pod.row) for pod in others if pod.uid not in moving}
-            yield from _kept_off(
-                movables,
-                [pod for pod in pods if pod.uid in judged],
-                lambda row, taken=taken, domain_of=domain_of: domain_of(row) in taken and domain_of(row) >= 0,  # type: ignore[misc]
-            )
+            taken = {code for pod in others if pod.uid not in moving and (code := domain_of(pod.row)) >= 0}
+            pairs = movables.pairs([pod for pod in pods if pod.uid in judged])
+            yield from _forbidden((pod, row) for pod, row in pairs if domain_of(row) in taken)
         if not free[0] or not free[1]:
             continue
         for rule in _never_together(movables, *free, domain_of):

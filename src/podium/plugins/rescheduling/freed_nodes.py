@@ -100,7 +100,7 @@ class FreedNodes:
                 candidates.append((row, leaving))
         pods = by_size(picture, [pod for _, leaving in candidates for pod in leaving])
         homes = np.flatnonzero(self._counted(picture)).astype(np.int64)
-        return EmptiedTogether(NodePacking(picture, homes, pods), candidates).search()
+        return emptied_together(NodePacking(picture, homes, pods), candidates)
 
     def _counted(self, picture: Picture) -> Bools:
         """Return ``[rows]`` the nodes in use, without those that another component empties."""
@@ -179,55 +179,48 @@ class Emptied:
     homes: Mapping[str, int] = field(default_factory=dict)
 
 
-class EmptiedTogether:
-    """Searches among ``candidates``, rows with their pods, those with the fewest pods first.
+Candidates = Sequence[tuple[int, Sequence[PodRecord]]]
+"""Rows with their pods, those with the fewest pods first."""
 
-    It first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods first,
-    ties in the candidates' order; then sets with one node less. It takes the first set whose pods all find a place.
-    Each set size may use up half of the remaining steps; after the last step nothing is found.
+
+def emptied_together(packing: NodePacking, candidates: Candidates) -> Emptied:
+    """Return the best set of nodes that can be emptied; an empty one if none is found.
+
+    The search first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods
+    first, ties in the candidates' order; then sets with one node less. It takes the first set whose pods all find a
+    place. Each set size may use up half of the remaining steps; after the last step nothing is found.
     """
+    guests = [len(pods) for _, pods in candidates]
+    room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
+    takes = _taken(packing, candidates)
+    left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
+    # Each resource bounds the number of nodes that can be emptied.
+    least = np.sort(takes, axis=0).cumsum(axis=0)
+    for size in range(int((least <= room).all(axis=1).sum()), 0, -1):
+        allowed = left - left // 2
+        for chosen in _sets(guests, size):
+            if allowed <= 0:
+                break
+            has_room = bool((takes[list(chosen)].sum(axis=0) <= room).all())
+            steps = sum(guests[index] for index in chosen) if has_room else size
+            allowed -= steps
+            left -= steps
+            rows = frozenset(candidates[index][0] for index in chosen)
+            homes = packing.places(rows) if has_room else None
+            if homes is not None:
+                return Emptied(rows, homes)
+    return Emptied()
 
-    def __init__(self, packing: NodePacking, candidates: Sequence[tuple[int, Sequence[PodRecord]]]) -> None:
-        self._packing = packing
-        self._rows = [row for row, _ in candidates]
-        self._guests = [len(pods) for _, pods in candidates]
-        self._room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
-        self._takes = self._taken(candidates)
-        self._left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
 
-    def search(self) -> Emptied:
-        """Return the best set found; an empty one if there is none."""
-        # Each resource bounds the number of nodes that can be emptied.
-        least = np.sort(self._takes, axis=0).cumsum(axis=0)
-        for size in range(int((least <= self._room).all(axis=1).sum()), 0, -1):
-            allowed = self._left - self._left // 2
-            for chosen in _sets(self._guests, size):
-                if allowed <= 0:
-                    break
-                has_room = bool((self._takes[list(chosen)].sum(axis=0) <= self._room).all())
-                steps = sum(self._guests[index] for index in chosen) if has_room else size
-                allowed -= steps
-                self._left -= steps
-                found = self._emptied(chosen) if has_room else None
-                if found is not None:
-                    return found
-        return Emptied()
-
-    def _emptied(self, chosen: tuple[int, ...]) -> Emptied | None:
-        rows = frozenset(self._rows[index] for index in chosen)
-        homes = self._packing.places(rows)
-        return None if homes is None else Emptied(rows, homes)
-
-    def _taken(self, candidates: Sequence[tuple[int, Sequence[PodRecord]]]) -> Float64s:
-        """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
-        packing = self._packing
-        index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
-        takes = np.zeros((len(candidates), len(self._room)))
-        for number, (row, pods) in enumerate(candidates):
-            takes[number] = np.maximum(packing.room[:, index_of[row]], 0)
-            for pod in pods:
-                takes[number] += packing.need(pod)
-        return takes
+def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:
+    """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
+    index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
+    takes = np.zeros((len(candidates), len(packing.room)))
+    for number, (row, pods) in enumerate(candidates):
+        takes[number] = np.maximum(packing.room[:, index_of[row]], 0)
+        for pod in pods:
+            takes[number] += packing.need(pod)
+    return takes
 
 
 def _sets(guests: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:

@@ -190,7 +190,7 @@ def have_dependents(cluster: Cluster) -> bool:
 
 
 def _dependent_classes(cluster: Cluster) -> list[_DependentClasses]:
-    terms = cluster.carried.all_affinity()
+    terms = cluster.carried.affinity.all()
     if not terms:
         return []
     found: dict[SelectedByTerms, list[int]] = {}
