@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.matchers import InNamespace, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.framework.rescheduling.policy import LinearForm, Movables, Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
@@ -397,15 +398,13 @@ class DomainsOfKeys:
         return known
 
 
-def selected_by(terms: Sequence[AffinityTerm], picture: Picture, classes: Mapping[int, PodClass]) -> list[int]:
-    """Return the ids of the classes that all of the terms select."""
+def matching(predicate: SelectedByTerms | InNamespace, picture: Picture, classes: Mapping[int, PodClass]) -> list[int]:
+    """Return which of the classes match, by id."""
     cluster = picture.cluster
-    required_keys = [group for term in terms for group in term.required_keys]
     return [
         pod_class.id
-        for pod_class in cluster.classes.candidates(required_keys)
-        if pod_class.id in classes
-        and all(term.selects_for_owner(pod_class.namespace, pod_class.labels, cluster.namespaces) for term in terms)
+        for pod_class in cluster.classes.candidates(predicate.required_keys)
+        if pod_class.id in classes and predicate.matches(pod_class, cluster.namespaces)
     ]
 
 
@@ -416,7 +415,7 @@ def pod_demands(
     domains = DomainsOfKeys(picture)
     for (term, unit, is_apart), carrying in carriers.items():
         codes, number = domains.of(term.topology_key)
-        selected = selected_by((term,), picture, classes)
+        selected = matching(SelectedByTerms((term,)), picture, classes)
         yield PodDemand(
             term, unit, is_apart=is_apart, carriers=carrying, selected=selected, codes=codes, domains=number
         )
@@ -429,17 +428,12 @@ def spread_demands(
 
     Constraints that do not count the pod itself are skipped: moving the pod would not change them.
     """
-    cluster = picture.cluster
     found: dict[tuple[SpreadConstraint, bytes, int], tuple[SpreadDomains, list[int]]] = {}
     for pod_class, constraints, unit in wanted:
-        for domains in constraints.domains(cluster, pod_class):
+        for domains in constraints.domains(picture.cluster, pod_class):
             if domains.constraint.matches_self and domains.constraint.counts_placed:
                 place = (domains.constraint, domains.counted.tobytes(), unit)
                 found.setdefault(place, (domains, []))[1].append(pod_class.id)
     for (constraint, _, unit), (domains, carriers) in found.items():
-        counted = [
-            candidate.id
-            for candidate in cluster.classes.candidates(constraint.predicate.required_keys)
-            if candidate.id in classes and constraint.predicate.matches(candidate, cluster.namespaces)
-        ]
+        counted = matching(constraint.predicate, picture, classes)
         yield SpreadDemand(domains, unit, carriers=carriers, counted=counted)

@@ -14,7 +14,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import LinearForm, Movables, Picture, Proposal, Relocation, sum_of_forms
-from podium.plugins.rescheduling.node_use import PodPlaces, has_room, rough_choice, rough_fit
+from podium.plugins.rescheduling.node_use import PodPlaces, accepting, accepting_with_room, has_room, rough_fit
 
 MICRO = 10**6
 """The cost of one pod is counted in whole millionths, so that sums do not depend on their order."""
@@ -231,13 +231,13 @@ class DemandPolicy:
 
     def _candidates(self, picture: Picture, *, need_room: bool) -> list[PodRecord]:
         """Return the pods that would gain on another node that may take them; with ``need_room`` it has room."""
-        places = rough_fit if need_room else rough_choice
+        places = accepting_with_room if need_room else accepting
         found: list[tuple[int, PodRecord]] = []
         for class_id in self._demands.missed_classes():
             arriving, leaving = self._demands.arriving(class_id), self._demands.leaving(class_id)
             # Usually no pod of a class gains anywhere, regardless of room.
             pods = self._pods_of(picture, class_id, leaving, int(np.min(arriving)))
-            arriving = arriving[places(picture, pods[0], is_new=True)] if pods else arriving[:0]
+            arriving = arriving[places(picture, pods[0].pod_class)] if pods else arriving[:0]
             if not len(arriving):
                 continue
             # In a domain that lacks pods, the arrival repairs something, from any node where the pod is not missed.
@@ -314,21 +314,24 @@ class MatchedPairs:
             found += [
                 (other, gain)
                 for other in cluster.pods_on(row)
-                if other.priority <= pod.priority and not other.terminating and has_room(self._picture, pod, at, other)
+                if other.priority <= pod.priority
+                and not other.terminating
+                and has_room(self._picture, pod.pod_class, at, other)
             ]
         found.sort(key=lambda entry: (entry[0].priority, -entry[1], entry[0].key, entry[0].uid))
         return ((other, gain) for other, gain in found if self._picture.is_movable(other))
 
     def _full_nodes(self, pod: PodRecord) -> list[tuple[int, int]]:
         """Return the rows without room that beat any with room and the present one, by gain, then name."""
-        choice = rough_choice(self._picture, pod)
+        choice = accepting(self._picture, pod.pod_class)
+        choice[pod.row] = False
         rows = np.flatnonzero(choice).astype(np.int64)
         if not len(rows):
             return []
         class_id = pod.pod_class.id
         leaving = int(self._demands.leaving(class_id)[pod.row])
         arriving = self._demands.arriving_elsewhere(pod)[rows]
-        fitting = has_room(self._picture, pod, rows)
+        fitting = has_room(self._picture, pod.pod_class, rows)
         at_most = min(leaving, int(np.min(arriving[fitting], initial=leaving)))
         better = [
             (int(row), leaving - int(missed))
@@ -343,9 +346,9 @@ class MatchedPairs:
         fits = rough_fit(self._picture, other)
         left = np.zeros(len(fits), dtype=np.bool_)
         left[pod.row] = True
-        if rough_choice(self._picture, other, left)[pod.row]:
+        if accepting(self._picture, other.pod_class, left)[pod.row]:
             at = np.array([pod.row], dtype=np.int64)
-            fits[pod.row] = bool(has_room(self._picture, other, at, pod)[0])
+            fits[pod.row] = bool(has_room(self._picture, other.pod_class, at, pod)[0])
         return fits
 
     def _loss(self, other: PodRecord, refuge: Bools) -> int | None:

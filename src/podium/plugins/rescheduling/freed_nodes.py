@@ -25,7 +25,7 @@ from podium.framework.rescheduling.policy import (
     Relocation,
     ResourceUse,
 )
-from podium.plugins.rescheduling.node_use import NodeUse, guests_on, rough_choice
+from podium.plugins.rescheduling.node_use import NodeUse, accepting, guests_on
 
 # A node is emptied entirely; a plan with more pods than this is not made.
 _MOST_PODS = 100
@@ -295,5 +295,5 @@ class NodePacking:
         """Return ``[homes]`` the nodes that a pod may be on, regardless of their capacity."""
         class_id = pod.pod_class.id
         if class_id not in self._choices:
-            self._choices[class_id] = rough_choice(self._picture, pod, is_new=True)[self.homes]
+            self._choices[class_id] = accepting(self._picture, pod.pod_class)[self.homes]
         return self._choices[class_id]

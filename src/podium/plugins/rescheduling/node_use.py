@@ -20,39 +20,42 @@ from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.plugins.node_affinity import required_nodes
 
 
-def rough_fit(picture: Picture, pod: PodRecord, *, is_new: bool = False) -> Bools:
-    """Return `[rows]` the nodes of `rough_choice` that have room."""
-    fits = rough_choice(picture, pod, is_new=is_new)
-    rows = np.flatnonzero(fits).astype(np.int64)
-    if len(rows):
-        fits[rows] = has_room(picture, pod, rows)
-    return fits
-
-
-def rough_choice(picture: Picture, pod: PodRecord, among: Bools | None = None, *, is_new: bool = False) -> Bools:
-    """Return `[rows]` the nodes, of ``among`` or all, that accept moved pods and match the pod's selectors.
-
-    The pod's own node is left out, unless ``is_new`` means another pod of its class.
-    """
+def accepting(picture: Picture, pod_class: PodClass, among: Bools | None = None) -> Bools:
+    """Return `[rows]` the nodes, of ``among`` or all, that accept moved pods and match a class's selectors."""
     cluster = picture.cluster
     fits: Bools = picture.targets[: cluster.nodes.count].copy()
     if among is not None:
         fits &= among
-    if pod.row >= 0 and not is_new:
-        fits[pod.row] = False
     rows = np.flatnonzero(fits)
     if len(rows):
         view = View(cluster, rows)
-        fits[rows] = required_nodes(pod.pod_class).rows(view) & ~kept_off(pod.spec.tolerations, view)
+        fits[rows] = required_nodes(pod_class).rows(view) & ~kept_off(pod_class.spec.tolerations, view)
     return fits
 
 
-def has_room(picture: Picture, pod: PodRecord, rows: Int64s, without: PodRecord | None = None) -> Bools:
-    """Return `[rows]` where a pod would have room if another pod on those nodes were gone."""
+def accepting_with_room(picture: Picture, pod_class: PodClass) -> Bools:
+    """Return `[rows]` the nodes that accept another pod of a class and have room for it."""
+    fits = accepting(picture, pod_class)
+    rows = np.flatnonzero(fits).astype(np.int64)
+    if len(rows):
+        fits[rows] = has_room(picture, pod_class, rows)
+    return fits
+
+
+def rough_fit(picture: Picture, pod: PodRecord) -> Bools:
+    """Return `[rows]` the nodes other than its own that accept a pod and have room for it."""
+    fits = accepting_with_room(picture, pod.pod_class)
+    if pod.row >= 0:
+        fits[pod.row] = False
+    return fits
+
+
+def has_room(picture: Picture, pod_class: PodClass, rows: Int64s, without: PodRecord | None = None) -> Bools:
+    """Return `[rows]` where a pod of a class would have room if another pod on those nodes were gone."""
     nodes = picture.cluster.nodes
     freed = {} if without is None else without.pod_class.requests
     found: Bools = nodes.pod_count[rows] - (without is not None) < nodes.allowed_pods[rows]
-    for resource, amount in pod.pod_class.requests.items():
+    for resource, amount in pod_class.requests.items():
         # Indexing the table's row first is much faster than both indices at once.
         left = nodes.allocatable[resource][rows] - nodes.requested[resource][rows]
         found &= left >= amount - freed.get(resource, 0)

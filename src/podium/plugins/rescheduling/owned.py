@@ -9,10 +9,10 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import Owner, PodClass
-from podium.cluster.view import View, kept_off
 from podium.framework.rescheduling.policy import Cost, Curve, LinearForm, Movables, Pair, Picture
 from podium.plugins.node_affinity import required_nodes
 from podium.plugins.rescheduling.demands import MICRO, Demand
+from podium.plugins.rescheduling.node_use import accepting
 
 ONE_A_NODE = ("DaemonSet", "Node")
 """Kinds of owners whose pods are bound to their nodes and cannot be spread."""
@@ -29,28 +29,17 @@ class Owned:
         for pod_class in classes.values():
             if pod_class.owner is not None and pod_class.owner[1] not in self._excluded:
                 owners.setdefault((pod_class.namespace, pod_class.owner), []).append(pod_class)
-        feasible = _Feasible(picture)
         rows = picture.targets[: picture.cluster.nodes.count]
+        # Classes with equal requirements share an array.
+        known: dict[Hashable, Bools] = {}
         for (_, (_, kind, name)), owned in owners.items():
-            rows_of_class = {pod_class.id: feasible.rows_of(pod_class) for pod_class in owned}
-            yield OwnerDemand(f"{kind} {name}", rows_of_class, rows)
-
-
-class _Feasible:
-    """The nodes that may take pods of a class, by its requirements of nodes alone; equal results share an array."""
-
-    def __init__(self, picture: Picture) -> None:
-        self._view = View(picture.cluster)
-        self._targets = picture.targets[: len(self._view)]
-        self._known: dict[Hashable, Bools] = {}
-
-    def rows_of(self, pod_class: PodClass) -> Bools:
-        """Return `[rows]` the nodes that may take its pods."""
-        key = (required_nodes(pod_class), pod_class.spec.tolerations)
-        if key not in self._known:
-            off = kept_off(pod_class.spec.tolerations, self._view)
-            self._known[key] = self._targets & required_nodes(pod_class).rows(self._view) & ~off
-        return self._known[key]
+            feasible = {}
+            for pod_class in owned:
+                key = (required_nodes(pod_class), pod_class.spec.tolerations)
+                if key not in known:
+                    known[key] = accepting(picture, pod_class)
+                feasible[pod_class.id] = known[key]
+            yield OwnerDemand(f"{kind} {name}", feasible, rows)
 
 
 class OwnerDemand(Demand):

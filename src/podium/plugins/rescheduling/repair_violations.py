@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -30,9 +31,9 @@ from podium.plugins.rescheduling.demand_kinds import (
     NodeDemand,
     NodeDemands,
     demand_of,
+    matching,
     node_demands,
     pod_demands,
-    selected_by,
     spread_demands,
 )
 from podium.plugins.rescheduling.demands import MICRO, Demand, DemandPolicy, Demands
@@ -153,7 +154,7 @@ def _pods_near(
     for terms, carriers_of_terms in carriers.items():
         keys = [term.topology_key for term in terms]
         codes = [domains.of(key)[0] for key in keys]
-        yield NearDemand(keys, codes, carriers_of_terms, selected_by(terms, picture, classes))
+        yield NearDemand(keys, codes, carriers_of_terms, matching(SelectedByTerms(terms), picture, classes))
 
 
 def _hard_constraints(picture: Picture, pod_class: PodClass) -> ConstraintSet:

@@ -15,7 +15,7 @@ from podium.api.node import Taint
 from podium.cluster.arrays import Bools
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View, kept_off, matching_term, tolerated
+from podium.cluster.view import View, matching_term, tolerated
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.policy import Picture
@@ -24,6 +24,7 @@ from podium.plugins.node_affinity import preferred_nodes, required_nodes
 from podium.plugins.pod_topology_spread import own_constraints
 from podium.plugins.rescheduling.demand_kinds import NodeDemand, demand_of, node_demands, pod_demands, spread_demands
 from podium.plugins.rescheduling.demands import MICRO, Demand, DemandPolicy, Demands
+from podium.plugins.rescheduling.node_use import accepting
 
 
 class SatisfyPreferencesArgs(Arguments, frozen=True, kw_only=True):
@@ -107,8 +108,6 @@ class _PreferredNodes:
 
     def demand(self, pod_class: PodClass) -> NodeDemand | None:
         view, weights = self._view, self._weights
-        possible = self._picture.targets[: len(view)] & required_nodes(pod_class).rows(view)
-        possible &= ~kept_off(pod_class.spec.tolerations, view)
         untolerated = self._untolerated(pod_class)
         misses = (untolerated * round(weights.taints * MICRO)).astype(np.int64)
         preferred = preferred_nodes(pod_class) if weights.node_affinity else ()
@@ -120,7 +119,7 @@ class _PreferredNodes:
             (untolerated, "its taints say to prefer others"),
             (anywhere, "it has fewer of the labels that the pod prefers than others have"),
         )
-        return demand_of(misses, possible, complaints)
+        return demand_of(misses, accepting(self._picture, pod_class), complaints)
 
     def _untolerated(self, pod_class: PodClass) -> Bools:
         """Return `[rows]` the nodes with a PreferNoSchedule taint that the pods do not tolerate."""
