@@ -24,7 +24,7 @@ from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import Requirement, compile_label_selector
 from podium.api.times import format_duration, format_time
 from podium.controllers.disruption.budget import is_healthy
-from podium.sim.results.usage import BudgetDisruptions
+from podium.sim.results.usage import BudgetDisruptions, DisruptionTimes
 from podium.store.admission.priorities import SYSTEM_CLASSES, class_hint, default_class
 from podium.store.admission.quotas import read_amount
 
@@ -279,6 +279,12 @@ def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: Budge
     numbers = (status.expected_pods, status.desired_healthy, status.current_healthy, status.disruptions_allowed)
     expected, desired, healthy, allowed = numbers if is_known else (None, None, None, None)
     condition = status.condition("DisruptionAllowed")
+    rate = None
+    try:
+        rate = rate_of(budget)
+        shown = None if rate is None else _bucket(rate, full_ns(budget, rate), now)
+    except ValueError as error:
+        shown = RateState(max="", used=0, left=0, problem=str(error))
     return BudgetState(
         budget=budget.key,
         expected=expected,
@@ -286,19 +292,10 @@ def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: Budge
         healthy=healthy,
         allowed=allowed,
         down=down,
-        rate=_rate(budget, now),
-        experienced=None if counts is None else _experienced(budget, counts, now),
+        rate=shown,
+        experienced=None if counts is None else _experienced(counts.of(budget.key), rate, now),
         note=condition.message or None if condition is not None else None,
     )
-
-
-def _rate(budget: PodDisruptionBudget, now: int) -> RateState | None:
-    try:
-        rate = rate_of(budget)
-        full = 0 if rate is None else full_ns(budget, rate)
-    except ValueError as error:
-        return RateState(max="", used=0, left=0, problem=str(error))
-    return None if rate is None else _bucket(rate, full, now)
 
 
 def _bucket(rate: Rate, full: int, now: int) -> RateState:
@@ -308,14 +305,9 @@ def _bucket(rate: Rate, full: int, now: int) -> RateState:
     )
 
 
-def _experienced(budget: PodDisruptionBudget, counts: BudgetDisruptions, now: int) -> ExperiencedDisruptions:
+def _experienced(found: DisruptionTimes, rate: Rate | None, now: int) -> ExperiencedDisruptions:
     """Return the disruptions, also for the period of the budget's rate, or an hour."""
-    try:
-        rate = rate_of(budget)
-    except ValueError:
-        rate = None
     period = _HOUR if rate is None else rate.period_ns
-    found = counts.of(budget.key)
     voluntary, unplanned = found.since(now - period)
     return ExperiencedDisruptions(
         voluntary=len(found.voluntary),
