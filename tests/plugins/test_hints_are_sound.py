@@ -111,7 +111,7 @@ class Change:
 
     def namespace(self, data: st.DataObject) -> ClusterEvent | None:
         changed = namespace("shop", team=data.draw(st.sampled_from(("red", "blue"))))
-        self.cluster.put_namespace(changed)
+        self.cluster.put(changed)
         return ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER, changed, changed)
 
     def _record(self, one: Pod) -> PodRecord | None:

@@ -169,7 +169,6 @@ class BoundedLog(Generic[Entry]):
         """The position after the newest entry."""
 
     def append(self, entry: Entry) -> None:
-        """Append an entry."""
         self._entries.append(entry)
         self.position += 1
         if self.position == self._full_at:

@@ -7,7 +7,7 @@ Disruption budget, for rates.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -128,7 +128,6 @@ class Budgets:
         self._expect_change(bucket)
 
     def remove(self, key: str) -> None:
-        """Remove a budget."""
         namespace, _, name = key.partition("/")
         in_namespace = self._budgets.get(namespace, {})
         before = in_namespace.pop(name, None)
@@ -176,7 +175,15 @@ class Budgets:
     def over(self, pod_class: PodClass) -> Iterator[Budget]:
         """Return the budgets that count the disruption of pods of a class, by name."""
         here = self._budgets.get(pod_class.namespace)
-        return iter(()) if here is None else map(here.__getitem__, self._names_over(pod_class, here))
+        if here is None:
+            return iter(())
+        asked = self._over.get(pod_class.namespace)
+        if asked is None:
+            asked = self._over[pod_class.namespace] = WeakKeyDictionary()
+        names = asked.get(pod_class)
+        if names is None:
+            names = asked[pod_class] = sorted(name for name, budget in here.items() if budget.counts(pod_class))
+        return map(here.__getitem__, names)
 
     def counts(self, pod_class: PodClass) -> bool:
         """Return whether some budget counts the disruption of a pod of the class."""
@@ -186,16 +193,6 @@ class Budgets:
         """Return the budgets that cover at least one of the classes, by key."""
         found = {budget.key: budget for each in pod_classes for budget in self.over(each) if budget.covers(each)}
         return [found[key] for key in sorted(found)]
-
-    def _names_over(self, pod_class: PodClass, in_namespace: Mapping[str, Budget]) -> list[str]:
-        """Return the sorted names of the budgets that count a class, from a cache."""
-        asked = self._over.get(pod_class.namespace)
-        if asked is None:
-            asked = self._over[pod_class.namespace] = WeakKeyDictionary()
-        known = asked.get(pod_class)
-        if known is None:
-            known = asked[pod_class] = sorted(name for name, budget in in_namespace.items() if budget.counts(pod_class))
-        return known
 
     def _set(self, budget: Budget) -> None:
         in_namespace = self._budgets.setdefault(budget.namespace, {})

@@ -97,7 +97,8 @@ class Cluster:
             case Node():
                 self.put_node(item)
             case Namespace():
-                self.put_namespace(item)
+                if self.namespaces.put(item.metadata.name, item.metadata.labels):
+                    self._rematch(item.metadata.name)
             case PodDisruptionBudget():
                 self.budgets.put(item)
             case DisruptionPolicy():
@@ -154,12 +155,6 @@ class Cluster:
         }
         rows = self.pods.row[self.pods.slots_of(found)]
         return np.unique(rows[rows != NO_ROW]).astype(np.int64)
-
-    def put_namespace(self, namespace: Namespace) -> None:
-        """Set a namespace's labels."""
-        name = namespace.metadata.name
-        if self.namespaces.put(name, namespace.metadata.labels):
-            self._rematch(name)
 
     def put_node(self, node: Node) -> int:
         """Add or replace a node, place the pods that named it before it was known, and return its row."""
@@ -338,7 +333,6 @@ class DefaultSelectors:
         self.generation = 0
 
     def put(self, group: PodSelectingObject) -> None:
-        """Add or replace an object."""
         place = (group.metadata.namespace, group.metadata.name)
         if isinstance(group, Service):
             self._put_service(place, selector_from_labels(group.spec.selector))
@@ -353,7 +347,6 @@ class DefaultSelectors:
             self.generation += 1
 
     def remove(self, group: PodSelectingObject) -> None:
-        """Remove an object."""
         if isinstance(group, Service):
             self._put_service((group.metadata.namespace, group.metadata.name), EVERYTHING)
         elif self._owners.pop((group.metadata.namespace, _owner(group)), None) is not None:
@@ -440,7 +433,6 @@ class DisruptionCaps:
         return sorted(bucket for bucket, full_ns in self._full.items() if full_ns > self.now)
 
     def rate(self, bucket: CapBucket) -> Rate:
-        """Return the rate of a bucket."""
         return self._rates[bucket.scope]
 
     def left(self, bucket: CapBucket) -> int:
@@ -536,7 +528,6 @@ class ClusterUpdater:
         return PodChange(before, record, replaced)
 
     def pod_gone(self, pod: Pod) -> PodChange:
-        """Record the deletion of a pod."""
         return PodChange(self.forget(pod.metadata.uid or pod.key), None)
 
     def forget(self, uid: str) -> PodRecord | None:

@@ -135,13 +135,9 @@ class Nominations:
         name = self._nodes.names[row]
         return self.on(name) if name in self._pods_on else []
 
-    def nodes(self) -> list[str]:
-        """Return the nodes with nominated pods, by name."""
-        return sorted(self._pods_on)
-
     def all(self) -> list[tuple[PodRecord, str]]:
         """Return every nominated pod with its node, ordered by node, then as `on`."""
-        return [(pod, node_name) for node_name in self.nodes() for pod in self.on(node_name)]
+        return [(pod, node_name) for node_name in sorted(self._pods_on) for pod in self.on(node_name)]
 
     def _order(self, pod: PodRecord) -> tuple[int, str]:
         return -self.priority(pod), pod.key

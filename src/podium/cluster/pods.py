@@ -79,7 +79,6 @@ class PodRecord(Struct, eq=False):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Return the pod's labels."""
         return self.pod_class.labels
 
     @property

@@ -30,7 +30,6 @@ class ControlledPod(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the pod's name."""
         return self.key.rpartition("/")[2]
 
 

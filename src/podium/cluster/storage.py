@@ -47,14 +47,12 @@ class Storage:
         return self._table(item).get(item.key)
 
     def put(self, item: StorageObject) -> None:
-        """Add or replace an object."""
         self._count_change(item)
         if isinstance(item, VolumeAttachment):
             self.attached_to.setdefault(item.spec.node_name, {})[item.key] = item
         self._table(item)[item.key] = item
 
     def remove(self, item: StorageObject) -> None:
-        """Remove an object."""
         self._count_change(item)
         self._table(item).pop(item.key, None)
 

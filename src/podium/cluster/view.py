@@ -48,12 +48,10 @@ class NodeView:
 
     @property
     def name(self) -> str:
-        """Return the node's name."""
         return self.node.metadata.name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Return the node's labels."""
         return self.node.metadata.labels
 
 

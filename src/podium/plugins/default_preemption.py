@@ -264,14 +264,7 @@ class DefaultPreemption:
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
-        options = PreemptionOptions(
-            self._minimum,
-            self._may_be_victims(handle.cluster),
-            self._seed if seed is None else seed,
-            self._cost,
-            self._wide,
-            requires_budgets=self._protection.required,
-        )
+        options = self._options(handle.cluster, self._seed if seed is None else seed)
         plan = plan_preemption(preemptor, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or plan.error or plan.keeps_nomination:
             return plan
@@ -347,14 +340,7 @@ class DefaultPreemption:
         if any(handle.extenders_of(member) is not None for member in demand.members):
             # Extenders might reject members after the victims are gone.
             return GangPlan(False, "not eligible since extenders are asked about its pods.")
-        gang = _gang(demand, cluster)
-        options = PreemptionOptions(
-            may_disrupt=self._may_be_victims(cluster),
-            seed=self._seed,
-            cost=self._cost,
-            wide=self._wide,
-            requires_budgets=self._protection.required,
-        )
+        gang, options = _gang(demand, cluster), self._options(cluster, self._seed)
         from podium.decide.preempting.gang.gang_search import plan_gang  # noqa: PLC0415 - few clusters have gangs
 
         return plan_gang(handle, gang, self._trials, options, most_steps=self._most_steps)
@@ -378,6 +364,11 @@ class DefaultPreemption:
                 lambda pod, event: event.old is not None and event.old.is_healthy and not event.new.is_healthy,
             ),
         )
+
+    def _options(self, cluster: Cluster, seed: int) -> PreemptionOptions:
+        required = self._protection.required
+        victims = self._may_be_victims(cluster)
+        return PreemptionOptions(self._minimum, victims, seed, self._cost, self._wide, requires_budgets=required)
 
     def _retry_ns(self, plan: Plan, cluster: Cluster, pod: PodRecord) -> int | None:
         """Return when time alone may allow the preemption; None if it cannot."""
