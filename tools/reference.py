@@ -17,6 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from podium.api.kinds import KINDS, Kind
+from podium.api.times import format_duration
 from podium.api.versions.apis import ServedVersion, served_versions
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.fields import gates_of_fields
@@ -295,6 +296,8 @@ def _words(kind: types.Type) -> str:
     if isinstance(plain, types.LiteralType | types.EnumType):
         return ", ".join(f"`{value}`" for value in _values(plain))
     match plain:
+        case types.CustomType():
+            return "duration"
         case types.VarTupleType():
             return f"list of {_words(plain.item_type)}"
         case types.DictType():
@@ -302,7 +305,7 @@ def _words(kind: types.Type) -> str:
         case types.StructType():
             return f"{plain.cls.__name__}, as in Kubernetes"
         case types.UnionType():
-            # Durations and quantities are text or numbers.
+            # Quantities are text or numbers.
             is_amount = any(isinstance(each, types.StrType) for each in plain.types)
             return "text or number" if is_amount else ", or ".join(map(_words, plain.types))
     return _WORDS[type(plain)]
@@ -329,6 +332,8 @@ def _default(field: types.Field) -> str:
         value = field.default_factory()
     if value is None or value is msgspec.NODEFAULT or value in ((), {}):
         return ""
+    if isinstance(field.type, types.CustomType):
+        return f"`{format_duration(value)}`"
     text = msgspec.json.encode(value).decode()
     return f"`{text.strip(chr(34))}`" if len(text) <= _LONGEST_DEFAULT else ""
 

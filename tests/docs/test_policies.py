@@ -1,7 +1,9 @@
 """The page on policies documents every argument, with its default."""
 
+import msgspec
 import pytest
 
+from podium.api.times import format_duration
 from podium.framework.settings.arguments import Strict
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorServiceArgs
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodesArgs
@@ -32,6 +34,9 @@ from tests.docs.test_reference import rows_of
 def test_every_argument_is_documented_with_its_default(policy: str, args: type[Strict]) -> None:
     told = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
     assert list(told) == list(args.__struct_encode_fields__)
-    for name, default in zip(args.__struct_encode_fields__, args.__struct_defaults__, strict=True):
-        if isinstance(default, int | float) and not isinstance(default, bool):
+    for field in msgspec.structs.fields(args):
+        name, default = field.encode_name, field.default
+        if field.name.endswith("_ns"):
+            assert f"`{format_duration(default)}`" in told[name]
+        elif isinstance(default, int | float) and not isinstance(default, bool):
             assert f"`{default:g}`" in told[name]

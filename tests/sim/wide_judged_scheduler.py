@@ -93,7 +93,7 @@ class WideJudgedScheduler(JudgedScheduler):
 
     def _judge_protection(self, before: Sight, victims: Sequence[PodRecord]) -> None:
         """Check that no victim is protected by a required budget or by its short run time."""
-        least = self.args.minimum_running_ns
+        least = self.args.minimum_running_time_ns or None
         assert least is None or all(before.now - victim.start_ns >= least for victim in victims)
         if self.args.budgets == "Require":
             twin = Preemption([*before.budgets], on(before.placed[victims[0].uid], ""), ())
@@ -131,7 +131,7 @@ class WideJudgedScheduler(JudgedScheduler):
         ]
 
     def _twin(self, before: Sight, pod: Pod, takeable: Sequence[Pod]) -> WidePreemption:
-        args, least = self.args, self.args.minimum_running_ns
+        args, least = self.args, self.args.minimum_running_time_ns or None
         objects: list[Kubernetes] = [*before.nodes.values(), *before.placed.values(), *before.budgets]
         for waiting, node in before.nominated:
             status = replace_fields(waiting.status, nominated_node_name=node)

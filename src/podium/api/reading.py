@@ -162,7 +162,13 @@ def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
     """Return the allowed values of the field at the end of the steps."""
     found: Any = _type_at(type_, steps)
     types = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
-    return tuple(value for each in types if isinstance(each, msgspec.inspect.LiteralType) for value in each.values)
+    allowed: list[object] = []
+    for each in types:
+        if isinstance(each, msgspec.inspect.LiteralType):
+            allowed += each.values
+        elif isinstance(each, msgspec.inspect.EnumType):
+            allowed += sorted(member.value for member in each.cls)
+    return tuple(allowed)
 
 
 def _known(name: str, type_: type[Any], steps: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.api.times import parse_duration
+from podium.api.reading import Duration, Interval
 from podium.api.versions.gates import Gate
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -87,8 +87,8 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     spare_mirror_pods: bool = False
     victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
     budgets: Literal["Count", "Require"] = "Count"
-    minimum_running_time: str = "0s"
-    disruption_memory: str = "1h"
+    minimum_running_time_ns: Duration = 0
+    disruption_memory_ns: Interval = 3_600 * 10**9
     bind_first: bool = False
     across_nodes: bool = False
     keep_affinity_partners: bool = False
@@ -104,19 +104,10 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
             )
         if (self.equal_priority_owners == "Label") != bool(self.equal_priority_owner_label):
             raise ValueError("equalPriorityOwnerLabel names a label if equalPriorityOwners is Label, and only then")
-        if parse_duration(self.minimum_running_time) < 0:
-            raise ValueError(f"minimumRunningTime is {self.minimum_running_time}; it must be 0s or more")
-        if parse_duration(self.disruption_memory) <= 0:
-            raise ValueError(f"disruptionMemory is {self.disruption_memory}; it must be more than 0s")
         try:
             self.cost()
         except ValueError as error:
             raise ValueError(f"victimCost: {error}") from None
-
-    @property
-    def minimum_running_ns(self) -> int | None:
-        """Return how long pods must have run to be victims, in nanoseconds; None if that does not matter."""
-        return parse_duration(self.minimum_running_time) or None
 
     def cost(self) -> VictimCost | None:
         """Return how victims are compared, None as in kube-scheduler. Raises ValueError for invalid criteria."""
@@ -162,12 +153,12 @@ class DefaultPreemption:
             # Otherwise the victims' replacements could take their places again.
             context.cluster.nominations.reach_domains = True
         if "DisruptedLately" in args.victim_cost:
-            context.cluster.disrupted.remember(parse_duration(args.disruption_memory))
+            context.cluster.disrupted.remember(args.disruption_memory_ns)
         self._seed = context.seed
         self._binds_first = args.bind_first
         self._cost = args.cost()
         self._is_overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        self._protection = VictimProtection(args.minimum_running_ns, required=args.budgets == "Require")
+        self._protection = VictimProtection(args.minimum_running_time_ns or None, required=args.budgets == "Require")
 
     @property
     def plans(self) -> bool:

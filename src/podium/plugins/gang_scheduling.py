@@ -14,7 +14,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from podium.api.times import parse_duration
+from podium.api.reading import Duration, Interval
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -35,15 +35,9 @@ class GangSchedulingArgs(Arguments, frozen=True, kw_only=True):
     """
 
     preemption: bool = True
-    schedule_timeout: str = "5m"
-    release_after: str = "5m"
+    schedule_timeout_ns: Interval = 300 * 10**9
+    release_after_ns: Duration = 300 * 10**9
     max_arrangement_steps: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
-
-    def __post_init__(self) -> None:
-        if parse_duration(self.schedule_timeout) <= 0:
-            raise ValueError(f"scheduleTimeout is {self.schedule_timeout}; it must be more than 0s")
-        if parse_duration(self.release_after) < 0:
-            raise ValueError(f"releaseAfter is {self.release_after}; it must be 0s or more")
 
 
 class GangScheduling:
@@ -57,8 +51,8 @@ class GangScheduling:
         context.cluster.pod_groups.are_scheduled = True
         self.preempts = args.preemption
         self.most_arrangement_steps = args.max_arrangement_steps
-        self.schedule_timeout_ns = parse_duration(args.schedule_timeout)
-        self.release_after_ns = parse_duration(args.release_after) or None
+        self.schedule_timeout_ns = args.schedule_timeout_ns
+        self.release_after_ns = args.release_after_ns or None
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Reject a pod whose group does not exist or does not have enough pods yet."""

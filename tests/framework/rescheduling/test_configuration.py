@@ -185,7 +185,7 @@ def test_a_file_a_text_and_a_scenarios_part_say_the_same(tmp_path: Path) -> None
         ("interval: 0s\n", '.interval: "0s" is too short; write more than 0s'),
         ("interval: -5\n", ".interval: -5 is too short"),
         ("interval: soon\n", '.interval: "soon" is no duration'),
-        ("interval: true\n", ".interval: true is not"),
+        ("interval: true\n", ".interval: true is no duration"),
         ("moveTimeout: 0\n", ".moveTimeout: 0 is too short"),
         ("coolDown: 99999999999h\n", ".coolDown: "),
         ("maxTrials: 0\n", ".maxTrials: 0 is out of range"),

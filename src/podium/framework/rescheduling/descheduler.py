@@ -19,6 +19,7 @@ from msgspec import Meta
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, field_path, shown
 from podium.api.meta import Int32
+from podium.api.reading import Duration
 from podium.api.selectors import Selector, parse_label_selector
 from podium.framework.rescheduling.settings import (
     SETTINGS_OF,
@@ -27,11 +28,9 @@ from podium.framework.rescheduling.settings import (
     PolicySettings,
     ReschedulerSettings,
     ReschedulingScope,
-    Span,
     WrittenSelector,
     label_selector,
     names_of,
-    span_ns,
 )
 from podium.framework.settings.arguments import Strict, read_strictly
 
@@ -194,7 +193,7 @@ def _scope(
     ]
     allowed = set.intersection(*(each.allowed for each in evictors)) if evictors else set[str]()
     spared = set[str]().union(*(each.spared for each in evictors))
-    ages = [span_ns(each.minimum_age, usual.minimum_age_ns, ".minPodAge", least=0) for each in evictors]
+    ages = [usual.minimum_age_ns if each.minimum_age_ns is None else each.minimum_age_ns for each in evictors]
     thresholds = [each.priority_below for each in evictors if each.priority_below is not None]
     return replace(
         usual,
@@ -268,7 +267,7 @@ class _Evictor(Strict, frozen=True, kw_only=True):
     priority_threshold: _PriorityThreshold = _PriorityThreshold()
     node_fit: bool | None = None
     min_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
-    min_pod_age: Span | None = None
+    min_pod_age_ns: Duration | None = None
     no_eviction_policy: str = ""
     pod_protections: _PodProtections = _PodProtections()
     evict_local_storage_pods: bool = False
@@ -290,7 +289,7 @@ class EvictorScope:
         protections, note = read.pod_protections, conversion.note
         disabled, extra = set(protections.default_disabled), set(protections.extra_enabled)
         self.node_selector = read.node_selector
-        self.minimum_age = read.min_pod_age
+        self.minimum_age_ns = read.min_pod_age_ns
         self.minimum_replicas = read.min_replicas
         self.priority_below = _threshold(read.priority_threshold)
         self.label_selector = read.label_selector

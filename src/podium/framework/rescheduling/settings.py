@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,8 +13,8 @@ from msgspec import Meta
 from podium.api.errors import InputError, shown
 from podium.api.meta import Int32
 from podium.api.names import label_name_problem
+from podium.api.reading import Duration, Interval
 from podium.api.selectors import Requirement, Selector, requirement_problem
-from podium.api.times import parse_duration
 from podium.framework.settings.arguments import Strict
 
 _SECOND = 10**9
@@ -179,9 +179,6 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
 """The numbers of each level, without policies. Cautious is the default."""
 
 
-Span = str | int | float
-"""A duration as written; a bare number counts seconds."""
-
 Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
 Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
 
@@ -218,9 +215,9 @@ class WrittenScope(Strict, frozen=True, kw_only=True):
     spare: tuple[Sparing, ...] = ()
     priority_below: Int32 | None = None
     minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
-    minimum_age: Span | None = None
-    undisturbed_for: Span | None = None
-    max_lost_work: Span | None = None
+    minimum_age_ns: Duration | None = None
+    undisturbed_ns: Duration | None = msgspec.field(name="undisturbedFor", default=None)
+    max_lost_work_ns: Duration | None = None
 
 
 def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> ReschedulingScope:
@@ -228,6 +225,7 @@ def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> Resc
     included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
     return replace(
         usual,
+        **_given(written, usual),
         included=included,
         excluded=excluded,
         pods=label_selector(written.pod_selector, f"{path}.podSelector"),
@@ -238,25 +236,13 @@ def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> Resc
         allows_work_in_progress="WorkInProgress" in written.allow,
         spares_volume_claims="PodsWithVolumeClaims" in written.spare,
         spares_device_claims="PodsWithDeviceClaims" in written.spare,
-        priority_below=written.priority_below,
-        minimum_replicas=written.minimum_replicas,
-        max_lost_work_ns=span_ns(written.max_lost_work, usual.max_lost_work_ns, f"{path}.maxLostWork", least=0),
-        undisturbed_ns=span_ns(written.undisturbed_for, usual.undisturbed_ns, f"{path}.undisturbedFor", least=0),
-        minimum_age_ns=span_ns(written.minimum_age, usual.minimum_age_ns, f"{path}.minimumAge", least=0),
     )
 
 
-def span_ns(written: Span | None, usual: int, path: str, *, least: int = 1) -> int:
-    """Return a duration in nanoseconds, at least ``least``; None means the default. Raises InputError."""
-    if written is None:
-        return usual
-    try:
-        duration_ns = parse_duration(written)
-    except ValueError as error:
-        raise InputError(str(error), path=path) from None
-    if duration_ns < least:
-        raise InputError(f"{shown(written)} is too short; write {'more than 0s' if least else '0s or more'}", path=path)
-    return duration_ns
+def _given(written: msgspec.Struct, usual: object) -> dict[str, Any]:
+    """Return the written values by name, without those that are None or that the usual settings lack."""
+    values = msgspec.structs.asdict(written).items()
+    return {name: value for name, value in values if value is not None and hasattr(usual, name)}
 
 
 def _namespaces(written: WrittenNamespaces, usual: frozenset[str], path: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -316,8 +302,6 @@ _Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _Positive = Annotated[float, Meta(gt=0, le=1_000_000)]
 _MOST_POLICIES = 100
 
-T = TypeVar("T")
-
 
 class WrittenPolicy(Strict, frozen=True, kw_only=True):
     """A policy, enabled unless it says otherwise; it reads its arguments itself."""
@@ -348,57 +332,42 @@ class WrittenLimitSets(Strict, frozen=True, kw_only=True):
 class WrittenBudgets(Strict, frozen=True, kw_only=True):
     """The share of each budget's allowance that is left to others."""
 
-    reserve: _Count | None = None
-    reserve_share: Annotated[float, Meta(ge=0, le=1)] | None = None
+    budget_reserve: _Count | None = msgspec.field(name="reserve", default=None)
+    budget_reserve_share: Annotated[float, Meta(ge=0, le=1)] | None = msgspec.field(name="reserveShare", default=None)
 
 
 class Written(Strict, frozen=True, kw_only=True):
     """All settings; None is the aggressiveness level's value."""
 
-    aggressiveness: Literal["Cautious", "Moderate", "Bold"] = "Cautious"
-    paused: bool = False
+    aggressiveness: Aggressiveness = Aggressiveness.CAUTIOUS
+    is_paused: bool = msgspec.field(name="paused", default=False)
     policies: tuple[WrittenPolicy, ...] | None = None
-    interval: Span | None = None
+    interval_ns: Interval | None = None
     threshold: _Positive | None = None
     limits: WrittenLimitSets = WrittenLimitSets()
     budgets: WrittenBudgets = WrittenBudgets()
     scope: WrittenScope = WrittenScope()
-    guidance: Literal["Evict", "Hint", "Bind"] = "Evict"
-    judgement: Literal["Placement", "Blind"] = "Placement"
-    steering: Literal["AvoidList", "SoftTaint", "ScoresAlone"] = "AvoidList"
+    guidance: Guidance = Guidance.EVICT
+    judgement: Judgement = Judgement.PLACEMENT
+    steering: Steering = Steering.AVOID_LIST
     goes_first: bool = False
-    move_timeout: Span | None = None
-    cool_down: Span | None = None
+    move_timeout_ns: Interval | None = None
+    cool_down_ns: Interval | None = None
     max_trials: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
 
 
 def settings_of(written: Written) -> ReschedulerSettings:
     """Return the settings that the fields define. Raises InputError with the path of an invalid field."""
-    usual = SETTINGS_OF[Aggressiveness(written.aggressiveness)]
-    limits, budgets = written.limits, written.budgets
-    return ReschedulerSettings(
-        policies=_policies(written.policies),
-        interval_ns=span_ns(written.interval, usual.interval_ns, ".interval"),
-        threshold=_given(written.threshold, usual.threshold),
-        in_flight=_limits(limits.in_flight, usual.in_flight, ".limits.inFlight"),
-        hourly=_limits(limits.hourly, usual.hourly, ".limits.hourly"),
-        without_budget=_limits(limits.without_budget, usual.without_budget, ".limits.withoutBudget"),
-        budget_reserve=_given(budgets.reserve, usual.budget_reserve),
-        budget_reserve_share=_given(budgets.reserve_share, usual.budget_reserve_share),
-        scope=scope_of(written.scope, usual.scope, ".scope"),
-        guidance=Guidance(written.guidance),
-        judgement=Judgement(written.judgement),
-        steering=Steering(written.steering),
-        goes_first=written.goes_first,
-        move_timeout_ns=span_ns(written.move_timeout, usual.move_timeout_ns, ".moveTimeout"),
-        cool_down_ns=span_ns(written.cool_down, usual.cool_down_ns, ".coolDown"),
-        max_trials=_given(written.max_trials, usual.max_trials),
-        is_paused=written.paused,
-    )
-
-
-def _given(value: T | None, usual: T) -> T:
-    return usual if value is None else value
+    usual, limits = SETTINGS_OF[written.aggressiveness], written.limits
+    changes = _given(written, usual) | _given(written.budgets, usual)
+    changes |= {
+        "policies": _policies(written.policies),
+        "in_flight": _limits(limits.in_flight, usual.in_flight, ".limits.inFlight"),
+        "hourly": _limits(limits.hourly, usual.hourly, ".limits.hourly"),
+        "without_budget": _limits(limits.without_budget, usual.without_budget, ".limits.withoutBudget"),
+        "scope": scope_of(written.scope, usual.scope, ".scope"),
+    }
+    return replace(usual, **changes)
 
 
 def _limits(written: WrittenLimits, usual: MoveLimitSettings, path: str) -> MoveLimitSettings:

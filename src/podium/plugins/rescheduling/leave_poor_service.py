@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.reading import Interval
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.policy import Avoidance, Picture, Proposal, Relocation
-from podium.framework.rescheduling.settings import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import RowChanges
 
@@ -40,10 +40,10 @@ class LeavePoorServiceArgs(Arguments, frozen=True, kw_only=True):
     """
 
     min_restarts: _Count = 3
-    within: Span | None = None
+    within_ns: Interval = 10 * _MINUTE
     min_owners: _Count = 3
     min_rejections: _Count = 3
-    avoid_for: Span | None = None
+    avoid_for_ns: Interval = _DAY_NS
 
 
 class LeavePoorService:
@@ -57,8 +57,6 @@ class LeavePoorService:
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, LeavePoorServiceArgs, self.name)
-        self._within_ns = span_ns(self._args.within, 10 * _MINUTE, ".within")
-        self._avoid_for_ns = span_ns(self._args.avoid_for, _DAY_NS, ".avoidFor")
         self._fortunes = FailureStats(self._fails, self._is_well)
         self._picture: Picture | None = None
         # The owners whose pods the node's kubelet rejected repeatedly, by row.
@@ -83,20 +81,20 @@ class LeavePoorService:
             self._look(picture)
             why = self._why(picture, pod)
             if why:
-                yield Proposal((Relocation(pod, self._targets(picture, pod)),), why, self._avoid_for_ns)
+                yield Proposal((Relocation(pod, self._targets(picture, pod)),), why, self._args.avoid_for_ns)
 
     def avoidances(self, picture: Picture) -> Iterator[Avoidance]:
         """Yield the owners whose pods a kubelet rejected repeatedly and recently, the most frequent first."""
         found = sorted(picture.signals.turned_away.items(), key=lambda item: (-len(item[1]), item[0]))
         for (_, node), by_uid in found:
             pods = sorted(by_uid.values(), key=lambda pod: (pod.created_ns, pod.key, pod.uid))
-            if len(pods) < self._args.min_rejections or picture.now - pods[-1].created_ns > self._within_ns:
+            if len(pods) < self._args.min_rejections or picture.now - pods[-1].created_ns > self._args.within_ns:
                 continue
             # The oldest one is evicted: users can still read the statuses of the latest ones.
             whose = pods[0].controller
             who = "of one owner" if whose is None else f"of {whose.kind} {whose.name}"
             reason = f"the kubelet of {node} turned away {len(pods)} pods {who}, the last one of late"
-            yield Avoidance(pods[0], reason, self._avoid_for_ns)
+            yield Avoidance(pods[0], reason, self._args.avoid_for_ns)
 
     # Failing pods
 
@@ -104,11 +102,11 @@ class LeavePoorService:
         reported = picture.signals.pods.get(pod.uid)
         if reported is None or reported.restarts < self._args.min_restarts or belongs_to_node(pod):
             return False
-        is_recent = reported.failure_ns is not None and picture.now - reported.failure_ns <= self._within_ns
+        is_recent = reported.failure_ns is not None and picture.now - reported.failure_ns <= self._args.within_ns
         return reported.is_crash_looping or is_recent
 
     def _is_well(self, picture: Picture, pod: PodRecord) -> bool:
-        return pod.ready and pod.start_ns <= picture.now - self._within_ns
+        return pod.ready and pod.start_ns <= picture.now - self._args.within_ns
 
     # Causes of failure
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
 from podium.api.quantity import parse_quantity
+from podium.api.reading import Duration, Interval
 from podium.api.resource_requests import pod_requests
 from podium.api.times import format_time
 from podium.cluster.arrays import Int64s
@@ -27,7 +28,6 @@ from podium.framework.rescheduling.policy import (
     Proposal,
     Relocation,
 )
-from podium.framework.rescheduling.settings import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 from podium.plugins.rescheduling.demands import DemandPolicy, Demands
@@ -138,7 +138,7 @@ _UNITS = ((86_400 * _SECOND, "d"), (3_600 * _SECOND, "h"), (60 * _SECOND, "m"), 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
     """Arguments: pods that were created more than ``maxAge`` ago are replaced; the default is 720h (30 days)."""
 
-    max_age: Span | None = None
+    max_age_ns: Interval = _MONTH_NS
 
 
 class ReplaceOldPods:
@@ -148,7 +148,7 @@ class ReplaceOldPods:
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
-        self._max_age_ns = span_ns(args.max_age, _MONTH_NS, ".maxAge")
+        self._max_age_ns = args.max_age_ns
         self._changes = RowChanges()
         # By row, the number of pods that are too old.
         self._old: Int64s = np.zeros(0, dtype=np.int64)
@@ -204,8 +204,8 @@ class PrepareForMaintenanceArgs(Arguments, frozen=True, kw_only=True):
     hour): an older announcement was dropped or is done.
     """
 
-    lead_time: Span | None = None
-    overdue_after: Span | None = None
+    lead_time_ns: Interval = _HOUR_NS
+    overdue_after_ns: Duration = _HOUR_NS
 
 
 class PrepareForMaintenance:
@@ -218,8 +218,8 @@ class PrepareForMaintenance:
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, PrepareForMaintenanceArgs, self.name)
-        self._lead_ns = span_ns(args.lead_time, _HOUR_NS, ".leadTime")
-        self._overdue_ns = span_ns(args.overdue_after, _HOUR_NS, ".overdueAfter", least=0)
+        self._lead_ns = args.lead_time_ns
+        self._overdue_ns = args.overdue_after_ns
         self._picture: Picture | None = None
         # The announced times by node name; few nodes have one.
         self._announced: dict[str, int] = {}
