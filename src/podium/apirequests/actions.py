@@ -66,10 +66,10 @@ def bind_claim(action: BindClaim, now: int) -> Conversation:
     raw = (yield Request(verb="get", kind=_CLAIM, key=action.claim)).object or {}
     uid = raw["metadata"]["uid"]
     if uid != action.uid:
-        raise _volume_conflict(_CLAIM, action.claim, f"has uid {uid}, not {action.uid}")
+        raise _conflict(_CLAIM, action.claim, f"has uid {uid}, not {action.uid}")
     bound_to = raw.get("spec", {}).get("volumeName", "")
     if bound_to and bound_to != action.volume:
-        raise _volume_conflict(_CLAIM, action.claim, f"is bound to volume {bound_to}")
+        raise _conflict(_CLAIM, action.claim, f"is bound to volume {bound_to}")
     if action.volume:
         yield from _reserve_volume(action)
     elif raw["metadata"].get("annotations", {}).get(SELECTED_NODE) != action.node_name:
@@ -87,7 +87,7 @@ def _reserve_volume(action: BindClaim) -> Generator[Request, Response, None]:
     namespace, _, name = action.claim.rpartition("/")
     whose = reference.get("namespace", ""), reference.get("name", "")
     if taken or (reference and whose != (namespace, name)):
-        raise _volume_conflict(_VOLUME, action.volume, f"is kept for claim {'/'.join(whose)} of uid {taken}")
+        raise _conflict(_VOLUME, action.volume, f"is kept for claim {'/'.join(whose)} of uid {taken}")
     claim = {"apiVersion": "v1", "kind": _CLAIM, "namespace": namespace, "name": name, "uid": action.uid}
     # A volume that users reserved for the claim is not marked as bound by the controller.
     annotations = {} if reference else {BOUND_BY_CONTROLLER: "yes"}
@@ -103,7 +103,7 @@ def _volume_patch(kind: str, key: str, read: Raw, annotations: Raw, spec: Raw | 
     return Request(verb="patch", kind=kind, key=key, body=body)
 
 
-def _volume_conflict(kind: str, key: str, problem: str) -> StoreError:
+def _conflict(kind: str, key: str, problem: str) -> StoreError:
     return StoreError(409, "Conflict", f"{kind} {key}: {problem}")
 
 
@@ -117,15 +117,15 @@ def reserve_claim(action: ReserveClaim, now: int) -> Conversation:
     raw = yield from _claim_to_reserve(action)
     claim = read(raw, ResourceClaim)
     if claim.metadata.deletion_timestamp is not None:
-        raise _conflict(claim, "is being deleted")
+        raise _conflict(_KIND, claim.key, "is being deleted")
     if claim.is_reserved_for(action.pod_uid):
         return raw
     if action.allocation is not None and claim.is_allocated:
-        raise _conflict(claim, "got allocated elsewhere in the meantime")
+        raise _conflict(_KIND, claim.key, "got allocated elsewhere in the meantime")
     if action.allocation is None and not claim.is_allocated:
-        raise _conflict(claim, "was deallocated in the meantime")
+        raise _conflict(_KIND, claim.key, "was deallocated in the meantime")
     if len(claim.status.reserved_for) >= _MOST_USERS:
-        raise _conflict(claim, f"is used by {_MOST_USERS} pods already")
+        raise _conflict(_KIND, claim.key, f"is used by {_MOST_USERS} pods already")
     written = yield from _reserve(raw, action, now)
     if action.made is not None:
         status = {"requestMappings": list(action.mappings), "resourceClaimName": claim.metadata.name}
@@ -145,7 +145,7 @@ def release_claim(action: ReleaseClaim, now: int) -> Conversation:
     claim = read(raw, ResourceClaim)
     users = [user for user in raw.get("status", {}).get("reservedFor", []) if user.get("uid") != action.pod_uid]
     if action.deallocate and users:
-        raise _conflict(claim, "is used by other pods")
+        raise _conflict(_KIND, claim.key, "is used by other pods")
     status = {**raw.get("status", {}), "reservedFor": users}
     if action.deallocate or claim.for_extended_resources:
         status = {field: value for field, value in status.items() if field not in ("allocation", "devices")}
@@ -180,7 +180,7 @@ def _claim_to_reserve(action: ReserveClaim) -> _Reading:
         response = yield Request(verb="get", kind=_KIND, key=action.claim)
         raw = response.object or {}
         if raw["metadata"]["uid"] != action.uid:
-            raise _conflict(read(raw, ResourceClaim), f"has uid {raw['metadata']['uid']}, not {action.uid}")
+            raise _conflict(_KIND, action.claim, f"has uid {raw['metadata']['uid']}, not {action.uid}")
         return raw
     left_over = yield from _made_for(action.pod, action.pod_uid)
     if left_over is None:
@@ -189,7 +189,7 @@ def _claim_to_reserve(action: ReserveClaim) -> _Reading:
     claim = read(left_over, ResourceClaim)
     wanted = read({**left_over, "status": {"allocation": action.allocation}}, ResourceClaim)
     if not claim.is_reserved_for(action.pod_uid) or claim.devices != wanted.devices:
-        raise _conflict(claim, "was made for the pod before")
+        raise _conflict(_KIND, claim.key, "was made for the pod before")
     return left_over
 
 
@@ -220,10 +220,6 @@ def _put(raw: Raw, subresource: str = "") -> _Reading:
     key = key_of(raw["metadata"])
     response = yield Request(verb="update", kind=_KIND, key=key, subresource=subresource, body=raw)
     return response.object or {}
-
-
-def _conflict(claim: ResourceClaim, problem: str) -> StoreError:
-    return StoreError(409, "Conflict", f"{_KIND} {claim.key}: {problem}")
 
 
 def _request_of(action: Action) -> Request | None:
@@ -390,7 +386,7 @@ def _find(action: Evict) -> Generator[Request, Response, Pod]:
     """Return the pod to evict. Raises StoreError 409 if a different pod has that name now."""
     pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
     if pod.metadata.uid != action.uid:
-        raise StoreError(409, "Conflict", f"Pod {action.pod}: has uid {pod.metadata.uid}, not {action.uid}")
+        raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
     return pod
 
 

@@ -192,6 +192,11 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
         return
     if _is_short(body):
         return
+
+    def refused(problem: str, path: str) -> StoreError:
+        name = key or str(object_at(body, "metadata").get("name", ""))
+        return invalid(resource, name, f"Too many: {problem}", path, "FieldValueTooMany")
+
     left = MOST_IN_ALL
     # The number of operations of a JSON patch has a limit of its own; this check covers the values.
     operations = body if isinstance(body, list) else [{"value": body}]
@@ -203,20 +208,10 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
         most = MAX_ENTRIES if name in _LONG and isinstance(value, list) else MOST_ENTRIES
         most = MOST_IN_ALL if name in _QUICK else most
         if len(value) > most:
-            problem = f"Too many: {len(value)}: must have at most {most} items"
-            raise invalid(
-                resource,
-                key or str(object_at(body, "metadata").get("name", "")),
-                problem,
-                path or "metadata",
-                "FieldValueTooMany",
-            )
+            raise refused(f"{len(value)}: must have at most {most} items", path or "metadata")
         left -= len(value)
         if left < 0:
-            problem = f"Too many: the object must have at most {MOST_IN_ALL} fields and items in all"
-            raise invalid(
-                resource, key or str(object_at(body, "metadata").get("name", "")), problem, path, "FieldValueTooMany"
-            )
+            raise refused(f"the object must have at most {MOST_IN_ALL} fields and items in all", path)
         if isinstance(value, dict):
             found += [
                 (field_path(path, key_), key_, part) for key_, part in value.items() if isinstance(part, dict | list)

@@ -17,6 +17,8 @@ from podium.api.cel import moments, named_formats, network
 from podium.api.cel.overloads import (
     DYN,
     Table,
+    checked,
+    checked_unsigned,
     fill_operators,
     fill_optionals,
     of_product,
@@ -45,20 +47,17 @@ QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
 _NUMBERS = ("int", "uint", "double")
 
 
+def _integer(value: int | float) -> int:
+    """Return the integer part of a number; one that fits no type for infinities and NaN."""
+    return MAX_UINT + 1 if isinstance(value, float) and not math.isfinite(value) else int(value)
+
+
 def _whole(value: int | float) -> int:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise EvaluationError("integer overflow")
-    if not MIN_INT <= int(value) <= MAX_INT:
-        raise EvaluationError("integer overflow")
-    return int(value)
+    return checked(_integer(value))
 
 
 def _unsigned(value: int | float) -> UInt:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise EvaluationError("unsigned integer overflow")
-    if not 0 <= int(value) <= MAX_UINT:
-        raise EvaluationError("unsigned integer overflow")
-    return UInt(int(value))
+    return checked_unsigned(_integer(value))
 
 
 def _read(text: str, to: Callable[[str], Any], pattern: str) -> Any:

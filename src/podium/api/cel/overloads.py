@@ -100,13 +100,15 @@ def of_product(*args: Value) -> int:
     return tenth(size_of(args[0])) * tenth(size_of(args[1]))
 
 
-def _checked(value: int) -> int:
+def checked(value: int) -> int:
+    """Return an integer. Raises EvaluationError if it does not fit 64 bits."""
     if not MIN_INT <= value <= MAX_INT:
         raise EvaluationError("integer overflow")
     return value
 
 
-def _unsigned(value: int) -> UInt:
+def checked_unsigned(value: int) -> UInt:
+    """Return an unsigned integer. Raises EvaluationError if it does not fit 64 bits."""
     if not 0 <= value <= MAX_UINT:
         raise EvaluationError("unsigned integer overflow")
     return UInt(value)
@@ -173,15 +175,15 @@ def fill_operators(table: Table) -> None:
         "_%_": _rest,
     }
     for name, apply in whole.items():
-        table.function(name, ("int", "int"), "int", lambda a, b, f=apply: _checked(f(a, b)))
-        table.function(name, ("uint", "uint"), "uint", lambda a, b, f=apply: _unsigned(f(a.value, b.value)))
+        table.function(name, ("int", "int"), "int", lambda a, b, f=apply: checked(f(a, b)))
+        table.function(name, ("uint", "uint"), "uint", lambda a, b, f=apply: checked_unsigned(f(a.value, b.value)))
         if name != "_%_":
             on_doubles = _float_divided if name == "_/_" else apply
             table.function(name, ("double", "double"), "double", on_doubles)
     for joined in ("string", "bytes"):
         table.function("_+_", (joined, joined), joined, operator.add, of_both)
     table.function("_+_", ("list", "list"), "list", operator.add)
-    table.function("-_", ("int",), "int", lambda a: _checked(-a))
+    table.function("-_", ("int",), "int", lambda a: checked(-a))
     table.function("-_", ("double",), "double", operator.neg)
     table.function("!_", ("bool",), "bool", operator.not_)
     for name, compare in COMPARISONS.items():

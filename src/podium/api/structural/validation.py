@@ -10,6 +10,7 @@ import base64
 import binascii
 import ipaddress
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,7 +24,16 @@ from podium.api.meta import Raw
 from podium.api.structural.rules import COST_LIMIT
 from podium.api.structural.structural import TYPE_FIELDS, Structural, seen
 from podium.api.times import parse_duration, parse_time
-from podium.api.validation.findings import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
+from podium.api.validation.findings import (
+    MAX_FINDINGS,
+    Finding,
+    duplicate,
+    invalid,
+    required,
+    too_long,
+    too_many,
+    unsupported,
+)
 
 _Test = Callable[[Any], bool]
 _Path = str | tuple[Any, str | int]
@@ -238,50 +248,37 @@ def _is_multiple(value: int | float, step: int | float) -> bool:
         return False
 
 
-def _least(type_: type[list[Any]] | type[dict[str, Any]], what: str) -> _Make:
-    """Return the maker of a limit for the least size of a list or an object."""
-    return lambda least, said: _Limit(
-        lambda value: not isinstance(value, type_) or len(value) >= least,
-        lambda path, value: _body(f"should have at least {least} {what}")(path, len(value)),
+def _size(
+    type_: type[str] | type[list[Any]] | type[dict[str, Any]],
+    holds: Callable[[int, int], bool],
+    finding: Callable[[str, Any, int], Finding],
+) -> _Make:
+    """Return the maker of a limit for the length of a text, a list or an object."""
+    return lambda limit, said: _Limit(
+        lambda value: not isinstance(value, type_) or holds(len(value), limit),
+        lambda path, value: finding(path, value, limit),
     )
 
 
-def _most(type_: type[list[Any]] | type[dict[str, Any]]) -> _Make:
-    """Return the maker of a limit for the greatest size of a list or an object."""
-    return lambda most, said: _Limit(
-        lambda value: not isinstance(value, type_) or len(value) <= most,
-        lambda path, value: Finding(
-            path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items"
-        ),
-    )
-
-
-def _min_length(least: Any, said: Raw) -> _Limit:
-    return _Limit(
-        lambda value: not isinstance(value, str) or len(value) >= least,
-        _body(f"should be at least {least} chars long"),
-    )
-
-
-def _max_length(most: Any, said: Raw) -> _Limit:
-    return _Limit(
-        lambda value: not isinstance(value, str) or len(value) <= most, lambda path, value: too_long(path, most)
-    )
+def _at_least(what: str) -> Callable[[str, Any, int], Finding]:
+    return lambda path, value, least: _body(f"should have at least {least} {what}")(path, len(value))
 
 
 _LIMITS: Mapping[str, _Make] = {
     "enum": _enum,
-    "maxLength": _max_length,
-    "minLength": _min_length,
+    "maxLength": _size(str, operator.le, lambda path, value, most: too_long(path, most)),
+    "minLength": _size(
+        str, operator.ge, lambda path, value, least: _body(f"should be at least {least} chars long")(path, value)
+    ),
     "pattern": _pattern,
     "format": _format,
     "minimum": _bound("exclusiveMinimum", "greater", lambda value, bound: value < bound),
     "maximum": _bound("exclusiveMaximum", "less", lambda value, bound: value > bound),
     "multipleOf": _multiple_of,
-    "minItems": _least(list, "items"),
-    "maxItems": _most(list),
-    "minProperties": _least(dict, "properties"),
-    "maxProperties": _most(dict),
+    "minItems": _size(list, operator.ge, _at_least("items")),
+    "maxItems": _size(list, operator.le, too_many),
+    "minProperties": _size(dict, operator.ge, _at_least("properties")),
+    "maxProperties": _size(dict, operator.le, too_many),
 }
 """The keywords that limit values, in the order of their findings."""
 

@@ -255,10 +255,7 @@ def _propagation(mount: Place) -> None:
 @check
 def _one_reference(group: Place) -> None:
     given = group.given("configMapRef", "secretRef")
-    if not given:
-        group.invalid("", "", "must specify one of: `configMapRef` or `secretRef`")
-    elif len(given) > 1:
-        group.invalid("", "", "may not have more than one field specified at a time")
+    _check_single(group, given, "`configMapRef` or `secretRef`")
 
 
 @check
@@ -267,11 +264,16 @@ def _value_source(variable: Place) -> None:
     if source is None:
         return
     given = source.given(*_SOURCES)
-    if not given:
-        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
-        source.invalid("", "", f"must specify one of: {kinds}")
-    elif variable.text("value"):
+    if given and variable.text("value"):
         source.invalid("", "", "may not be specified when `value` is not empty")
+    else:
+        _check_single(source, given, "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`")
+
+
+def _check_single(source: Place, given: list[str], known: str) -> None:
+    """Check that one of several fields is given; the last argument names them."""
+    if not given:
+        source.invalid("", "", f"must specify one of: {known}")
     elif len(given) > 1:
         source.invalid("", "", "may not have more than one field specified at a time")
 

@@ -9,7 +9,7 @@ have any value: a wrong type is reported once, and the field then counts as unse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +65,8 @@ def not_found(path: str, value: object, detail: str = "") -> Finding:
     return Finding(path, "FieldValueNotFound", _with(f"Not found: {shown(value)}", detail))
 
 
-def too_many(path: str, entries: Sequence[object], most: int) -> Finding:
-    """Return a finding for a list that is too long."""
+def too_many(path: str, entries: Sized, most: int) -> Finding:
+    """Return a finding for a list or a map with too many entries."""
     return Finding(path, "FieldValueTooMany", f"Too many: {len(entries)}: must have at most {most} items")
 
 

@@ -24,6 +24,7 @@ CONFIGURING = (
 )
 """The kinds whose objects switch admission on."""
 
+_SCOPES = {True: "Namespaced", False: "Cluster"}
 _EXEMPT = frozenset((*CONFIGURING, "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"))
 _REVIEWS = frozenset(("TokenReview", "SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"))
 
@@ -89,13 +90,12 @@ class Matcher:
 
     def matches(self, rules: Raw, attributes: Attributes, *, listed: str = "resourceRules") -> bool:
         """Return whether rules and selectors (MatchResources, or a webhook) apply to a request."""
-        found: Iterable[Raw] = rules.get(listed) or ()
-        if not any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found):
-            return False
-        return self._is_selected(rules, attributes) and not any(
-            _rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact")
-            for rule in rules.get("excludeResourceRules") or ()
-        )
+
+        def are_met(field: str) -> bool:
+            found: Iterable[Raw] = rules.get(field) or ()
+            return any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found)
+
+        return are_met(listed) and self._is_selected(rules, attributes) and not are_met("excludeResourceRules")
 
     def matches_binding(self, rules: Raw | None, attributes: Attributes) -> bool:
         """Return whether the rules of a binding apply; without rules, those of the policy decide."""
@@ -132,12 +132,9 @@ def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> boo
     resource = attributes.resource
     if not _has(rule, "operations", attributes.operation):
         return False
-    scope = rule.get("scope") or "*"
-    # A namespace counts as an object in itself.
-    is_namespaced = resource.namespaced or resource.name == "Namespace"
-    if scope not in ("*", "Namespaced" if is_namespaced else "Cluster") and not (
-        resource.name == "Namespace" and scope == "Cluster"
-    ):
+    # A namespace also counts as an object in itself.
+    scopes = ("Namespaced", "Cluster") if resource.name == "Namespace" else (_SCOPES[resource.namespaced],)
+    if (rule.get("scope") or "*") not in ("*", *scopes):
         return False
     versions = {attributes.api_version, *(resource.served_versions if is_equivalent else ())}
     if not any(

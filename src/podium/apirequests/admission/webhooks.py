@@ -213,23 +213,24 @@ def _address(store: Store, namespace: str, name: str, port: int) -> str:
     wanted = next((each.get("name", "") for each in objects_at(spec, "ports") if each.get("port") == port), None)
     if wanted is None:
         raise LookupError(f'no service port {port} found for service "{name}"')
-    for stored in store.objects("EndpointSlice", namespace):
-        if stored.object.metadata.labels.get("kubernetes.io/service-name") != name:
-            continue
-        ports = [each["port"] for each in objects_at(stored.raw, "ports") if each.get("name", "") == wanted]
-        for endpoint in objects_at(stored.raw, "endpoints"):
-            if ports and endpoint.get("addresses") and object_at(endpoint, "conditions").get("ready") is not False:
-                return _joined(endpoint["addresses"][0], ports[0])
-    endpoints = store.find("Endpoints", f"{namespace}/{name}")
-    for subset in objects_at(endpoints.raw if endpoints is not None else {}, "subsets"):
-        ports = [each["port"] for each in objects_at(subset, "ports") if each.get("name", "") == wanted]
-        if ports and subset.get("addresses"):
-            return _joined(subset["addresses"][0]["ip"], ports[0])
+    for holder, host in _ready_hosts(store, namespace, name):
+        for each in objects_at(holder, "ports"):
+            if each.get("name", "") == wanted:
+                return f"[{host}]:{each['port']}" if ":" in host else f"{host}:{each['port']}"
     raise LookupError(f'no endpoints available for service "{name}"')
 
 
-def _joined(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+def _ready_hosts(store: Store, namespace: str, name: str) -> Iterator[tuple[Raw, str]]:
+    """Yield the addresses of a service's ready endpoints, each after the object with their ports."""
+    for stored in store.objects("EndpointSlice", namespace):
+        if stored.object.metadata.labels.get("kubernetes.io/service-name") == name:
+            for endpoint in objects_at(stored.raw, "endpoints"):
+                if endpoint.get("addresses") and object_at(endpoint, "conditions").get("ready") is not False:
+                    yield stored.raw, endpoint["addresses"][0]
+    endpoints = store.find("Endpoints", f"{namespace}/{name}")
+    for subset in objects_at(endpoints.raw if endpoints is not None else {}, "subsets"):
+        if subset.get("addresses"):
+            yield subset, subset["addresses"][0]["ip"]
 
 
 def _internal(hook: Raw, problem: str) -> StoreError:
