@@ -31,8 +31,8 @@ _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "
 
 declare(
     """\
-ConfigMapEnvSource: name!:subdomain-or-prefix
-ConfigMapKeySelector: name::subdomain key!:config-key
+ConfigMapEnvSource SecretEnvSource: name!:subdomain-or-prefix
+ConfigMapKeySelector SecretKeySelector: name::subdomain key!:config-key
 Container: @image terminationMessagePolicy:File|FallbackToLogsOnError imagePullPolicy:Always|IfNotPresent|Never
   @port_names ports env envFrom @mounts volumeMounts @devices volumeDevices @resources resizePolicy securityContext
 ContainerPort: containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
@@ -43,7 +43,7 @@ EnvFromSource: prefix:environment-name @one_reference configMapRef secretRef
 EnvVar: name!:environment-name valueFrom @value_source
 EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef
 ExecAction: command!
-GRPCAction: port::port-or-name
+GRPCAction TCPSocketAction: port::port-or-name
 HTTPGetAction: port::port-or-name scheme:HTTP|HTTPS httpHeaders
 HTTPHeader: name::header
 LifecycleHandler: @handler
@@ -51,9 +51,6 @@ ObjectFieldSelector: @field
 Probe: @handler initialDelaySeconds:0.. timeoutSeconds:0.. periodSeconds:0.. successThreshold:0.. failureThreshold:0..
   @probe
 ResourceFieldSelector: @resource
-SecretEnvSource: name!:subdomain-or-prefix
-SecretKeySelector: name::subdomain key!:config-key
-TCPSocketAction: port::port-or-name
 VolumeDevice: name! devicePath!:path-without-backsteps
 VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path @sub_path
   mountPropagation:Bidirectional|HostToContainer|None recursiveReadOnly:Disabled|IfPossible|Enabled @propagation

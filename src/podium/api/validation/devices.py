@@ -25,27 +25,21 @@ CELDeviceSelector: expression!
 CounterSet: counters!
 Device: @device
 DeviceClaim: @references
-DeviceClaimConfiguration: opaque!
-DeviceClass: spec+
-DeviceClassConfiguration: opaque!
+DeviceClaimConfiguration DeviceClassConfiguration: opaque!
+DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceClaimTemplateSpec ResourceSlice: spec+
 DeviceClassSpec: selectors config @extended_resource
 DeviceConstraint: @constraint
 DeviceCounterConsumption: counterSet!:label counters!
 DeviceSelector: cel!
-DeviceSubRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count tolerations
+DeviceSubRequest ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count
+  tolerations
 DeviceTaint: key!:key effect!:NoExecute|NoSchedule|None value:value
-DeviceTaintRule: spec+
 DeviceTaintRuleSpec: deviceSelector taint+
 DeviceTaintSelector: driver:driver
 DeviceToleration: key:key operator:Equal|Exists @device_toleration_value effect:NoExecute|NoSchedule|None
-ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count tolerations
 OpaqueDeviceConfiguration: driver!:driver parameters!
-ResourceClaim: spec+
 ResourceClaimSpec: devices+
-ResourceClaimTemplate: spec+
-ResourceClaimTemplateSpec: spec+
 ResourcePool: @pool_name resourceSliceCount::positive generation:0..
-ResourceSlice: spec+
 ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice devices#name sharedCounters#name
 """,
     f"""\
@@ -54,18 +48,16 @@ CELDeviceSelector: @short_expression
 CapacityRequestPolicy: @usable_policy
 CapacityRequirements: requests:..{_MOST_PROPERTIES} requests:amounts
 Counter: value:amount
-CounterSet: counters:..{_MOST_PROPERTIES} counters
+CounterSet DeviceCounterConsumption: counters:..{_MOST_PROPERTIES} counters
 Device: @usable_device nodeSelector consumesCounters attributes capacity
 DeviceAllocationResult: results:..32 results
 DeviceAttribute: @one_value
 DeviceCapacity: value:amount requestPolicy
 DeviceClaim: requests:..32 constraints:..32 config:..32 requests
 DeviceClassSpec: selectors:..32
-DeviceCounterConsumption: counters:..{_MOST_PROPERTIES} counters
 DeviceRequest: @usable_request firstAvailable:..32 exactly firstAvailable
 DeviceRequestAllocationResult: consumedCapacity:..{_MOST_PROPERTIES} consumedCapacity:amounts
-DeviceSubRequest: selectors:..32 tolerations:..16 @usable_count capacity
-ExactDeviceRequest: selectors:..32 tolerations:..16 @usable_count capacity
+DeviceSubRequest ExactDeviceRequest: selectors:..32 tolerations:..16 @usable_count capacity
 ResourceClaim: status
 ResourceClaimStatus: reservedFor:..256 allocation
 ResourcePool: resourceSliceCount:1..

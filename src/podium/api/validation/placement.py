@@ -20,13 +20,12 @@ declare(
 Affinity: nodeAffinity podAffinity podAntiAffinity
 LabelSelector: matchLabels:labels matchExpressions
 LabelSelectorRequirement: @label_requirement
-NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
+NodeAffinity PodAffinity PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution
+  preferredDuringSchedulingIgnoredDuringExecution
 NodeSelector: nodeSelectorTerms!
 NodeSelectorRequirement: @node_requirement
 NodeSelectorTerm: matchExpressions matchFields
-PodAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
 PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys topologyKey!:key
-PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
 PodSchedulingGate: @gate
 PreferredSchedulingTerm: weight::weight preference+
 Toleration: @toleration operator:Equal|Exists|Lt|Gt effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
@@ -37,18 +36,14 @@ WeightedPodAffinityTerm: weight::weight podAffinityTerm+
     # Scheduling compares these entries with one another. 10,000 values can name every node of a large cluster.
     """\
 LabelSelector: matchExpressions:..1000
-LabelSelectorRequirement: values:..10000
+LabelSelectorRequirement NodeSelectorRequirement: values:..10000
 NodeAffinity: preferredDuringSchedulingIgnoredDuringExecution:..1000
 NodeSelector: nodeSelectorTerms:..1000
-NodeSelectorRequirement: values:..10000
 NodeSelectorTerm: matchExpressions:..1000 matchFields:..1000
-PodAffinity: requiredDuringSchedulingIgnoredDuringExecution:..1000
+PodAffinity PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution:..1000
   preferredDuringSchedulingIgnoredDuringExecution:..1000
 PodAffinityTerm: namespaces:..1000
-PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution:..1000
-  preferredDuringSchedulingIgnoredDuringExecution:..1000
-PreferredSchedulingTerm: weight:1..100
-WeightedPodAffinityTerm: weight:1..100
+PreferredSchedulingTerm WeightedPodAffinityTerm: weight:1..100
 """,
 )
 

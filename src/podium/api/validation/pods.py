@@ -48,7 +48,7 @@ _NOT_WINDOWS_OF_CONTAINER = (
 
 declare(
     f"""\
-AppArmorProfile: @profile
+AppArmorProfile SeccompProfile: @profile
 HostAlias: ip::ip hostnames:subdomain
 Pod: @pod status
 PodDNSConfig: @dns nameservers:ip searches:search-domain options
@@ -67,7 +67,6 @@ PodSpec: volumes#name resourceClaims#name @containers @ephemeral @host_network @
   schedulingGates @gates readinessGates dnsPolicy:ClusterFirst|ClusterFirstWithHostNet|Default|None @nameservers
   dnsConfig hostAliases
 PodStatus: phase:Pending|Running|Succeeded|Failed|Unknown*
-SeccompProfile: @profile
 SecurityContext: runAsUser:id runAsGroup:id seccompProfile appArmorProfile procMount:Default|Unmasked @escalation
 Sysctl: name!:sysctl
 """,

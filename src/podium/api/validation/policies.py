@@ -69,7 +69,7 @@ _ORDERED = (
 
 declare(
     f"""\
-LimitRange: spec
+LimitRange ResourceQuota: spec
 LimitRangeItem: @limit
 LimitRangeSpec: @limit_types limits
 PodDisruptionBudget: spec status
@@ -77,7 +77,6 @@ PodDisruptionBudgetSpec: @one_number* minAvailable:share* maxUnavailable:share*
   unhealthyPodEvictionPolicy:AlwaysAllow|IfHealthyBudget selector
 PodDisruptionBudgetStatus: disruptionsAllowed:0.. currentHealthy:0.. desiredHealthy:0.. expectedPods:0..
 PriorityClass: @reserved_priority preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
-ResourceQuota: spec
 ResourceQuotaSpec: @hard @scopes* scopeSelector
 ScopeSelector: matchExpressions
 ScopedResourceSelectorRequirement: @scope_requirement*

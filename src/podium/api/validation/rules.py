@@ -3,8 +3,8 @@
     ContainerPort: name:port-name containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
     PodSpec: volumes#name @containers securityContext restartPolicy:Always|OnFailure|Never* nodeSelector:labels
 
-A type of the catalogue (`podium.api.schemas`), and its checks in order. The objects in a field, also those in a list or
-a map, are checked by the rules of their type.
+Types of the catalogue (`podium.api.schemas`) with the same rules, and their checks in order. The objects in a field,
+also those in a list or a map, are checked by the rules of their type.
 
     !         the field is required
     +         an absent object is checked like an empty one
@@ -66,11 +66,10 @@ _MISSING = {
 def declare(rules: str, limits: str = "") -> None:
     """Add rules to those of their types, and Podium's limits in the same notation."""
     for text, table in ((rules, _RULES), (limits, _LIMITS)):
-        tokens: list[str] = []
-        for line in text.splitlines():
-            name, _, checks = ("", "", line) if line.startswith(" ") else line.partition(":")
-            tokens = table.setdefault(name, []) if name else tokens
-            tokens += checks.split()
+        for line in text.replace("\n ", "").splitlines():
+            names, _, checks = line.partition(":")
+            for name in names.split():
+                table.setdefault(name, []).extend(checks.split())
 
 
 def check(function: Check) -> Check:

@@ -33,16 +33,13 @@ VolumeSource: emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore s
   photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image
 AWSElasticBlockStoreVolumeSource: volumeID! partition:partition
 AzureDiskVolumeSource: diskName! diskURI! cachingMode:None|ReadOnly|ReadWrite kind:Shared|Dedicated|Managed
-AzureFilePersistentVolumeSource: secretName! shareName!
-AzureFileVolumeSource: secretName! shareName!
+AzureFilePersistentVolumeSource AzureFileVolumeSource: secretName! shareName!
 CSIPersistentVolumeSource: driver! volumeHandle!
 CSIVolumeSource: driver!:subdomain-in-any-case
-CephFSPersistentVolumeSource: monitors!
-CephFSVolumeSource: monitors!
-CinderPersistentVolumeSource: volumeID!
-CinderVolumeSource: volumeID!
+CephFSPersistentVolumeSource CephFSVolumeSource: monitors!
+CinderPersistentVolumeSource CinderVolumeSource PortworxVolumeSource: volumeID!
 ClusterTrustBundleProjection: path!:local-path @bundle
-ConfigMapProjection: name! items
+ConfigMapProjection SecretProjection: name! items
 ConfigMapVolumeSource: name! defaultMode:mode items
 DownwardAPIProjection: items
 DownwardAPIVolumeFile: path!:local-path mode:mode @downward_file fieldRef resourceFieldRef
@@ -55,8 +52,7 @@ FlexVolumeSource: driver! @flex_options
 FlockerVolumeSource: @flocker
 GCEPersistentDiskVolumeSource: pdName! partition:partition
 GitRepoVolumeSource: repository! directory:relative-path
-GlusterfsPersistentVolumeSource: endpoints! path!
-GlusterfsVolumeSource: endpoints! path!
+GlusterfsPersistentVolumeSource GlusterfsVolumeSource: endpoints! path!
 HostPathVolumeSource: path!:path-without-backsteps
   type:DirectoryOrCreate|Directory|FileOrCreate|File|Socket|CharDevice|BlockDevice
 ISCSIPersistentVolumeSource: targetPortal! iqn!
@@ -68,24 +64,19 @@ NFSVolumeSource: server! path! path::absolute-path
 PersistentVolumeClaimTemplate: spec!
 PersistentVolumeClaimVolumeSource: claimName!
 PhotonPersistentDiskVolumeSource: pdID!
-PortworxVolumeSource: volumeID!
 ProjectedVolumeSource: defaultMode:mode sources @projected
 QuobyteVolumeSource: registry! volume!
-RBDPersistentVolumeSource: monitors! image!
-RBDVolumeSource: monitors! image!
+RBDPersistentVolumeSource RBDVolumeSource: monitors! image!
 ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
 ScaleIOVolumeSource: gateway! system! volumeName!
-SecretProjection: name! items
 SecretVolumeSource: secretName! defaultMode:mode items
 ServiceAccountTokenProjection: path!:local-path @token
 Volume: @source @claim_of_ephemeral
 VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
 VsphereVirtualDiskVolumeSource: volumePath!
-CSIDriver: spec+
+CSIDriver PersistentVolume PersistentVolumeClaim VolumeAttachment: spec+
 CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType volumeLifecycleModes:lifecycle-mode
 CSIStorageCapacity: nodeTopology storageClassName!:subdomain capacity:size* maximumVolumeSize:size*
-PersistentVolume: spec+
-PersistentVolumeClaim: spec+
 PersistentVolumeClaimSpec: accessModes! @access_modes selector @storage_request storageClassName:subdomain
   volumeAttributesClassName:subdomain volumeMode:Block|Filesystem dataSource dataSourceRef
 PersistentVolumeSpec: accessModes! @access_modes @capacity persistentVolumeReclaimPolicy:Delete|Recycle|Retain
@@ -96,7 +87,6 @@ StorageClass: provisioner!:key-in-any-case @parameters reclaimPolicy:Delete|Reta
 TopologySelectorTerm: @topology_term
 TypedLocalObjectReference: name! kind! @api_group
 TypedObjectReference: name! kind! @api_group namespace:label
-VolumeAttachment: spec+
 VolumeAttachmentSource: @attached
 VolumeAttachmentSpec: attacher! nodeName! source+
 VolumeNodeAffinity: required!

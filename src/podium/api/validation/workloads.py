@@ -33,10 +33,9 @@ ControllerRevision: @revision_data revision:0..
 CronJob: @cron_name spec+
 CronJobSpec: schedule! @schedule concurrencyPolicy:Allow|Forbid|Replace startingDeadlineSeconds:0..*
   successfulJobsHistoryLimit:0..* failedJobsHistoryLimit:0..* jobTemplate+
-DaemonSet: spec+
+DaemonSet Deployment PodGroup Workload: spec+
 DaemonSetSpec: minReadySeconds:0..* revisionHistoryLimit:0..* updateStrategy selector @selected_template
 DaemonSetUpdateStrategy: type:OnDelete|RollingUpdate rollingUpdate
-Deployment: spec+
 DeploymentSpec: replicas:0..* minReadySeconds:0..* revisionHistoryLimit:0..* progressDeadlineSeconds:0.. @progress
   strategy selector @selected_template
 DeploymentStrategy: type:Recreate|RollingUpdate @rolling_update
@@ -52,24 +51,21 @@ PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes*
 PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
 PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* onPodConditions:..20 onPodConditions
   onExitCodes
-PodGroup: spec+
 PodGroupResourceClaim: name!:label @one_group_claim
 PodGroupSchedulingConstraints: @topologies topology
 PodGroupSchedulingPolicy: @one_policy gang
 PodGroupSpec: podGroupTemplateRef {_GROUP_FIELDS}
 PodGroupTemplate: name!:label {_GROUP_FIELDS}
 PodGroupTemplateReference: @referenced_workload workload
-ReplicaSet: spec+ status
+ReplicaSet ReplicationController StatefulSet: spec+ status
 ReplicaSetSpec: replicas:0..* minReadySeconds:0..* selector @selected_template
 ReplicaSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0.. fullyLabeledReplicas:0..
-ReplicationController: spec+ status
 ReplicationControllerSpec: replicas:0..* minReadySeconds:0..* selector:labels @controller_template
 ReplicationControllerStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0..
   fullyLabeledReplicas:0..
 RollingUpdateDaemonSet: maxUnavailable:share* maxSurge:share @surge_or_unavailable
 RollingUpdateDeployment: maxUnavailable:share* maxSurge:any-share* @some_progress*
 RollingUpdateStatefulSetStrategy: partition:0..* maxUnavailable:share
-StatefulSet: spec+ status
 StatefulSetOrdinals: start:0..*
 StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted:Delete|Retain whenScaled:Delete|Retain
 StatefulSetSpec: replicas:0..* minReadySeconds:0..* revisionHistoryLimit:0..* ordinals
@@ -79,7 +75,6 @@ StatefulSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availab
   updatedReplicas:0..
 StatefulSetUpdateStrategy: type:OnDelete|RollingUpdate @rolling_update
 TopologyConstraint: key!:key
-Workload: spec+
 WorkloadPodGroupTemplateReference: workloadName!:subdomain podGroupTemplateName!:label
 WorkloadSpec: controllerRef podGroupTemplates! @group_templates
 scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
@@ -87,15 +82,12 @@ scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
     """\
 CronJob: @parsed_schedule status
 CronJobStatus: lastScheduleTime:time
-DaemonSetSpec: template @selects_template
-DeploymentSpec: template @selects_template
-DeploymentStrategy: rollingUpdate
+DaemonSetSpec DeploymentSpec ReplicaSetSpec: template @selects_template
+DeploymentStrategy StatefulSetUpdateStrategy: rollingUpdate
 JobSpec: selector template
 JobStatus: startTime:time
-ReplicaSetSpec: template @selects_template
 ReplicationControllerSpec: template
 StatefulSetSpec: volumeClaimTemplates:..1000 @claim_names template @selects_template
-StatefulSetUpdateStrategy: rollingUpdate
 """,
 )
 
