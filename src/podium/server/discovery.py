@@ -105,10 +105,7 @@ def _part(of: APIResource, part: Subresource) -> Raw:
 
 
 def _also_called(kind: APIResource) -> Raw:
-    names = {
-        "shortNames": list(kind.short_names),
-        "categories": list(kind.categories),
-    }
+    names = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
     return {field: found for field, found in names.items() if found}
 
 

@@ -191,25 +191,6 @@ AGE = TableColumn("Age", "The time since the object was created.", age)
 _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
-class _Restarts:
-    """The number of container restarts, and the time of the last one."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.last: int | None = None
-
-    def add(self, status: Raw) -> None:
-        self.count += number(status, "restartCount")
-        ended = time_at(status, "lastState", "terminated", "finishedAt")
-        if ended is not None and (self.last is None or self.last < ended):
-            self.last = ended
-
-    def shown(self, now: int) -> str:
-        if not self.count or self.last is None:
-            return str(self.count)
-        return f"{self.count} ({human_duration(now - self.last)} ago)"
-
-
 def pod_row(raw: Raw, now: int) -> Cells:
     """Return the cells of a pod."""
     summary = _Summary(raw)
@@ -217,7 +198,7 @@ def pod_row(raw: Raw, now: int) -> Cells:
         name(raw),
         f"{summary.ready}/{summary.total}",
         summary.status,
-        summary.restarts.shown(now),
+        _restarts(summary.restarts, now),
         age(raw, now),
         next((text(ip, "ip") for ip in objects_at(raw, "status", "podIPs")), "") or NONE,
         text(raw, "spec", "nodeName", default=NONE),
@@ -226,13 +207,21 @@ def pod_row(raw: Raw, now: int) -> Cells:
     )
 
 
+def _restarts(statuses: Sequence[Raw], now: int) -> str:
+    """Return the number of restarts of containers, and the time since the last one."""
+    count = sum(number(status, "restartCount") for status in statuses)
+    ended = (time_at(status, "lastState", "terminated", "finishedAt") for status in statuses)
+    last = max((time for time in ended if time is not None), default=None)
+    return str(count) if not count or last is None else f"{count} ({human_duration(now - last)} ago)"
+
+
 class _Summary:
-    """The summary of a pod's containers: a status word, the number that are ready, and the restarts."""
+    """The summary of a pod: a status word, the number of ready containers, and those that count for restarts."""
 
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
         self.ready = 0
-        self.restarts = _Restarts()
+        self.restarts: list[Raw] = []
         phase = text(raw, "status", "phase")
         self.status = text(raw, "status", "reason", default=phase)
         if any(
@@ -257,7 +246,7 @@ class _Summary:
     def _initializes(self, sidecars: set[str]) -> bool:
         """Return whether an init container has not completed yet; count the ones up to it."""
         for index, status in enumerate(objects_at(self._raw, "status", "initContainerStatuses")):
-            self.restarts.add(status)
+            self.restarts.append(status)
             terminated = value_at(status, "state", "terminated")
             if isinstance(terminated, dict) and number(terminated, "exitCode") == 0:
                 continue
@@ -273,13 +262,13 @@ class _Summary:
 
     def _look_at_containers(self, sidecars: set[str]) -> None:
         """Count the containers; the first one that does not run determines the status word."""
-        self.restarts = _Restarts()
+        self.restarts.clear()
         for status in objects_at(self._raw, "status", "initContainerStatuses"):
             if text(status, "name") in sidecars:
-                self.restarts.add(status)
+                self.restarts.append(status)
         is_running = False
         for status in reversed(objects_at(self._raw, "status", "containerStatuses")):
-            self.restarts.add(status)
+            self.restarts.append(status)
             reason = _reason(status)
             if reason:
                 self.status = reason
