@@ -19,8 +19,8 @@ from podium.store.errors import bad_request, conflict, not_found
 from podium.store.field_ownership import (
     KUBECTL,
     ApplyRequest,
-    ApplyResult,
     FieldWriter,
+    applied,
     owned_fields,
     owned_part,
     with_last_applied,
@@ -60,7 +60,7 @@ def apply_scale(context: Context, request: Request, now: int) -> Response:
     wanted = scaled(stored, config)
     path, spec = replicas_path(stored), config.get("spec") or {}
     writer = context.writer(stored.resource, request, "Apply", now)
-    application = ApplyResult(
+    result, writer.settled = applied(
         nested(path, value_at(stored.raw, *path)),
         nested(path, spec.get("replicas")),
         writer.shape,
@@ -68,8 +68,7 @@ def apply_scale(context: Context, request: Request, now: int) -> Response:
         ApplyRequest(writer.manager, writer.api_version, writer.now),
         force=request.force,
     )
-    writer.settled = application.entries
-    replicas = value_at(application.result, *path)
+    replicas = value_at(result, *path)
     with context.store.written_by(writer):
         return Response(object=scale_of(context.store.update(with_value(wanted, path, replicas or 0))))
 
@@ -110,7 +109,7 @@ def _created(
 
 def _applied(context: Context, request: Request, stored: Stored, config: Raw, writer: FieldWriter) -> Stored:
     resource, part = stored.resource, request.subresource
-    application = ApplyResult(
+    result, writer.settled = applied(
         owned_part(stored.raw, resource, part),
         owned_part(config, resource, part),
         writer.shape,
@@ -118,8 +117,7 @@ def _applied(context: Context, request: Request, stored: Stored, config: Raw, wr
         ApplyRequest(writer.manager, writer.api_version, writer.now, partial(owned_fields, subresource=part)),
         force=request.force,
     )
-    writer.settled = application.entries
-    raw = with_part(stored.raw, application.result, resource, part)
+    raw = with_part(stored.raw, result, resource, part)
     if request.field_manager == KUBECTL and not part:
         raw = with_last_applied(raw, config)
     with context.store.written_by(writer):

@@ -112,39 +112,35 @@ class ApplyRequest(NamedTuple):
     owned: Callable[[FieldSet], FieldSet] = lambda fields: fields
 
 
-class ApplyResult:
-    """The application of a configuration to a live object, and its result.
+def applied(
+    live: Raw, config: Raw, shape: Shape, entries: Entries, claim: ApplyRequest, *, force: bool
+) -> tuple[Raw, Entries]:
+    """Return the object after the application of a configuration to a live object, and its field ownership.
 
-    `result` is the object, `entries` its field ownership. Raises StoreError 400 if the configuration cannot be merged,
-    and 409 with the fields that would change and that other managers own, unless `force` takes them over.
+    Raises StoreError 400 if the configuration cannot be merged, and 409 with the fields that would change and that
+    other managers own, unless `force` takes them over.
     """
-
-    def __init__(
-        self, live: Raw, config: Raw, shape: Shape, entries: Entries, claim: ApplyRequest, *, force: bool
-    ) -> None:
-        manager, api_version, now, owned = claim
-        if not entries:
-            first = FieldManager(BEFORE_FIRST_APPLY, "Update", api_version)
-            fields = changes_of({}, live, shape).added
-            entries = {first: entry_of(fields, api_version, now)} if fields else {}
-        try:
-            applied = owned(fields_of_value(config, shape))
-            last = entries.get(manager)
-            mine = entry_of(applied, api_version, now)
-            if last is not None and (last.fields, last.api_version) == (applied, api_version):
-                mine = last
-            claimed = {**entries, manager: mine}
-            result = merged(live, config, shape)
-            result = _pruned(result, last.fields if last is not None else EMPTY, claimed, shape)
-            changes = compared(live, result, shape)
-        except KeyMissingError as error:
-            raise bad_request(f"failed to create typed patch object: {error}") from None
-        conflicts = _conflicts(claimed, manager, changes)
-        if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
-            raise _conflict(conflicts)
-        others = _taken_from_others(claimed, manager, changes)
-        self.result: Raw = result
-        self.entries: Entries = {**others, **({manager: mine} if applied else {})}
+    manager, api_version, now, owned = claim
+    if not entries:
+        first = FieldManager(BEFORE_FIRST_APPLY, "Update", api_version)
+        fields = changes_of({}, live, shape).added
+        entries = {first: entry_of(fields, api_version, now)} if fields else {}
+    try:
+        own = owned(fields_of_value(config, shape))
+        last = entries.get(manager)
+        mine = entry_of(own, api_version, now)
+        if last is not None and (last.fields, last.api_version) == (own, api_version):
+            mine = last
+        claimed = {**entries, manager: mine}
+        result = merged(live, config, shape)
+        result = _pruned(result, last.fields if last is not None else EMPTY, claimed, shape)
+        changes = compared(live, result, shape)
+    except KeyMissingError as error:
+        raise bad_request(f"failed to create typed patch object: {error}") from None
+    conflicts = _conflicts(claimed, manager, changes)
+    if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
+        raise _conflict(conflicts)
+    return result, {**_taken_from_others(claimed, manager, changes), **({manager: mine} if own else {})}
 
 
 def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
