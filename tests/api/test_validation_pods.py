@@ -11,6 +11,7 @@ from tests.api.manifests import GONE, Raw, changed, pod
 
 HOST_PORT = {"containerPort": 80, "hostPort": 80}
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+SELECTED_TWICE = {"matchLabels": {"app": ""}, "matchExpressions": [{"key": "app", "operator": "Exists"}]}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 UNMOUNTED = {"resources": {"requests": {"storage": 1}}}
 NEEDED = "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
@@ -255,6 +256,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"topologySpreadConstraints": [{**SPREAD, **TERM, "matchLabelKeys": ["app"]}]},
+        '[0].matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
+    ),
+    (
+        {"topologySpreadConstraints": [{**SPREAD, "labelSelector": SELECTED_TWICE, "matchLabelKeys": ["app"]}]},
         '[0].matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
     ),
     ({"schedulingGates": [{"name": "a"}, {"name": "a"}]}, '.schedulingGates[1]: Duplicate value: "a"'),

@@ -141,7 +141,7 @@ def _label_keys(place: Place) -> None:
 
 def _selected_keys(place: Place, labels: Mapping[str, str]) -> Counter[str]:
     selector = place.child_or_empty("labelSelector")
-    found = Counter(selector.text_mapping("matchLabels"))
+    found = Counter(list(selector.text_mapping("matchLabels")))
     for requirement in selector.objects("matchExpressions"):
         key, stated = requirement.text("key"), requirement.value
         is_merged = key in labels and (stated.get("operator"), stated.get("values")) == ("In", [labels[key]])
