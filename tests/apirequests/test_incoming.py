@@ -14,7 +14,7 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
-from tests.store.objects import pod
+from tests.store.objects import pod, serving
 
 WIDGET = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
 PODS = "/api/v1/namespaces/d/pods"
@@ -22,7 +22,7 @@ POD = f"{PODS}/a"
 
 
 def brought(method: str, path: str, *query: tuple[str, str], body: Any = None) -> Request:
-    place = Paths(APIResources([WIDGET])).place(path)
+    place = Paths(serving(WIDGET)).place(path)
     assert place is not None
     return request_of(incoming_request(method, place, read_parameters(query)), body)
 

@@ -81,7 +81,7 @@ def test_paths_follow_the_kinds_that_come() -> None:
     paths = Paths(resources)
     assert paths.place("/apis/example.com/v1/widgets") is None
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
-    resources.add(widget)
+    resources.define(widget, {})
     assert paths.place("/apis/example.com/v1/widgets") == ResourcePath(resource=widget)
 
 

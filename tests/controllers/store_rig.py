@@ -19,12 +19,11 @@ from podium.controllers.actions import (
 from podium.controllers.controller import Controller, watches_kind
 from podium.controllers.observations import Answered, Changed, Problem, Tick
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 from tests.sim.objects import owned, workload
-from tests.store.objects import SECOND, Raw
+from tests.store.objects import SECOND, Raw, serving
 from tests.store.objects import pod as plain_pod
 
 START_NS = parse_time("2026-01-01T12:00:00Z")
@@ -58,7 +57,7 @@ class Rig:
 
     def __init__(self, make: Callable[[], Controller], *objects: Raw, custom: Iterable[APIResource] = ()) -> None:
         self.make = make
-        self.store = Store(resources=APIResources(custom))
+        self.store = Store(resources=serving(*custom))
         self.now = START_NS
         self.held: set[str] = set()
         self.problems: list[Problem | None] = []

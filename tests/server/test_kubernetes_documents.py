@@ -102,7 +102,7 @@ def test_documents_follow_the_kinds() -> None:
     documents = Documents()
     before = documents.found("/apis", AGGREGATED)
     assert documents.found("/apis", AGGREGATED) is before
-    documents.backend.resources.add(WIDGET)
+    documents.backend.resources.define(WIDGET, {})
     after = documents.found("/apis", AGGREGATED)
     assert b"widgets" in after.body
     assert after.etag != before.etag
@@ -114,7 +114,7 @@ def test_the_schemas_of_kubernetes_own_kinds_are_made_once() -> None:
     documents = Documents()
     before = documents.read("/openapi/v3")["paths"]
     core = documents.found("/openapi/v3/api/v1")
-    documents.backend.resources.add(WIDGET)
+    documents.backend.resources.define(WIDGET, {})
     assert set(documents.read("/openapi/v3")["paths"]) - set(before) == {"apis/example.com/v1"}
     assert documents.found("/openapi/v3/api/v1") is core
     documents.backend.resources.remove(WIDGET.name)

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+
 Raw = dict[str, Any]
 
 SECOND = 1_000_000_000
@@ -96,3 +99,11 @@ def disruption_policy(**spec: Any) -> Raw:
     """Return the DisruptionPolicy of a cluster."""
     metadata = {"name": "default"}
     return {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": metadata, "spec": spec}
+
+
+def serving(*kinds: APIResource) -> APIResources:
+    """Return the built-in kinds and these, which have no schemas."""
+    resources = APIResources()
+    for kind in kinds:
+        resources.define(kind, {})
+    return resources

@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.durable_journal import DurableJournal, JournalError, JournalInUseError
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
 from tests.store.lives import Life, reopened, state
-from tests.store.objects import node, pod, quota
+from tests.store.objects import node, pod, quota, serving
 from tests.store.refusals import answer, everything, refusal
 
 
@@ -405,11 +404,11 @@ def test_a2_a_uid_is_never_used_again_not_even_after_a_restart(life: Life) -> No
 
 def test_custom_resources_are_read_where_their_kind_is_known(life: Life) -> None:
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
-    life.store.resources.add(widget)
+    life.store.resources.define(widget, {})
     life.store.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}, now=0)
     life.journal.close()
 
-    store, journal = reopened(life.path, resources=APIResources([widget]))
+    store, journal = reopened(life.path, resources=serving(widget))
     assert store.get("Widget.example.com", "a").version == 1
     journal.close()
     again = DurableJournal(str(life.path))

@@ -1,11 +1,10 @@
 """Namespaces, in a store that requires them."""
 
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.cleanup import NamespaceCleaner
 from podium.store.store import Store
 from tests.store.collecting import steps_at
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, node, pod, serving
 from tests.store.refusals import answer, refusal
 
 
@@ -15,7 +14,7 @@ def namespace(name: str, **metadata: object) -> Raw:
 
 def strict() -> Store:
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
-    store = Store(require_namespaces=True, resources=APIResources([widget]))
+    store = Store(require_namespaces=True, resources=serving(widget))
     store.create(namespace("default"), now=0)
     return store
 

@@ -6,10 +6,9 @@ import pytest
 
 from podium.api.input.yaml import MAX_DEPTH
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.patching import PatchType
 from podium.store.store import Store
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, node, pod, serving
 from tests.store.refusals import answer, refusal
 
 
@@ -146,7 +145,7 @@ def test_a_patch_of_what_does_not_exist_is_not_found() -> None:
 
 def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
-    store = Store(resources=APIResources([widget]))
+    store = Store(resources=serving(widget))
     store.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}, now=0)
 
     error = refusal(store, lambda: store.patch("Widget.example.com", "a", {}, "strategic"))

@@ -6,7 +6,7 @@ from podium.api.structural.structural import read_structural
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
-from tests.store.objects import pod, priority_class
+from tests.store.objects import pod, priority_class, serving
 from tests.store.refusals import answer, refusal
 
 
@@ -33,7 +33,7 @@ def test_a_built_in_kind_that_podium_does_not_read_is_kept_as_it_is() -> None:
 
 def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> None:
     widget = APIResource(group="example.com", kind="Pod", plural="pods", namespaced=False, is_custom=True)
-    store = Store(resources=APIResources([widget]))
+    store = Store(resources=serving(widget))
     store.create(pod("web"), now=0)
 
     raw = {"apiVersion": "example.com/v2", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"anything": 1}}
@@ -47,8 +47,8 @@ def test_a_custom_resource_is_kept_beside_the_built_in_kind_of_its_name() -> Non
 def test_a_kind_is_served_once() -> None:
     resources = APIResources()
 
-    with pytest.raises(ValueError, match="already"):
-        resources.add(APIResource(group="", kind="Pod", plural="pods", namespaced=True))
+    with pytest.raises(ValueError, match="Pod is a kind of Kubernetes'"):
+        resources.define(APIResource(group="", kind="Pod", plural="pods", namespaced=True), {})
 
 
 def test_a_kind_without_a_status_has_no_such_subresource() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
@@ -81,25 +81,17 @@ class APIResources:
     `version` counts the changes, so that callers can invalidate what they derive from the kinds, such as discovery.
     """
 
-    def __init__(self, custom: Iterable[APIResource] = ()) -> None:
+    def __init__(self) -> None:
         self.version = 0
         # The schemas of custom kinds by name and `apiVersion`.
         self._structurals: dict[str, Mapping[str, Structural]] = {}
         self._by_name = {resource.name: resource for resource in BUILT_IN.values()}
         self._index()
-        for resource in custom:
-            self.add(resource)
 
     def serve_as(self, release: Release) -> None:
         """Serve the built-in kinds as a version does."""
         self._by_name |= {kind.name: _built_in(kind, release) for kind in SERVED_KINDS.values()}
         self._index()
-
-    def add(self, resource: APIResource) -> None:
-        """Serve another kind, whose objects have no schema. Raises ValueError for a kind that is served already."""
-        if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
-            raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
-        self._set(resource, {})
 
     def define(self, resource: APIResource, structurals: Mapping[str, Structural]) -> None:
         """Serve a custom kind as its definition says, replacing how it was served before.
@@ -108,7 +100,9 @@ class APIResources:
         """
         if resource.name in self._by_name and not self._is_custom(resource.name):
             raise ValueError(f"{resource.name} is a kind of Kubernetes'")
-        self._set(resource, structurals)
+        self._by_name[resource.name] = resource
+        self._structurals[resource.name] = structurals
+        self._index()
 
     def remove(self, name: str) -> None:
         """Stop serving a custom kind. Raises ValueError for a kind that is not served."""
@@ -150,11 +144,6 @@ class APIResources:
     def served_at(self, api_version: str, plural: str) -> APIResource | None:
         """Return the kind with that plural in the API paths of that version, or None."""
         return self._by_path.get((api_version, plural))
-
-    def _set(self, resource: APIResource, structurals: Mapping[str, Structural]) -> None:
-        self._by_name[resource.name] = resource
-        self._structurals[resource.name] = structurals
-        self._index()
 
     def _index(self) -> None:
         """Index the kinds by the `apiVersion` and kind of objects, in every version, and by API path."""

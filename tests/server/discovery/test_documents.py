@@ -18,14 +18,13 @@ from podium.server.discovery import (
     served_kinds,
 )
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import version_order
-from tests.store.objects import Raw
+from tests.store.objects import Raw, serving
 
 WIDGET = APIResource(
     group="example.com", kind="Widget", plural="widgets", namespaced=True, has_scale=True, is_custom=True
 )
-SERVED_KINDS = served_kinds(APIResources([WIDGET]).all())
+SERVED_KINDS = served_kinds(serving(WIDGET).all())
 
 
 def entries(api_version: str) -> dict[str, Raw]:

@@ -12,8 +12,7 @@ from podium.server.discovery import served_kinds
 from podium.server.openapi import REFERENCE, definition_of, document, index
 from podium.server.openapi_descriptions import DESCRIPTIONS, described
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
-from tests.store.objects import Raw
+from tests.store.objects import Raw, serving
 
 WIDGET = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
 DEFINITION: Raw = {
@@ -33,7 +32,7 @@ DEFINITION: Raw = {
         ]
     }
 }
-RESOURCES = APIResources([WIDGET])
+RESOURCES = serving(WIDGET)
 KINDS = [(kind, RESOURCES.served_at(kind.api_version, kind.plural)) for kind in served_kinds(RESOURCES.all())]
 VERSIONS = list(dict.fromkeys(kind.api_version for kind, _ in KINDS))
 
