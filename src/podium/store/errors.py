@@ -97,11 +97,6 @@ def invalid(
     return _invalid(resource, key, [(cause, problem, field)], f"{field}: {problem}" if field else problem)
 
 
-def fixed(resource: APIResource, key: str, problem: str, path: str) -> StoreError:
-    """Return the refusal of an update that changes what cannot be changed at `path`."""
-    return invalid(resource, key, f"Forbidden: {problem}", path, "FieldValueForbidden")
-
-
 def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding]) -> StoreError:
     """Return the refusal of an invalid object with all findings, each with its field."""
     causes = [(finding.cause, finding.message, finding.path.removeprefix(".")) for finding in findings]

@@ -15,7 +15,7 @@ from podium.api.schemas.schema import immutable_paths
 from podium.api.validation.volumes import sources
 from podium.store.admission.defaults import with_defaults
 from podium.store.conditions import is_true
-from podium.store.errors import StoreError, fixed, invalid
+from podium.store.errors import StoreError, invalid
 from podium.store.stored import Stored
 
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
@@ -43,7 +43,7 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
         return
     old, new = _specs(previous, raw)
     for field in _changed(old, new, _FIXED):
-        raise invalid(previous.resource, previous.key, _IMMUTABLE, f"spec.{field}")
+        raise _invalid(previous, f"spec.{field}", _IMMUTABLE)
     if (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions"):
         _check_completions(previous, old, new)
     status, is_suspended = previous.raw.get("status", {}), old.get("suspend") is True
@@ -56,7 +56,7 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
         for spec in (old, new)
     ]
     if fixed[0] != fixed[1]:
-        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.template")
+        raise _invalid(previous, "spec.template", _IMMUTABLE)
 
 
 def _check_completions(previous: Stored, old: Raw, new: Raw) -> None:
@@ -64,10 +64,9 @@ def _check_completions(previous: Stored, old: Raw, new: Raw) -> None:
     if old.get("completions") == new.get("completions"):
         return
     if new.get("completionMode") != "Indexed":
-        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.completions")
+        raise _invalid(previous, "spec.completions", _IMMUTABLE)
     if new.get("completions") != new.get("parallelism"):
-        problem = "can only be modified in tandem with spec.parallelism"
-        raise invalid(previous.resource, previous.key, problem, "spec.completions")
+        raise _invalid(previous, "spec.completions", "can only be modified in tandem with spec.parallelism")
 
 
 def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> Any:
@@ -99,7 +98,7 @@ def _check_volume(previous: Stored, raw: Raw) -> None:
         path = "spec.persistentvolumesource"
         raise _forbidden(previous, path, f"{path} is immutable after creation")
     if old.get("volumeMode") != new.get("volumeMode"):
-        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.volumeMode")
+        raise _invalid(previous, "spec.volumeMode", _IMMUTABLE)
 
 
 def _check_claim(previous: Stored, raw: Raw) -> None:
@@ -144,11 +143,11 @@ _PROBLEM = "the field is immutable"
 
 def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
     """Raise StoreError 422 for an update that changes immutable fields; an unset field equals its default."""
-    resource, key, kind = previous.resource, previous.key, previous.kind
+    resource, kind = previous.resource, previous.kind
     for path in immutable_paths(resource.group, resource.kind):
         is_changed = _differ(previous.raw, raw, path)
         if is_changed and _differ(with_defaults(kind, previous.raw), with_defaults(kind, raw), path):
-            raise invalid(resource, key, _PROBLEM, ".".join(path))
+            raise _invalid(previous, ".".join(path), _PROBLEM)
     if previous.raw.get("immutable") is True and resource.name in _SEALED:
         for field in _SEALED_FIELDS:
             if previous.raw.get(field) != raw.get(field):
@@ -164,9 +163,9 @@ def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
 def _check_priority_class(previous: Stored, raw: Raw) -> None:
     old, new = (with_defaults("PriorityClass", given) for given in (previous.raw, raw))
     if old.get("value") != new.get("value"):
-        raise invalid(previous.resource, previous.key, _PROBLEM, "value", "FieldValueForbidden")
+        raise _invalid(previous, "value", _PROBLEM, "FieldValueForbidden")
     if old["preemptionPolicy"] != new["preemptionPolicy"]:
-        raise invalid(previous.resource, previous.key, _PROBLEM, "preemptionPolicy")
+        raise _invalid(previous, "preemptionPolicy", _PROBLEM)
 
 
 def _check_address(previous: Stored, raw: Raw) -> None:
@@ -175,7 +174,7 @@ def _check_address(previous: Stored, raw: Raw) -> None:
     if "ExternalName" in (before.get("type"), after.get("type")) or not before.get("clusterIP"):
         return
     if before["clusterIP"] != after.get("clusterIP"):
-        raise invalid(previous.resource, previous.key, "may not change once set", "spec.clusterIPs[0]")
+        raise _invalid(previous, "spec.clusterIPs[0]", "may not change once set")
 
 
 def _check_node(previous: Stored, raw: Raw) -> None:
@@ -194,7 +193,7 @@ def check_finalizers(previous: Stored, raw: Raw) -> None:
     added = [finalizer for finalizer in raw["metadata"].get("finalizers", ()) if finalizer not in before.finalizers]
     if added:
         problem = f"an object that is being deleted takes no new finalizers, such as {added[0]}"
-        raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")
+        raise _invalid(previous, "metadata.finalizers", problem, "FieldValueForbidden")
 
 
 _FORBIDDEN_POD_CHANGE = (
@@ -243,7 +242,7 @@ def _check_deadline(previous: Stored, old: Any, new: Any) -> None:
     if type(new) is not int or not 0 <= new <= 2**31 - 1 or (old is not None and new > old):
         most = "the deadline that it had" if old is not None else "2147483647"
         problem = f"must be a whole number of seconds, and at most {most}"
-        raise invalid(previous.resource, previous.key, problem, "spec.activeDeadlineSeconds")
+        raise _invalid(previous, "spec.activeDeadlineSeconds", problem)
 
 
 def _check_tolerations(previous: Stored, old: Any, new: Any) -> None:
@@ -286,8 +285,12 @@ def _terms_narrowed(old: Raw, new: Raw) -> bool:
     )
 
 
+def _invalid(previous: Stored, path: str, problem: str, cause: str = "FieldValueInvalid") -> StoreError:
+    return invalid(previous.resource, previous.key, problem, path, cause)
+
+
 def _forbidden(previous: Stored, path: str, problem: str) -> StoreError:
-    return fixed(previous.resource, previous.key, problem, path)
+    return _invalid(previous, path, f"Forbidden: {problem}", "FieldValueForbidden")
 
 
 _CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
