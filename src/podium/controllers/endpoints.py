@@ -314,9 +314,7 @@ def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str,
         patch: Raw = {} if endpoints == (slice_.get("endpoints") or []) else {"endpoints": endpoints}
         if not endpoints and slice_.get("ports"):
             patch["ports"] = []
-        patch |= _relabeled(slice_, labels)
-        if patch:
-            yield _patch(_SLICE, slice_, patch, cause)
+        yield from _update(_SLICE, slice_, patch, labels, cause)
 
 
 def _assigned(wanted: _Wanted, known: dict[str, Raw]) -> tuple[dict[str, list[Raw]], list[tuple[_Ports, list[Raw]]]]:
@@ -394,16 +392,7 @@ def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw |
         yield CreateObject({"apiVersion": "v1", "kind": _ENDPOINTS, "metadata": metadata, **content}, cause)
         return
     patch: Raw = {} if subsets == (known.get("subsets") or []) else {"subsets": subsets or None}
-    patch |= _relabeled(known, labels)
-    if patch:
-        yield _patch(_ENDPOINTS, known, patch, cause)
-
-
-def _relabeled(known: Raw, labels: dict[str, str]) -> Raw:
-    """Return the part of a patch that gives an object these labels alone; empty if it has them."""
-    before = known["metadata"].get("labels", {})
-    removed = {label: None for label in before if label not in labels}
-    return {} if before == labels else {"metadata": {"labels": {**removed, **labels}}}
+    yield from _update(_ENDPOINTS, known, patch, labels, cause)
 
 
 def _subset_addresses(endpoints: Iterable[Raw]) -> list[Raw]:
@@ -422,11 +411,13 @@ def _key(raw: Raw) -> str:
     return f"{meta['namespace']}/{meta['name']}"
 
 
-def _patch(kind: str, known: Raw, patch: Raw, cause: str) -> PatchObject:
-    """Return a patch that fails with Conflict if the object has changed."""
-    meta = known["metadata"]
-    patch = {**patch, "metadata": {"resourceVersion": meta["resourceVersion"], **patch.get("metadata", {})}}
-    return PatchObject(kind, _key(known), meta["uid"], patch, cause)
+def _update(kind: str, known: Raw, patch: Raw, labels: dict[str, str], cause: str) -> Iterator[PatchObject]:
+    """Yield a patch, unless it is empty and the labels are these; it fails with Conflict if the object has changed."""
+    meta, before = known["metadata"], known["metadata"].get("labels", {})
+    if patch or before != labels:
+        changed = {} if before == labels else {"labels": {**dict.fromkeys(before), **labels}}
+        patch = {**patch, "metadata": {"resourceVersion": meta["resourceVersion"], **changed}}
+        yield PatchObject(kind, _key(known), meta["uid"], patch, cause)
 
 
 def _deletion(kind: str, known: Raw, cause: str) -> DeleteObject:

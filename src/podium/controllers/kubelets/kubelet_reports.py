@@ -162,7 +162,6 @@ def _report(
     if run.addresses is not None:
         conditions = all_conditions(phase, conditions)
         fields |= address_fields(run.addresses, is_placed=run.started_ns is not None)
-        statuses = told_containers(run, statuses)
         if start_time_ns is not None and run.pod.spec.init_containers:
             fields["initContainerStatuses"] = init_containers(run, start_time_ns)
     if statuses:
@@ -192,19 +191,6 @@ def address_fields(addresses: PodAddresses, *, is_placed: bool) -> Raw:
     return fields
 
 
-def told_containers(run: PodRun, statuses: Sequence[Raw]) -> tuple[Raw, ...]:
-    """Return container statuses with ids and whether each has started."""
-    return tuple(
-        {
-            **status,
-            "imageID": status.get("imageID") or status["image"],
-            "containerID": f"podium://{_identity(run.uid, status['name'], run.restarts)}",
-            "started": "running" in status["state"],
-        }
-        for status in statuses
-    )
-
-
 def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     """Return the statuses of init containers, which have ended when the others start."""
     time = format_time(started_ns)
@@ -212,12 +198,12 @@ def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     statuses = []
     for container in run.raw.get("spec", {}).get("initContainers", ()):
         is_sidecar = container.get("restartPolicy") == "Always"
-        image = {"image": container.get("image", ""), "imageID": container.get("image", "")}
         statuses.append(
             {
                 "name": container["name"],
-                **image,
-                "containerID": f"podium://{_identity(run.uid, container['name'], 0)}",
+                "image": container.get("image", ""),
+                "imageID": container.get("image", ""),
+                "containerID": _container_id(run.uid, container["name"], 0),
                 "ready": True,
                 "restartCount": 0,
                 "started": is_sidecar,
@@ -227,8 +213,8 @@ def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     return statuses
 
 
-def _identity(uid: str, name: str, restarts: int) -> str:
-    return blake2b(f"{uid}/{name}/{restarts}".encode(), digest_size=32).hexdigest()
+def _container_id(uid: str, name: str, restarts: int) -> str:
+    return f"podium://{blake2b(f'{uid}/{name}/{restarts}'.encode(), digest_size=32).hexdigest()}"
 
 
 # How containers exit; `LOST` is for those whose machine stopped.
@@ -272,19 +258,19 @@ def terminated(exit_: Raw, now: int | None = None) -> Raw:
 def container_statuses(
     run: PodRun, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False
 ) -> tuple[Raw, ...]:
-    """Return the statuses of all containers, with other known fields of the pod's wire form."""
+    """Return the statuses of all containers, with other known fields of the pod's wire form.
+
+    If everything is reported, they have ids, and whether each container has started.
+    """
     last = {} if last_state is None else {"lastState": last_state}
     known = {str(status.get("name")): status for status in objects_at(run.raw, "status", "containerStatuses")}
-    return tuple(
-        {
-            "image": container.image,
-            "imageID": "",
-            **known.get(container.name, {}),
-            "name": container.name,
-            "ready": is_ready,
-            "restartCount": run.restarts,
-            "state": state,
-            **last,
-        }
-        for container in run.pod.spec.containers
-    )
+    statuses: list[Raw] = []
+    for container in run.pod.spec.containers:
+        name, before = container.name, {"image": container.image, "imageID": "", **known.get(container.name, {})}
+        status = {**before, "name": name, "ready": is_ready, "restartCount": run.restarts, "state": state, **last}
+        if run.addresses is not None:
+            status["imageID"] = status["imageID"] or status["image"]
+            status["containerID"] = _container_id(run.uid, name, run.restarts)
+            status["started"] = "running" in state
+        statuses.append(status)
+    return tuple(statuses)

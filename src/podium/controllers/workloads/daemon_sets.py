@@ -147,6 +147,12 @@ class _DaemonSetState:
         if any(count.values()):
             self.counts[node_name] = count
 
+    def exchangeable(self, left: int) -> list[str]:
+        """Return the nodes whose old pods may be replaced, by name: those out of service, and ``left`` others."""
+        names = sorted(self.replaceable)
+        kept = [name for name in names if self.counts[name]["in_service"]][max(left, 0) :]
+        return sorted({*names}.difference(kept))
+
 
 class DaemonSets(RevisionedController[DaemonSet]):
     """Creates pods for suitable nodes without one; deletes pods that have ended or whose nodes are unsuitable.
@@ -353,23 +359,12 @@ class DaemonSets(RevisionedController[DaemonSet]):
             return self._add_new(workload, state, surge - sums["surging"], now)
         most = pods_of_share(strategy.rolling_update.max_unavailable, sums["desired"], rounds_up=True) or 1
         left = most - (sums["desired"] - sums["in_service"])
-        actions: list[Action] = []
-        for node_name, pod in sorted(state.replaceable.items()):
-            if state.counts[node_name]["in_service"]:
-                left -= 1
-                if left < 0:
-                    continue
-            actions.append(self._delete(workload, pod, now))
-        return actions
+        return [self._delete(workload, state.replaceable[name], now) for name in state.exchangeable(left)]
 
     def _add_new(self, workload: _Workload, state: _DaemonSetState, left: int, now: int) -> list[Action]:
         """Create new pods beside old ones: beside unavailable ones, and ``left`` others."""
         actions: list[Action] = []
-        for node_name in sorted(state.replaceable):
-            if state.counts[node_name]["in_service"]:
-                left -= 1
-                if left < 0:
-                    continue
+        for node_name in state.exchangeable(left):
             actions += self._make(workload, state, node_name, now)
         self._expectations.expect_creations(workload.uid, len(actions), now)
         return actions
