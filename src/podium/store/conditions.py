@@ -14,6 +14,11 @@ def is_true(conditions: object, type_: str) -> bool:
     return any(condition.get("type") == type_ and condition.get("status") == "True" for condition in listed)
 
 
+def condition_of(conditions: Iterable[Raw], type_: str) -> Raw:
+    """Return the condition of a type, empty without one."""
+    return next((condition for condition in conditions if condition.get("type") == type_), {})
+
+
 def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[Raw]:
     """Return the conditions with `condition` in place of the one of its type, or appended.
 

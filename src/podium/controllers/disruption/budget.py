@@ -20,7 +20,7 @@ from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, 
 from podium.controllers.actions import Record
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import MultiMap
-from podium.store.conditions import with_condition
+from podium.store.conditions import condition_of, with_condition
 from podium.store.verbs.eviction import is_ready
 
 DELETION_TIMEOUT_NS = 120 * 10**9
@@ -135,9 +135,10 @@ class TrackedBudget:
 
     def warning(self, status: Raw, scales: Scales) -> Record | None:
         """Return the event about a pod, if ``status`` is the first to report a problem."""
-        condition = _condition(status)
+        known = self.raw.get("status", {}).get("conditions", ())
+        condition = condition_of(status["conditions"], DISRUPTION_ALLOWED)
         message = condition["message"]
-        if not message or message == _condition(self.raw.get("status", {})).get("message"):
+        if not message or message == condition_of(known, DISRUPTION_ALLOWED).get("message"):
             return None
         if condition["reason"] == _SYNC_FAILED:
             unknown = self.pods.expected(scales).unknown
@@ -212,11 +213,6 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
     """Return whether a pod's deletion began when a disruption was accepted, or later."""
     deleted_ns = deletion_ns(pod)
     return deleted_ns is not None and deleted_ns >= accepted_ns
-
-
-def _condition(status: Raw) -> Raw:
-    conditions: list[Raw] = status.get("conditions", [])
-    return next((condition for condition in conditions if condition["type"] == DISRUPTION_ALLOWED), {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from podium.controllers.disruption.budget import Scales, TrackedBudget, controll
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import Reconciler
-from podium.store.conditions import with_condition
+from podium.store.conditions import condition_of, with_condition
 
 _CAUSE = "disruption-controller"
 RATE_USED_UP = "DisruptionRateUsedUp"
@@ -228,8 +228,7 @@ def _used_up(before: PodDisruptionBudget, after: PodDisruptionBudget) -> list[Ac
 
 def _since_ns(raw: Raw) -> int:
     """Return since when the pod is a target, 0 if that cannot be read."""
-    condition = next(listed for listed in raw["status"]["conditions"] if listed["type"] == _TARGET)
-    return time_of(condition.get("lastTransitionTime")) or 0
+    return time_of(condition_of(raw["status"]["conditions"], _TARGET).get("lastTransitionTime")) or 0
 
 
 class NamespaceCoverage:

@@ -27,41 +27,35 @@ class PodDeleter(Reconciler[str]):
     No step is repeated while one is pending, nor after the deletion was carried out.
     """
 
+    awaits_answers = True
+
     def __init__(self) -> None:
         super().__init__()
         self._pods = BoundPods()
-        # By uid, the pods with a pending or successful deletion or pending mark, and the marked pods.
-        self._under_way: set[str] = set()
+        # By uid, the pods that were marked, and those that were deleted or are gone.
         self._marked: set[str] = set()
+        self._deleted: set[str] = set()
 
     def _delete(self, mark: ReportStatus | None, delete: DeleteObject) -> list[Action]:
         """Return the next step; ``mark`` is None if the status is written already."""
-        if delete.uid in self._under_way:
+        if delete.uid in self._deleted:
             return []
-        self._under_way.add(delete.uid)
         return [delete if mark is None or delete.uid in self._marked else mark]
-
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        action = answered.action
-        if not isinstance(action, ReportStatus | DeleteObject):
-            raise TypeError(f"{action} is no step of a deletion")
-        is_marked = answered.problem is None and isinstance(action, ReportStatus)
-        if is_marked or not answered.answer.is_over:
-            # A failed step is retried with the pod's current state.
-            self._under_way.discard(action.uid)
-        return super()._answered(answered, now)
 
     def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
         action = answered.action
-        if answered.problem is None and isinstance(action, ReportStatus):
+        if isinstance(action, ReportStatus) and answered.problem is None:
             self._marked.add(action.uid)
             self._queue.add(key)
+        elif isinstance(action, ReportStatus | DeleteObject) and answered.answer.is_over:
+            self._deleted.add(action.uid)
+        # A failed step is retried with the pod's current state.
         return super()._handle_answer(key, answered, now)
 
     def _forget_deletion(self, uid: str) -> None:
         """Forget a pod that is gone, or need not be deleted any more."""
-        self._under_way.discard(uid)
         self._marked.discard(uid)
+        self._deleted.discard(uid)
 
 
 _COLLECTOR = "pod-garbage-collector"

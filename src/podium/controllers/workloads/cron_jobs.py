@@ -18,6 +18,7 @@ from podium.controllers.observations import Answer, Answered
 from podium.controllers.workloads.job_progress import is_finished
 from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
+from podium.store.conditions import is_true
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: its scheduled time."""
@@ -111,7 +112,7 @@ class CronJobs(WorkloadController[CronJob]):
         actions: list[Action] = []
         limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
         for end, most in limits.items():
-            ended = [job for job in mine if _has_ended(job, end) and not job.is_deleted]
+            ended = [job for job in mine if is_true(job.conditions, end) and not job.is_deleted]
             ended.sort(key=lambda job: (job.object.status.start_time or "", job.object.metadata.name))
             actions += [self._delete_owned(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
@@ -149,12 +150,8 @@ def _scheduled_ns(job: _Job) -> int | None:
     return time_of(job.object.metadata.annotations.get(SCHEDULED_AT))
 
 
-def _has_ended(job: _Job, end: str) -> bool:
-    return any(condition.type == end and condition.status == "True" for condition in job.object.status.conditions)
-
-
 def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:
-    ends = [job.status.get("completionTime") for job in mine if _has_ended(job, "Complete")]
+    ends = [job.status.get("completionTime") for job in mine if is_true(job.conditions, "Complete")]
     known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
     fields = {
         "active": [

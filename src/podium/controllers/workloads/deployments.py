@@ -12,16 +12,11 @@ from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, ReplicaSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
-from podium.controllers.workloads.owned_pods import (
-    OwnedPodChange,
-    WorkloadObject,
-    condition_of,
-    status_with,
-)
+from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.rollouts import Size, is_scaled, most_replicas, most_unavailable, plan
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.store.conditions import with_condition
+from podium.store.conditions import condition_of, with_condition
 
 HASH_LABEL = "pod-template-hash"
 """Label of a ReplicaSet and its pods: their Deployment's template."""

@@ -22,8 +22,8 @@ from podium.controllers.workloads.job_pods import (
     waits_for_failure,
     write_indexes,
 )
-from podium.controllers.workloads.owned_pods import OwnedPod, condition_of
-from podium.store.conditions import with_condition
+from podium.controllers.workloads.owned_pods import OwnedPod
+from podium.store.conditions import is_true, with_condition
 
 
 @dataclass(slots=True)
@@ -324,7 +324,7 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
         return conditions
     said = {"reason": target.reason, "message": target.message}
     fields = {name: text for name, text in said.items() if text}
-    if condition_of(conditions, target.type).get("status") != "True":
+    if not is_true(conditions, target.type):
         conditions = with_condition(conditions, {"type": target.type, "status": "True", **fields}, now)
     if is_reached:
         conditions = with_condition(conditions, {"type": _FINAL[target.type], "status": "True", **fields}, now)
@@ -333,7 +333,7 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
 
 def with_suspension(conditions: list[Raw], now: int, *, is_suspended: bool) -> list[Raw]:
     """Return the conditions with the Job's suspension."""
-    if (condition_of(conditions, "Suspended").get("status") == "True") == is_suspended:
+    if is_true(conditions, "Suspended") == is_suspended:
         return conditions
     status, reason = ("True", "JobSuspended") if is_suspended else ("False", "JobResumed")
     return with_condition(conditions, {"type": "Suspended", "status": status, "reason": reason}, now)

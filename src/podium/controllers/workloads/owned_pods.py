@@ -20,6 +20,7 @@ from podium.api.times import time_of
 from podium.api.workloads import Share
 from podium.controllers.actions import owner_reference
 from podium.controllers.indexes import MultiMap
+from podium.store.conditions import condition_of
 from podium.store.verbs.eviction import is_ready
 
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
@@ -77,11 +78,6 @@ def pods_of_share(share: Share, wanted: int, *, rounds_up: bool) -> int:
         return share
     hundredths = int(share.removesuffix("%")) * wanted
     return -(-hundredths // 100) if rounds_up else hundredths // 100
-
-
-def condition_of(conditions: Iterable[Raw], type_: str) -> Raw:
-    """Return the condition of a type, empty without one."""
-    return next((condition for condition in conditions if condition.get("type") == type_), {})
 
 
 def status_with(old: Raw, fields: Raw, always: Collection[str] = ()) -> Raw:

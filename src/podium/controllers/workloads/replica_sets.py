@@ -17,12 +17,11 @@ from podium.controllers.workloads.owned_pods import (
     OwnedPod,
     OwnerPods,
     WorkloadObject,
-    condition_of,
     first_to_go,
     status_with,
 )
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
-from podium.store.conditions import with_condition
+from podium.store.conditions import condition_of, with_condition
 
 _Workload = WorkloadObject[ReplicaSet | ReplicationController]
 _FAILURE = "ReplicaFailure"
