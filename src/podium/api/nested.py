@@ -20,6 +20,12 @@ def object_at(raw: Any, *path: str) -> Raw:
     return found if isinstance(found, dict) else {}
 
 
+def list_at(raw: Any, *path: str) -> list[Any]:
+    """Return the list at a path; [] for anything else."""
+    found = value_at(raw, *path)
+    return found if isinstance(found, list) else []
+
+
 def objects_at(raw: Any, *path: str) -> list[Raw]:
     """Return the objects in the list at a path."""
     found = value_at(raw, *path)

@@ -6,10 +6,10 @@ Source: plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.nested import list_at, object_at, objects_at
 from podium.apirequests.identity import ACCOUNT, MASTERS, User
 from podium.store.creations import ReadableStore
 from podium.store.errors import StoreError
@@ -91,12 +91,12 @@ def _matches(rule: Raw, attributes: Attributes) -> bool:
     if not _has(rule, "verbs", attributes.verb):
         return False
     if attributes.path:
-        return any(_covers(url, attributes.path) for url in _texts(rule, "nonResourceURLs"))
-    names = _texts(rule, "resourceNames")
+        return any(_covers(url, attributes.path) for url in list_at(rule, "nonResourceURLs"))
+    names = list_at(rule, "resourceNames")
     resources = (attributes.full_resource, f"*/{attributes.subresource}" if attributes.subresource else _ALL, _ALL)
     return (
         _has(rule, "apiGroups", attributes.group)
-        and any(one in resources for one in _texts(rule, "resources"))
+        and any(one in resources for one in list_at(rule, "resources"))
         and (not names or attributes.name in names)
     )
 
@@ -106,13 +106,8 @@ def _covers(url: str, path: str) -> bool:
 
 
 def _has(rule: Raw, field: str, value: str) -> bool:
-    found = _texts(rule, field)
+    found = list_at(rule, field)
     return value in found or _ALL in found
-
-
-def _texts(rule: Raw, field: str) -> list[Any]:
-    found = value_at(rule, field)
-    return found if isinstance(found, list) else []
 
 
 def forbidden(user: User, attributes: Attributes) -> StoreError:

@@ -16,6 +16,7 @@ from podium.server import discovery
 from podium.server.backend import Backend, DocumentRequest, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_path, index
+from podium.server.protobuf_encoding import bytes_field
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
@@ -196,11 +197,7 @@ def _version_2(accept: str) -> ServedDocument:
     version, title = "2.0", "Kubernetes"
     if "proto-openapi.spec.v2" in accept:
         # swagger = 1, info = 2; in info title = 1, version = 2
-        info = _text(1, title.encode()) + _text(2, version.encode())
-        return ServedDocument(body=_text(1, version.encode()) + _text(2, info), content_type=_PROTOBUF_2)
+        info = bytes_field(1, title.encode()) + bytes_field(2, version.encode())
+        return ServedDocument(body=bytes_field(1, version.encode()) + bytes_field(2, info), content_type=_PROTOBUF_2)
     head = {"swagger": version, "info": {"title": title, "version": version}}
     return ServedDocument(body=encoded({**head, "paths": {}, "definitions": {}}))
-
-
-def _text(number: int, data: bytes) -> bytes:
-    return bytes((number << 3 | 2, len(data))) + data

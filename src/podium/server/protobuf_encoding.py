@@ -32,25 +32,25 @@ def encode(raw: Raw) -> bytes:
 
 def encode_item(raw: Raw) -> bytes:
     """Return an object as an item of a list, for `encode_list`."""
-    return _field(_ITEMS, encode_message(message_of(str(raw["apiVersion"]), str(raw["kind"])), raw))
+    return bytes_field(_ITEMS, encode_message(message_of(str(raw["apiVersion"]), str(raw["kind"])), raw))
 
 
 def encode_list(head: Raw, items: Iterable[bytes]) -> bytes:
     """Return the body with a list, from its fields other than the items and from the results of `encode_item`."""
-    metadata = _field(_METADATA, encode_message("ListMeta", head["metadata"]))
+    metadata = bytes_field(_METADATA, encode_message("ListMeta", head["metadata"]))
     return _enveloped(str(head["apiVersion"]), str(head["kind"]), b"".join((metadata, *items)))
 
 
 def encode_event(type_: str, body: bytes) -> bytes:
     """Return the frame of a watch event about an encoded object."""
-    event = _field(1, type_.encode()) + _field(2, _field(1, body))
+    event = bytes_field(1, type_.encode()) + bytes_field(2, bytes_field(1, body))
     return struct.pack(">I", len(event)) + event
 
 
 def _enveloped(api_version: str, kind: str, content: bytes) -> bytes:
-    types = _field(1, api_version.encode()) + _field(2, kind.encode())
+    types = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
     # An encoding and a content type of "" follow, as in Go.
-    return b"".join((MAGIC, _field(1, types), _field(2, content), b"\x1a\x00\x22\x00"))
+    return b"".join((MAGIC, bytes_field(1, types), bytes_field(2, content), b"\x1a\x00\x22\x00"))
 
 
 def encode_message(name: str, raw: Raw) -> bytes:
@@ -60,7 +60,7 @@ def encode_message(name: str, raw: Raw) -> bytes:
     for number, inner in inlined:
         content = encode_message(inner, raw)
         if content:
-            parts.append(_field(number, content))
+            parts.append(bytes_field(number, content))
     return b"".join(parts)
 
 
@@ -87,7 +87,7 @@ def _writer(number: int, type_: Type) -> Writer:
             # A list in a map is a message of its own.
             inner = _writer(1, value_type) if isinstance(value_type, ListOf) else None
             key, plain, map_tag = _writer(1, Leaf("str")), _writer(2, value_type), _tag(number, BYTES)
-            entry = plain if inner is None else lambda value: _field(2, inner(value))
+            entry = plain if inner is None else lambda value: bytes_field(2, inner(value))
             return lambda value: b"".join(
                 [map_tag + _sized(key(name) + entry(one)) for name, one in value.items() if one is not None]
             )
@@ -108,7 +108,8 @@ def _tag(number: int, wire_type: int) -> bytes:
     return _varint(number << 3 | wire_type)
 
 
-def _field(number: int, content: bytes) -> bytes:
+def bytes_field(number: int, content: bytes) -> bytes:
+    """Return a field with a text, bytes, or a message."""
     return _tag(number, BYTES) + _sized(content)
 
 
@@ -138,25 +139,25 @@ def _time(text: Any) -> bytes:
 
 def _int_or_string(value: Any) -> bytes:
     if isinstance(value, int):
-        return _tag(1, VARINT) + b"\x00" + _tag(2, VARINT) + _varint(value) + _field(3, b"")
-    return _tag(1, VARINT) + b"\x01" + _tag(2, VARINT) + b"\x00" + _field(3, str(value).encode())
+        return _tag(1, VARINT) + b"\x00" + _tag(2, VARINT) + _varint(value) + bytes_field(3, b"")
+    return _tag(1, VARINT) + b"\x01" + _tag(2, VARINT) + b"\x00" + bytes_field(3, str(value).encode())
 
 
 def _schema_or_bool(value: Any) -> bytes:
     if isinstance(value, bool):
         return _tag(1, VARINT) + _varint(value)
-    return _tag(1, VARINT) + b"\x01" + _field(2, encode_message(SCHEMA, value))
+    return _tag(1, VARINT) + b"\x01" + bytes_field(2, encode_message(SCHEMA, value))
 
 
 def _schema_or_list(value: Any) -> bytes:
     if isinstance(value, list):
-        return b"".join([_field(2, encode_message(SCHEMA, one)) for one in value])
-    return _field(1, encode_message(SCHEMA, value))
+        return b"".join([bytes_field(2, encode_message(SCHEMA, one)) for one in value])
+    return bytes_field(1, encode_message(SCHEMA, value))
 
 
 _UNIONS: Mapping[str, Writer] = {"JSONSchemaOrBool": _schema_or_bool, "JSONSchemaOrList": _schema_or_list}
 _LEAVES: Mapping[str, tuple[int, Writer]] = {
-    "any": (BYTES, lambda value: _field(1, as_json(value))),
+    "any": (BYTES, lambda value: bytes_field(1, as_json(value))),
     "bool": (VARINT, lambda value: b"\x01" if value else b"\x00"),
     "bytes": (BYTES, base64.b64decode),
     "float": (FIXED_64, lambda value: struct.pack("<d", value)),
@@ -164,7 +165,7 @@ _LEAVES: Mapping[str, tuple[int, Writer]] = {
     "intOrString": (BYTES, _int_or_string),
     "long": (VARINT, _varint),
     "microtime": (BYTES, _time),
-    "quantity": (BYTES, lambda value: _field(1, str(value).encode())),
+    "quantity": (BYTES, lambda value: bytes_field(1, str(value).encode())),
     "str": (BYTES, lambda value: value.encode()),
     "time": (BYTES, _time),
 }

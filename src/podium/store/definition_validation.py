@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.nested import list_at, object_at, objects_at, value_at
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.validation.findings import (
     MAX_FINDINGS,
@@ -62,7 +62,7 @@ def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
     strategy = object_at(spec, "conversion").get("strategy", "None")
     if strategy not in ("None", "Webhook"):
         yield unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
-    elif strategy == "Webhook" and len(_list(spec.get("versions"))) > 1:
+    elif strategy == "Webhook" and len(list_at(spec, "versions")) > 1:
         # A webhook answers asynchronously, while requests here are answered synchronously, one after the other.
         yield forbidden(".spec.conversion.strategy", _NO_WEBHOOK)
     yield from _of_versions(spec.get("versions"))
@@ -94,7 +94,7 @@ def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[Finding]:
         if name and (not isinstance(name, str) or label_name_problem(name.lower())):
             yield invalid(f".spec.names.{field}", name, _WORD)
     for field in ("shortNames", "categories"):
-        for index, name in enumerate(_list(names.get(field))):
+        for index, name in enumerate(list_at(names, field)):
             if not isinstance(name, str) or label_name_problem(name):
                 yield invalid(f".spec.names.{field}[{index}]", name, "must be lower-case letters, digits and '-'")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
@@ -104,7 +104,7 @@ def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[Finding]:
 
 
 def _of_versions(versions: Any) -> Iterator[Finding]:
-    listed = _list(versions)
+    listed = list_at(versions)
     if not listed:
         yield required(".spec.versions", "must have at least one version")
         return
@@ -132,7 +132,7 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
             yield invalid(f"{path}.{flag}", version[flag], "must be true or false")
     schema = value_at(version, "schema", "openAPIV3Schema")
     yield from find_schema_problems(schema, f"{path}.schema.openAPIV3Schema")
-    columns = _list(version.get("additionalPrinterColumns"))[:_MOST_COLUMNS]
+    columns = list_at(version, "additionalPrinterColumns")[:_MOST_COLUMNS]
     for index, column in enumerate(columns):
         place = f"{path}.additionalPrinterColumns[{index}]"
         for field in ("jsonPath", "name", "type"):
@@ -141,7 +141,7 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
         type_ = value_at(column, "type")
         if type_ and type_ not in _COLUMN_TYPES:
             yield unsupported(f"{place}.type", type_, _COLUMN_TYPES)
-    selectable = _list(version.get("selectableFields"))
+    selectable = list_at(version, "selectableFields")
     if len(selectable) > _MOST_SELECTABLE:
         yield invalid(f"{path}.selectableFields", len(selectable), f"must have at most {_MOST_SELECTABLE} items")
     for index, field in enumerate(selectable):
@@ -181,7 +181,3 @@ def check_stored_versions(spec: Raw, stored: list[str]) -> Iterator[Finding]:
     for index, version in enumerate(stored):
         if version not in names:
             yield not_found(f".status.storedVersions[{index}]", version, "must appear in spec.versions")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
-from podium.api.nested import objects_at, value_at
+from podium.api.nested import list_at, objects_at, value_at
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.times import parse_time
 from podium.store.version_conversion import to_core
@@ -48,8 +48,7 @@ def number(raw: Any, *path: str) -> int:
 
 def texts(raw: Any, *path: str) -> list[str]:
     """Return the strings in the list at a path."""
-    found = value_at(raw, *path)
-    return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
+    return [entry for entry in list_at(raw, *path) if isinstance(entry, str)]
 
 
 def count(raw: Any, *path: str) -> int:

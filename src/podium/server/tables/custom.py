@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from podium.api.meta import Raw
+from podium.api.nested import list_at
 from podium.server.tables.cells import AGE, NAME, Printer, TableColumn, human_duration, shown, text, time_at
 
 _TYPES = ("string", "integer", "number", "boolean", "date")
@@ -111,21 +112,17 @@ def _step(match: re.Match[str]) -> Step | None:
     """Return the step of a part of a path; None if it is invalid."""
     part = match.groupdict()
     if part["every"]:
-        return lambda value: list(value.values()) if isinstance(value, dict) else _listed(value)
+        return lambda value: list(value.values()) if isinstance(value, dict) else list_at(value)
     if part["index"]:
         index = int(part["index"])
-        return lambda value: [value[index]] if -len(_listed(value)) <= index < len(_listed(value)) else []
+        return lambda value: [value[index]] if -len(list_at(value)) <= index < len(list_at(value)) else []
     if part["begin"] is not None:
         begin, end = (int(part[name]) if part[name] else None for name in ("begin", "end"))
-        return lambda value: _listed(value)[begin:end]
+        return lambda value: list_at(value)[begin:end]
     if part["compare"]:
         return _filter(part["left"] or ".", _OPERATORS[part["compare"]], _literal(part["right"]))
     name = re.sub(r"\\(.)", r"\1", part["name"] or part["single"] or part["double"] or "")
     return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _filter(left: str, compare: Callable[[Any, Any], bool], right: Any) -> Step | None:
@@ -138,7 +135,7 @@ def _filter(left: str, compare: Callable[[Any, Any], bool], right: Any) -> Step 
         except TypeError:
             return False
 
-    return lambda value: [entry for entry in _listed(value) if any(map(holds, found_at(entry, left)))]
+    return lambda value: [entry for entry in list_at(value) if any(map(holds, found_at(entry, left)))]
 
 
 def _literal(written: str) -> Any:
