@@ -105,16 +105,16 @@ def test_claims_of_volumes_and_devices_are_spared_where_that_is_set() -> None:
     computes = replace(plain, spec=replace(plain.spec, resource_claims=(PodResourceClaim(name="gpu"),)))
 
     assert guard(stores) == guard(computes) == ""
-    assert guard(stores, scope={"spares_volume_claims": True}) == "it has claims of volumes, which are spared"
-    assert guard(computes, scope={"spares_device_claims": True}) == "it has claims of devices, which are spared"
-    assert guard(plain, scope={"spares_volume_claims": True, "spares_device_claims": True}) == ""
+    assert guard(stores, scope={"spare": ("PodsWithVolumeClaims",)}) == "it has claims of volumes, which are spared"
+    assert guard(computes, scope={"spare": ("PodsWithDeviceClaims",)}) == "it has claims of devices, which are spared"
+    assert guard(plain, scope={"spare": ("PodsWithVolumeClaims", "PodsWithDeviceClaims")}) == ""
 
 
 def test_a_pod_of_system_critical_priority_stays_unless_that_is_allowed() -> None:
     critical = web("w", "a", priority=2_000_000_000)
 
     assert guard(critical) == "its priority is system-critical"
-    assert guard(critical, scope={"allows_system_critical": True}) == ""
+    assert guard(critical, scope={"allow": ("SystemCriticalPods",)}) == ""
     assert guard(web("w", "a", priority=1_999_999_999)) == ""
 
 
@@ -122,12 +122,12 @@ def test_a_pod_without_a_controller_stays_unless_that_is_allowed() -> None:
     bare = pod("w", on="a", ready=True)
 
     assert guard(bare) == "it has no controller to make it again"
-    assert guard(bare, scope={"allows_bare_pods": True}) == ""
+    assert guard(bare, scope={"allow": ("PodsWithoutController",)}) == ""
 
 
 def test_a_pod_that_keeps_data_on_its_node_stays_unless_that_is_allowed() -> None:
     assert guard(web("w", "a"), keeps_data={"default/w"}) == "it keeps data on its node"
-    assert guard(web("w", "a"), keeps_data={"default/w"}, scope={"allows_local_storage": True}) == ""
+    assert guard(web("w", "a"), keeps_data={"default/w"}, scope={"allow": ("LocalStorage",)}) == ""
 
 
 def test_a_pod_that_is_going_stays_alone() -> None:
@@ -252,7 +252,7 @@ def test_nodes_that_are_off_duty_are_no_targets_from_when_they_are_until_they_ar
 
 def test_a_jobs_pod_stays_unless_it_says_what_a_move_costs() -> None:
     assert guard(job()) == "its work is in progress, and it does not say what a move would cost"
-    assert guard(job(), scope={"allows_work_in_progress": True}) == ""
+    assert guard(job(), scope={"allow": ("WorkInProgress",)}) == ""
     assert guard(job(work_in_progress="false")) == ""
 
 
@@ -325,7 +325,7 @@ def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -
 
     def kept(name: str, undisturbed_seconds: int) -> str:
         (record,) = (each for each in here.cluster.placed.values() if each.name == name)
-        settings = free_settings(scope=ReschedulingScope(undisturbed_ns=undisturbed_seconds * 10**9))
+        settings = free_settings(scope=ReschedulingScope(undisturbed_for_ns=undisturbed_seconds * 10**9))
         return Guards(here.cluster, settings, here.inputs(), NOW).why(record)
 
     assert (kept("w", 3_600), kept("w", 1_800), kept("w", 0), kept("x", 3_600)) == (why, "", "", "")

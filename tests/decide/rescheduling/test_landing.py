@@ -87,7 +87,7 @@ def test_a_tie_with_the_source_node_is_no_reason_to_move() -> None:
 def test_a_pod_without_a_controller_is_on_no_avoid_list() -> None:
     here = given(node("a", cpu=64), node("b"), pod("w", on="a", cpu=1, ready=True), web("x", "b", cpu=4))
 
-    made = off_a(here, scope=ReschedulingScope(allows_bare_pods=True))
+    made = off_a(here, scope=ReschedulingScope(allow=("PodsWithoutController",)))
 
     assert why(made) == {"w": "its scheduler rates no node higher than a, where it is"}
 

@@ -32,7 +32,7 @@ from tests.decide.rescheduling.planning import NOW, free_settings
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, OWNERS, Objects, Traits, clusters
 
-SCOPE = ReschedulingScope(allows_bare_pods=True, allows_work_in_progress=True, minimum_age_ns=0)
+SCOPE = ReschedulingScope(allow=("PodsWithoutController", "WorkInProgress"), minimum_age_ns=0)
 MILD = Traits(preferences=True, soft_spread=True, tolerations=True, budgets=True, avoid_lists=True)
 SPREAD_OUT = st.one_of(
     *(clusters(traits, most_nodes=5, least_pods=6, most_pods=12) for traits in (EVERYTHING, MILD, MILD))

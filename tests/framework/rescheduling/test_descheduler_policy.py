@@ -204,8 +204,8 @@ def test_the_evictor_says_which_pods_may_be_touched() -> None:
     scope = found.settings.scope
     assert str(scope.nodes) == "pool=web,zone in (a,b)"
     assert str(scope.pods) == "app=web"
-    assert (scope.allows_local_storage, scope.allows_system_critical, scope.allows_bare_pods) == (True, True, False)
-    assert (scope.spares_volume_claims, scope.spares_device_claims) == (True, True)
+    assert scope.allow == ("LocalStorage", "SystemCriticalPods")
+    assert scope.spare == ("PodsWithDeviceClaims", "PodsWithVolumeClaims")
     assert (scope.priority_below, scope.minimum_replicas, scope.minimum_age_ns) == (1_000, 2, 90 * MINUTE)
     assert found.settings.without_budget == MoveLimitSettings(total=0)
     assert not noted(found, "select different pods")
@@ -230,7 +230,7 @@ def test_several_profiles_allow_what_all_of_them_allow() -> None:
         return {"pluginConfig": [{"name": "DefaultEvictor", "args": args}]}
 
     found = whole({"profiles": [profile(evictLocalStoragePods=True, minPodAge="1h"), profile(minPodAge="2h")]})
-    assert not found.settings.scope.allows_local_storage
+    assert "LocalStorage" not in found.settings.scope.allow
     assert found.settings.scope.minimum_age_ns == 120 * MINUTE
     assert noted(found, "its profiles are one here")
 

@@ -252,8 +252,8 @@ class Rescheduler:
         if has_more:
             times.append(self._picture.next_token_ns(now))
         times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
-        if settings.scope.undisturbed_ns:
-            times.append(self._picture.cluster.disrupted.next_end_ns(now, settings.scope.undisturbed_ns))
+        if settings.scope.undisturbed_for_ns:
+            times.append(self._picture.cluster.disrupted.next_end_ns(now, settings.scope.undisturbed_for_ns))
         return earliest(times)
 
 

@@ -129,9 +129,9 @@ class Guards:
             return "it is a static pod"
         if controller is not None and controller.kind in (DAEMON_SET, _NODE):
             return f"it belongs to a {controller.kind}, and comes and goes with its node"
-        if pod.priority >= CRITICAL_PRIORITY and not scope.allows_system_critical:
+        if pod.priority >= CRITICAL_PRIORITY and "SystemCriticalPods" not in scope.allow:
             return "its priority is system-critical"
-        if controller is None and not scope.allows_bare_pods:
+        if controller is None and "PodsWithoutController" not in scope.allow:
             return "it has no controller to make it again"
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
@@ -147,9 +147,9 @@ class Guards:
             return f"its priority is {pod.priority}, and only pods below {scope.priority_below} are moved"
         if self._replicas.get(pod.owner_uid, 0) < scope.minimum_replicas:
             return f"its owner has less than {scope.minimum_replicas} pods"
-        if scope.spares_volume_claims and _claims_volumes(pod):
+        if "PodsWithVolumeClaims" in scope.spare and _claims_volumes(pod):
             return "it has claims of volumes, which are spared"
-        if scope.spares_device_claims and pod.spec.resource_claims:
+        if "PodsWithDeviceClaims" in scope.spare and pod.spec.resource_claims:
             return "it has claims of devices, which are spared"
         return ""
 
@@ -187,10 +187,10 @@ class Guards:
     def _why_lossy(self, pod: PodRecord) -> str:
         """Return what a move of the pod loses: data on the node, or work."""
         scope = self._scope
-        if pod.uid in self._inputs.keeps_data and not scope.allows_local_storage:
+        if pod.uid in self._inputs.keeps_data and "LocalStorage" not in scope.allow:
             return "it keeps data on its node"
         try:
-            if scope.allows_work_in_progress or not is_at_work(pod):
+            if "WorkInProgress" in scope.allow or not is_at_work(pod):
                 return ""
             lost_ns = lost_work_ns(pod, self._now)
         except ValueError as error:
@@ -204,7 +204,7 @@ class Guards:
 
     def _why_disturbed(self, pod: PodRecord) -> str:
         """Return why a recent disruption of the pod's workload, by any component, keeps the pod in place."""
-        least_ns = self._scope.undisturbed_ns
+        least_ns = self._scope.undisturbed_for_ns
         if not least_ns or self._cluster.disrupted.last_ns(pod.workload, self._now, least_ns) is None:
             return ""
         return f"its workload was disrupted less than {format_duration(least_ns)} ago"

@@ -195,16 +195,14 @@ def _scope(
     spared = set[str]().union(*(each.spared for each in evictors))
     ages = [usual.minimum_age_ns if each.minimum_age_ns is None else each.minimum_age_ns for each in evictors]
     thresholds = [each.priority_below for each in evictors if each.priority_below is not None]
-    return replace(
+    return msgspec.structs.replace(
         usual,
         included=included,
         excluded=excluded,
         pods=_all_of(selectors),
         nodes=_all_of(nodes),
-        allows_system_critical="SystemCriticalPods" in allowed,
-        allows_local_storage="LocalStorage" in allowed,
-        spares_volume_claims="PodsWithVolumeClaims" in spared,
-        spares_device_claims="PodsWithDeviceClaims" in spared,
+        allow=tuple(sorted(allowed)),
+        spare=tuple(sorted(spared)),
         priority_below=min(thresholds, default=None),
         minimum_replicas=max((each.minimum_replicas for each in evictors), default=0),
         minimum_age_ns=max(ages, default=usual.minimum_age_ns),

@@ -67,34 +67,41 @@ class MoveLimitSettings:
     owner: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReschedulingScope:
+Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
+Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
+
+
+class ScopeLimits(Strict, frozen=True, kw_only=True):
+    """The fields of a scope that are used as they are written.
+
+    ``allow`` includes pods that otherwise stay: those of system-critical priority, those without a controller, those
+    with data on their node, and those of Jobs that do not state what a move costs. Of Jobs that state it, a pod may
+    lose at most ``max_lost_work_ns``. Pods younger than ``minimum_age_ns`` stay. So do pods whose priority is not below
+    ``priority_below`` (None: no bound), pods with claims of volumes or devices if ``spare`` names them, and pods whose
+    owner has fewer than ``minimum_replicas``. So do pods of a workload that any component disrupted less than
+    ``undisturbed_for_ns`` ago.
+    """
+
+    allow: tuple[Allowance, ...] = ()
+    spare: tuple[Sparing, ...] = ()
+    priority_below: Int32 | None = None
+    minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    minimum_age_ns: Duration = 5 * _MINUTE
+    undisturbed_for_ns: Duration = 0
+    max_lost_work_ns: Duration = 10 * _MINUTE
+
+
+class ReschedulingScope(ScopeLimits, frozen=True, kw_only=True):
     """The pods that may be moved at all.
 
     They are in the namespaces ``included`` (empty: all) but not ``excluded``, match ``pods`` (None: any), and run on
-    nodes that match ``nodes`` (None: any). The ``allows_...`` fields include pods that otherwise stay: those of
-    system-critical priority, those without a controller, those with data on their node, and those of Jobs that do not
-    state what a move costs. Of Jobs that state it, a pod may lose at most ``max_lost_work_ns``. Pods younger than
-    ``minimum_age_ns`` stay. So do pods whose priority is not below ``priority_below`` (None: no bound), pods with
-    claims of volumes or devices if these are spared, and pods whose owner has fewer than ``minimum_replicas``.
-    So do pods of a workload that any component disrupted less than ``undisturbed_ns`` ago.
+    nodes that match ``nodes`` (None: any).
     """
 
     included: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset(("kube-system",))
     pods: Selector | None = None
     nodes: Selector | None = None
-    allows_system_critical: bool = False
-    allows_bare_pods: bool = False
-    allows_local_storage: bool = False
-    allows_work_in_progress: bool = False
-    spares_volume_claims: bool = False
-    spares_device_claims: bool = False
-    priority_below: int | None = None
-    minimum_replicas: int = 0
-    max_lost_work_ns: int = 10 * _MINUTE
-    minimum_age_ns: int = 5 * _MINUTE
-    undisturbed_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ class ReschedulerSettings:
     without_budget: MoveLimitSettings = MoveLimitSettings(total=2, namespace=1, owner=1)
     budget_reserve: int = 1
     budget_reserve_share: float = 0.5
-    scope: ReschedulingScope = ReschedulingScope()
+    scope: ReschedulingScope = ReschedulingScope()  # noqa: RUF009 - an immutable value
     guidance: Guidance = Guidance.EVICT
     steering: Steering = Steering.AVOID_LIST
     judgement: Judgement = Judgement.PLACEMENT
@@ -179,10 +186,6 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
 """The numbers of each level, without policies. Cautious is the default."""
 
 
-Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
-Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
-
-
 class WrittenRequirement(Strict, frozen=True, kw_only=True):
     """A condition on a label."""
 
@@ -205,37 +208,25 @@ class WrittenNamespaces(Strict, frozen=True, kw_only=True):
     exclude: tuple[str, ...] | None = None
 
 
-class WrittenScope(Strict, frozen=True, kw_only=True):
-    """See `ReschedulingScope`; None is the default."""
+class WrittenScope(ScopeLimits, frozen=True, kw_only=True):
+    """See `ReschedulingScope`."""
 
     namespaces: WrittenNamespaces = WrittenNamespaces()
     pod_selector: WrittenSelector | None = None
     node_selector: WrittenSelector | None = None
-    allow: tuple[Allowance, ...] = ()
-    spare: tuple[Sparing, ...] = ()
-    priority_below: Int32 | None = None
-    minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
-    minimum_age_ns: Duration | None = None
-    undisturbed_ns: Duration | None = msgspec.field(name="undisturbedFor", default=None)
-    max_lost_work_ns: Duration | None = None
 
 
-def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> ReschedulingScope:
+def scope_of(written: WrittenScope, path: str) -> ReschedulingScope:
     """Return the scope that the fields at a path define. Raises InputError for an invalid field."""
+    usual = ReschedulingScope()
     included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
-    return replace(
+    return msgspec.structs.replace(
         usual,
         **_given(written, usual),
         included=included,
         excluded=excluded,
         pods=label_selector(written.pod_selector, f"{path}.podSelector"),
         nodes=label_selector(written.node_selector, f"{path}.nodeSelector"),
-        allows_system_critical="SystemCriticalPods" in written.allow,
-        allows_bare_pods="PodsWithoutController" in written.allow,
-        allows_local_storage="LocalStorage" in written.allow,
-        allows_work_in_progress="WorkInProgress" in written.allow,
-        spares_volume_claims="PodsWithVolumeClaims" in written.spare,
-        spares_device_claims="PodsWithDeviceClaims" in written.spare,
     )
 
 
@@ -365,7 +356,7 @@ def settings_of(written: Written) -> ReschedulerSettings:
         "in_flight": _limits(limits.in_flight, usual.in_flight, ".limits.inFlight"),
         "hourly": _limits(limits.hourly, usual.hourly, ".limits.hourly"),
         "without_budget": _limits(limits.without_budget, usual.without_budget, ".limits.withoutBudget"),
-        "scope": scope_of(written.scope, usual.scope, ".scope"),
+        "scope": scope_of(written.scope, ".scope"),
     }
     return replace(usual, **changes)
 
