@@ -330,6 +330,15 @@ class CronJob(Kubernetes, frozen=True, kw_only=True):
     status: CronJobStatus = CronJobStatus()
 
 
+def pod_template(object_: Kubernetes) -> tuple[PodTemplate, str] | None:
+    """Return the template of a workload's pods, and its path; None for other objects."""
+    if isinstance(object_, CronJob):
+        return object_.spec.job_template.spec.template, ".spec.jobTemplate.spec.template"
+    if isinstance(object_, DaemonSet | Deployment | Job | ReplicaSet | ReplicationController | StatefulSet):
+        return object_.spec.template, ".spec.template"
+    return None
+
+
 class ServiceSpec(Narrow, frozen=True, kw_only=True):
     """The selector of a service's pods."""
 

@@ -19,15 +19,7 @@ from podium.api.objects import label_of
 from podium.api.pod import Pod
 from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
 from podium.api.warnings import InputWarning, PassedOver, Validation
-from podium.api.workloads import (
-    CronJob,
-    DaemonSet,
-    Deployment,
-    Job,
-    ReplicaSet,
-    ReplicationController,
-    StatefulSet,
-)
+from podium.api.workloads import pod_template
 
 Read = TypeVar("Read")
 
@@ -157,19 +149,9 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
 
 def refuse_empty_pod(object_: Kubernetes) -> None:
     """Raise InputError for a pod or pod template without containers, as kube-apiserver refuses it."""
-    match object_:
-        case Pod(spec=spec):
-            path = ".spec"
-        case CronJob():
-            spec, path = object_.spec.job_template.spec.template.spec, ".spec.jobTemplate.spec.template.spec"
-        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet() | Job() | ReplicationController() if (
-            object_.spec.template is not None
-        ):
-            spec, path = object_.spec.template.spec, ".spec.template.spec"
-        case _:
-            return
-    if not spec.containers:
-        raise InputError("Required value: a pod has at least one container", path=f"{path}.containers")
+    found = (object_, "") if isinstance(object_, Pod) else pod_template(object_)
+    if found is not None and not found[0].spec.containers:
+        raise InputError("Required value: a pod has at least one container", path=f"{found[1]}.spec.containers")
 
 
 def snapshots_of(documents: Iterable[Document]) -> Iterator[tuple[Snapshot, Document]]:

@@ -57,10 +57,10 @@ def in_place_of(earlier: Document, later: Document) -> Document:
         raw["status"] = before["status"]
     if raw == after:
         return later
-    place = {"source": later.source, "document": later.index, "object": label_of(raw)}
     try:
         read = read_object(raw, later.validation)
     except InputError as error:
-        raise error.located(source=later.source, document=later.index, object=label_of(raw)) from None
+        raise later.located(error) from None
+    place = {"source": later.source, "document": later.index, "object": label_of(raw)}
     warnings = tuple(replace(warning, **place) for warning in read.warnings)  # type: ignore[arg-type]
     return replace(later, written=read.raw, object=read.object, warnings=warnings)

@@ -149,13 +149,18 @@ def _iscsi(source: Place) -> None:
 
 @check
 def _flocker(source: Place) -> None:
-    name, uuid = source.text("datasetName"), source.text("datasetUUID")
-    if not name and not uuid:
-        source.required("", "one of datasetName and datasetUUID is required")
-    elif name and uuid:
-        source.invalid("", "resource", "datasetName and datasetUUID can not be specified simultaneously")
-    if "/" in name:
-        source.invalid("datasetName", name, "must not contain '/'")
+    _check_either(source, "datasetName", "datasetUUID")
+    if "/" in source.text("datasetName"):
+        source.invalid("datasetName", source.text("datasetName"), "must not contain '/'")
+
+
+def _check_either(place: Place, one: str, other: str) -> None:
+    """Check that one of two fields is set."""
+    given = [name for name in (one, other) if place.value.get(name) not in (None, "")]
+    if not given:
+        place.required("", f"one of {one} and {other} is required")
+    elif len(given) > 1:
+        place.invalid("", "resource", f"{one} and {other} can not be specified simultaneously")
 
 
 @check
@@ -179,10 +184,7 @@ def _flex_options(source: Place) -> None:
 
 @check
 def _downward_file(item: Place) -> None:
-    if item.has("fieldRef") and item.has("resourceFieldRef"):
-        item.invalid("", "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
-    elif not item.has("fieldRef") and not item.has("resourceFieldRef"):
-        item.required("", "one of fieldRef and resourceFieldRef is required")
+    _check_either(item, "fieldRef", "resourceFieldRef")
 
 
 @check

@@ -12,7 +12,14 @@ from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.warnings import InputWarning
-from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import (
+    DaemonSet,
+    Deployment,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+    pod_template,
+)
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
 from podium.controllers.kubelets.annotations import (
@@ -180,7 +187,6 @@ Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet | Daemo
 """Workloads that replace pods that have ended."""
 
 _REPLACING = frozenset(get_args(Workload))
-_Templated = Workload | Job
 FAILING = "containers that crash are started again"
 """The reason why a simulation with crashing containers has no end."""
 
@@ -224,8 +230,5 @@ def _path(metadata: str, name: str) -> str:
 def _pod_metadata(object_: Kubernetes) -> list[tuple[ObjectMeta, str]]:
     if isinstance(object_, Pod):
         return [(object_.metadata, ".metadata")]
-    if isinstance(object_, CronJob):
-        return [(object_.spec.job_template.spec.template.metadata, ".spec.jobTemplate.spec.template.metadata")]
-    if isinstance(object_, _Templated):
-        return [(object_.spec.template.metadata, ".spec.template.metadata")]
-    return []
+    found = pod_template(object_)
+    return [] if found is None else [(found[0].metadata, f"{found[1]}.metadata")]
