@@ -6,6 +6,7 @@ pkg/controller/endpoint.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -61,7 +62,7 @@ class ServiceEndpoints(Reconciler[str]):
     def __init__(self) -> None:
         super().__init__()
         self._services: dict[str, tuple[Service, Raw]] = {}
-        self._namespaces: dict[str, _Namespace] = {}
+        self._namespaces: defaultdict[str, _Namespace] = defaultdict(_Namespace)
         self._zones: dict[str, str] = {}
         # By Service, its own slices by name; and Endpoints by key.
         self._slices: dict[str, dict[str, Raw]] = {}
@@ -95,7 +96,7 @@ class ServiceEndpoints(Reconciler[str]):
             self._services.pop(key, None)
             self._next_ns.pop(key, None)
             self._forget(key)
-            self._namespace(object_).selectors.remove(key)
+            self._namespaces[object_.metadata.namespace].selectors.remove(key)
             self._tidy(object_.metadata.namespace)
             if key in self._endpoints:
                 self._queue.add(key)
@@ -110,9 +111,6 @@ class ServiceEndpoints(Reconciler[str]):
             self._due(service, now)
         return []
 
-    def _namespace(self, object_: Kubernetes) -> _Namespace:
-        return self._namespaces.setdefault(object_.metadata.namespace, _Namespace())
-
     def _tidy(self, namespace: str) -> None:
         """Forget a namespace without pods and Services."""
         known = self._namespaces[namespace]
@@ -120,7 +118,7 @@ class ServiceEndpoints(Reconciler[str]):
             del self._namespaces[namespace]
 
     def _service_changed(self, service: Service, raw: Raw, now: int) -> None:
-        key, namespace = service.key, self._namespace(service)
+        key, namespace = service.key, self._namespaces[service.metadata.namespace]
         known = self._services.get(key)
         self._services[key] = service, raw
         if not _is_selecting(service, raw):
@@ -132,7 +130,7 @@ class ServiceEndpoints(Reconciler[str]):
         self._due(key, now)
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> list[Action]:
-        namespace = self._namespace(pod)
+        namespace = self._namespaces[pod.metadata.namespace]
         known = namespace.pods.get(pod.key)
         if pod.is_terminal or not _address_of(raw):
             return self._pod_gone(pod, now)
@@ -148,7 +146,7 @@ class ServiceEndpoints(Reconciler[str]):
         return self._all_due(found, now)
 
     def _pod_gone(self, pod: Pod, now: int) -> list[Action]:
-        namespace = self._namespace(pod)
+        namespace = self._namespaces[pod.metadata.namespace]
         known = namespace.pods.pop(pod.key, None)
         namespace.labels.remove(pod.key)
         self._tidy(pod.metadata.namespace)
@@ -187,7 +185,7 @@ class ServiceEndpoints(Reconciler[str]):
 
     def _pods_of(self, service: Service) -> list[tuple[Pod, Raw]]:
         """Return the pods that the Service selects, by key."""
-        namespace = self._namespace(service)
+        namespace = self._namespaces[service.metadata.namespace]
         selector = selector_from_labels(service.spec.selector)
         return [namespace.pods[key] for key in sorted(namespace.labels.matching(selector))]
 

@@ -120,10 +120,8 @@ class PersistentVolumes(Reconciler[_Key]):
             self._reserved.add(uid, name)
         elif self._reports_all:
             self._free.add(volume_class(volume), name)
-            named = volume.spec.claim_ref
-            keys = (
-                self._seeking.get(volume_class(volume), ()) if named is None else (f"{named.namespace}/{named.name}",)
-            )
+            named, seeking = volume.spec.claim_ref, self._seeking.get(volume_class(volume), ())
+            keys = seeking if named is None else (f"{named.namespace}/{named.name}",)
             self._queue.add_all((_CLAIM, key) for key in keys)
         if uid in self._key_by_uid:
             self._queue.add((_CLAIM, self._key_by_uid[uid]))

@@ -5,6 +5,7 @@ Source: controlled-rescheduling.md, Disruption budget (a default budget by prior
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
@@ -241,13 +242,12 @@ class DefaultBudgets(Reconciler[_Key]):
         self._rules = NO_RULES
         self._labels: dict[str, dict[str, str]] = {}
         self._classes: dict[str, PriorityClass] = {}
-        self._namespaces: dict[str, NamespaceProtection] = {}
+        self._namespaces: defaultdict[str, NamespaceProtection] = defaultdict(NamespaceProtection)
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         name = object_.metadata.name
         if isinstance(object_, PodDisruptionBudget | Keeper):
-            place = self._namespaces.setdefault(object_.metadata.namespace, NamespaceProtection())
-            self._touch(object_, place.put(object_))
+            self._touch(object_, self._namespaces[object_.metadata.namespace].put(object_))
         elif isinstance(object_, Namespace):
             self._see_namespace(name, object_.metadata.labels)
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:

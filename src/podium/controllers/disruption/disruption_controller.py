@@ -5,6 +5,7 @@ Source: pkg/controller/disruption/disruption.go; controlled-rescheduling.md, Dis
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
@@ -58,7 +59,7 @@ class DisruptionController(Reconciler[_Key]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._coverage: dict[str, NamespaceCoverage] = {}
+        self._coverage: defaultdict[str, NamespaceCoverage] = defaultdict(NamespaceCoverage)
         # The namespaces with budgets.
         self._budgeted: set[str] = set()
         self._scales = Scales()
@@ -111,11 +112,7 @@ class DisruptionController(Reconciler[_Key]):
         return []
 
     def _in(self, object_: Kubernetes) -> NamespaceCoverage:
-        namespace = object_.metadata.namespace
-        found = self._coverage.get(namespace)
-        if found is None:
-            found = self._coverage[namespace] = NamespaceCoverage()
-        return found
+        return self._coverage[object_.metadata.namespace]
 
     def _drop_empty(self, object_: Kubernetes) -> None:
         namespace = object_.metadata.namespace

@@ -8,6 +8,8 @@ Disruption budget; `podium.store.verbs.disruptions` for what counts.
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from podium.api.avoid_list import EVICTED
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
 from podium.api.disruption_policy import (
@@ -50,7 +52,7 @@ class DisruptionCounter(Reconciler[str]):
         # The uids of the pods whose disruption would count.
         self._healthy: set[str] = set()
         self._budgets: dict[str, PodDisruptionBudget] = {}
-        self._selectors: dict[str, SelectorIndex[str]] = {}
+        self._selectors: defaultdict[str, SelectorIndex[str]] = defaultdict(SelectorIndex)
         self._policy: DisruptionPolicy | None = None
         # Counts that the API may not show yet: when the bucket of a rate is full again.
         self._full: dict[str, tuple[Rate, int]] = {}
@@ -64,8 +66,7 @@ class DisruptionCounter(Reconciler[str]):
             if before is not None and before.metadata.uid != object_.metadata.uid:
                 self._budget_gone(before)
             self._budgets[key] = object_
-            index = self._selectors.setdefault(object_.metadata.namespace, SelectorIndex())
-            index.put(key, compile_label_selector(object_.spec.selector))
+            self._selectors[object_.metadata.namespace].put(key, compile_label_selector(object_.spec.selector))
         elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
             self._policy = object_
         return []

@@ -5,6 +5,7 @@ Source: pkg/controller/controller_ref_manager.go.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.api.meta import Kubernetes, Raw, plain
@@ -57,7 +58,7 @@ class Orphans:
     def __init__(self) -> None:
         # By namespace, the objects by key, and an index of them.
         self._objects: dict[str, dict[str, Kubernetes]] = {}
-        self._indexes: dict[str, LabelIndex[str]] = {}
+        self._indexes: defaultdict[str, LabelIndex[str]] = defaultdict(LabelIndex)
 
     def put(self, object_: Kubernetes) -> bool:
         """Take in an object; return whether it is an orphan, or was one."""
@@ -65,7 +66,7 @@ class Orphans:
         if not meta.labels or meta.controller is not None or meta.deletion_timestamp is not None:
             return self.remove(object_)
         self._objects.setdefault(meta.namespace, {})[object_.key] = object_
-        self._indexes.setdefault(meta.namespace, LabelIndex()).put(object_.key, meta.labels)
+        self._indexes[meta.namespace].put(object_.key, meta.labels)
         return True
 
     def remove(self, object_: Kubernetes) -> bool:

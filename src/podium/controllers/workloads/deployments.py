@@ -80,7 +80,7 @@ class Deployments(WorkloadController[Deployment]):
         actions: list[Action] = []
         if not workload.is_deleted and not collides and self._expectations.are_met(workload.uid):
             actions += self._roll(workload, new, old, now)
-        status = _status(workload, new, old, now)
+        status = _status(workload, new, sets, now)
         if self._counts_terminating:
             status["terminatingReplicas"] = sum(set_.status.get("terminatingReplicas", 0) for set_ in sets)
         # The first condition comes with the ReplicaSet, or the refusal of its creation.
@@ -257,8 +257,8 @@ def _revision(set_: _Set) -> int:
     return parse_int64(set_.object.metadata.annotations.get(REVISION, "0")) or 0
 
 
-def _status(workload: _Workload, new: _Set | None, old: list[_Set], now: int) -> Raw:
-    sets = [set_.object for set_ in (*old, *([new] if new is not None else []))]
+def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: int) -> Raw:
+    sets = [set_.object for set_ in all_sets]
     available = sum(set_.status.available_replicas for set_ in sets)
     counts: Raw = {
         "observedGeneration": workload.object.metadata.generation,
