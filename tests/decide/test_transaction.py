@@ -130,7 +130,7 @@ def test_a_pod_settles_on_the_fullest_node_that_takes_it() -> None:
 
 def test_a_pod_settles_on_allowed_nodes_only() -> None:
     cluster = cluster_of(node("n1", cpu=4), node("n2", cpu=4), pod("a", on="n2", cpu=2))
-    allowed = np.array([name != "n2" for name in cluster.nodes.names_by_row()])
+    allowed = np.array([name != "n2" for name in cluster.nodes.names])
 
     with scratch_on(cluster) as transaction:
         row = transaction.settle(cluster.read(pod("c", cpu=2)), allowed)

@@ -101,10 +101,6 @@ class NodeColumns:
             self._tree_order = np.array([self.row_of[name] for name in self._tree.order()], dtype=np.int64)
         return self._tree_order
 
-    def names_by_row(self) -> list[str]:
-        """Return a copy of the names of all rows, "" for free ones."""
-        return list(self.names)
-
     def node(self, row: int) -> Node:
         """Return the node in ``row``; raises KeyError for a free row."""
         node = self.nodes[row]

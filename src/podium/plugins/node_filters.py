@@ -13,7 +13,7 @@ import numpy as np
 from podium.api.node import Taint
 from podium.api.pod import PodSpec, Toleration
 from podium.api.versions.behaviors import Behavior
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import holds_host_port
 from podium.cluster.pod_classes import PodClass
@@ -54,7 +54,7 @@ class TaintToleration:
         if self._names_taints:
             codes = view.by_taints(lambda taints: self._code_of(pod.spec.tolerations, taints))
             return Verdicts(codes, self._named.__getitem__)
-        return Verdicts.where(self.refused(pod.pod_class, view), _UNTOLERATED)
+        return Verdicts.where(kept_off(pod.spec.tolerations, view), _UNTOLERATED)
 
     def _code_of(self, tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> int:
         """Return the code that names the first taint that keeps the pod off; 0 for none."""
@@ -66,10 +66,6 @@ class TaintToleration:
         if code == len(self._named):
             self._named.append(unresolvable(text))
         return code
-
-    def refused(self, pod_class: PodClass, view: View) -> Bools:
-        """Return ``[n]`` the nodes that `filter_rows` rejects."""
-        return kept_off(pod_class.spec.tolerations, view)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         return SUCCESS

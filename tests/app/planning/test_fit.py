@@ -258,7 +258,7 @@ def test_as_many_fit_as_can_be_placed_one_after_another(seed: int) -> None:
     by_node: dict[str, int] = {}
     for fate in placed.placed:
         by_node[fate.node] = by_node.get(fate.node, 0) + 1
-    names = decisions.cluster.nodes.names_by_row()
+    names = list(decisions.cluster.nodes.names)
     assert {names[row]: count for row, count in found.counts.items() if count} == by_node
     assert found.total == len(placed.placed) < MAX_PLACED_PODS
     assert not decisions.scratch.savepoint()

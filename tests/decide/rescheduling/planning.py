@@ -126,14 +126,14 @@ class Proposes:
     def _relocation(self, picture: Picture, pod: PodRecord) -> Relocation:
         preferred = None
         if self.preferred is not None:
-            preferred = np.array([self.preferred.get(name, 0.0) for name in picture.cluster.nodes.names_by_row()])
+            preferred = np.array([self.preferred.get(name, 0.0) for name in picture.cluster.nodes.names])
         wanted = self.targets.get(pod.name)
         return Relocation(pod, None if wanted is None else rows_of(picture.cluster, wanted), preferred)
 
 
 def rows_of(cluster: Cluster, names: Collection[str]) -> Bools:
     """``[rows]``: the nodes of these names."""
-    return np.array([name in names for name in cluster.nodes.names_by_row()], dtype=np.bool_)
+    return np.array([name in names for name in cluster.nodes.names], dtype=np.bool_)
 
 
 def places(cluster: Cluster) -> dict[str, str]:

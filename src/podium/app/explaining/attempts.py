@@ -147,7 +147,7 @@ def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Stat
     """Return each node's status by name, and the PreFilter's rejection if there was one."""
     if not placement.pre_filter.status.is_success:
         return {}, placement.pre_filter.status
-    names, outcome, rest = cluster.nodes.names_by_row(), placement.outcome, placement.pre_filter.left_out
+    names, outcome, rest = list(cluster.nodes.names), placement.outcome, placement.pre_filter.left_out
 
     def build() -> dict[str, Status]:
         refused = dict(zip(placement.rows.tolist(), outcome.refused.tolist(), strict=True))
@@ -178,7 +178,7 @@ def _scores(
         # Extenders were called once, for the placement.
         by_plugin[EXTENDER] = placement.totals - totals
         totals = placement.totals
-    all_names = runner.cluster.nodes.names_by_row()
+    all_names = list(runner.cluster.nodes.names)
     names = [all_names[row] for row in placement.feasible.tolist()]
 
     def scores() -> dict[str, dict[str, int]]:
@@ -195,7 +195,7 @@ def _devices(runner: Runner, placement: Placement) -> DeviceFindings:
     plugin = next((each for each in runner.profile.filter if isinstance(each, DynamicResources)), None)
     if plugin is None or placement.error or placement.state.get(plugin.name) is None:
         return NO_DEVICES
-    names = runner.cluster.nodes.names_by_row()
+    names = list(runner.cluster.nodes.names)
     if len(placement.feasible):
         state, feasible = placement.state, sorted(names[row] for row in placement.feasible.tolist())
         found: Mapping[str, Claims] = LazyMapping(

@@ -159,7 +159,7 @@ def scores_of(decision: PodDecision) -> Mapping[str, tuple[Score, ...]]:
     except PluginError:
         # The only feasible node is chosen without scores, so that the failure does not matter.
         return {}
-    names = runner.cluster.nodes.names_by_row()
+    names = list(runner.cluster.nodes.names)
     return {
         names[row]: tuple(each.at(position) for each in rated)
         for position, row in enumerate(placement.feasible.tolist())

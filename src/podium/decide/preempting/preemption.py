@@ -254,7 +254,7 @@ def _details(
     cluster: Cluster, capped: CappedTable, table: TrialTable
 ) -> tuple[Mapping[str, PreemptionCandidate], Mapping[str, Status]]:
     """Return every candidate, and every node that was tried and is none, by name."""
-    names, records = cluster.nodes.names_by_row(), cluster.pods.records
+    names, records = list(cluster.nodes.names), cluster.pods.records
     found = (_candidate(table, position, names, records) for position in table.candidates.tolist())
     candidates = {candidate.node_name: candidate for candidate in found}
     rows, refused = table.rows[table.failures].tolist(), table.refused[table.failures].tolist()

@@ -325,16 +325,14 @@ class PoolCounters:
 
     def _left(self, pool: Pool) -> Counters:
         """Return the counters that held devices leave, possibly negative."""
-        left = {name: dict(counters) for name, counters in pool.counters.items()}
+        held: Counters = {}
         for id_, device in pool.all_devices():
-            if id_ not in self._allocated:
-                continue
-            for counted in device.fields.consumes_counters:
-                counters = left.get(counted.counter_set, {})
-                for name, counter in counted.counters.items():
-                    if name in counters:
-                        counters[name] -= parse_quantity(counter.value)
-        return left
+            if id_ in self._allocated:
+                _add(held, device, 1)
+        return {
+            name: {counter: amount - held.get(name, {}).get(counter, 0) for counter, amount in counters.items()}
+            for name, counters in pool.counters.items()
+        }
 
 
 def _add(taken: Counters, device: Device, sign: int) -> None:

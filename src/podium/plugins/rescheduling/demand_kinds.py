@@ -380,22 +380,10 @@ def surplus(domains: Mapping[int, int], highest: int) -> int:
     return sum([(pods - highest) * number for pods, number in domains.items() if pods > highest])
 
 
-class DomainsOfKeys:
-    """The domains of topology keys: a code for each row, and the number of domains with a node that accepts pods."""
-
-    def __init__(self, picture: Picture) -> None:
-        self._picture = picture
-        self._known: dict[str, tuple[Int32s, int]] = {}
-
-    def of(self, key: str) -> tuple[Int32s, int]:
-        """Return `[rows]` codes, 0 without the label, and the number of domains that accept pods."""
-        known = self._known.get(key)
-        if known is None:
-            nodes = self._picture.cluster.nodes
-            codes = nodes.labels(key).codes[: nodes.count].copy()
-            usable = codes[self._picture.targets[: nodes.count] & (codes != 0)]
-            known = self._known[key] = codes, len(set(usable.tolist()))
-        return known
+def domain_codes(picture: Picture, key: str) -> Int32s:
+    """Return `[rows]` the present codes of the domains of a topology key, 0 without the label."""
+    nodes = picture.cluster.nodes
+    return nodes.labels(key).codes[: nodes.count].copy()
 
 
 def matching(predicate: SelectedByTerms | InNamespace, picture: Picture, classes: Mapping[int, PodClass]) -> list[int]:
@@ -412,9 +400,12 @@ def pod_demands(
     picture: Picture, classes: Mapping[int, PodClass], carriers: Mapping[tuple[AffinityTerm, int, bool], Sequence[int]]
 ) -> Iterator[PodDemand]:
     """Yield a demand for each term, cost of a carrier, and whether it is anti-affinity; ``carriers`` are class ids."""
-    domains = DomainsOfKeys(picture)
+    keys = dict.fromkeys(term.topology_key for term, _, _ in carriers)
+    codes_of = {key: domain_codes(picture, key) for key in keys}
+    # The domains with a node that accepts pods; nodes without the label are in none.
+    usable = {key: set(codes[picture.targets[: len(codes)]].tolist()) - {0} for key, codes in codes_of.items()}
     for (term, unit, is_apart), carrying in carriers.items():
-        codes, number = domains.of(term.topology_key)
+        codes, number = codes_of[term.topology_key], len(usable[term.topology_key])
         selected = matching(SelectedByTerms((term,)), picture, classes)
         yield PodDemand(
             term, unit, is_apart=is_apart, carriers=carrying, selected=selected, codes=codes, domains=number

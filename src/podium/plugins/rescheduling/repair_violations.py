@@ -15,7 +15,7 @@ from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
+from podium.cluster.view import View, kept_off
 from podium.cluster.what_if_view import WhatIfView
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
@@ -27,10 +27,10 @@ from podium.plugins.node_affinity import NodeAffinity, required_nodes
 from podium.plugins.node_filters import TaintToleration
 from podium.plugins.pod_topology_spread import ConstraintSet, PodTopologySpread
 from podium.plugins.rescheduling.demand_kinds import (
-    DomainsOfKeys,
     NodeDemand,
     NodeDemands,
     demand_of,
+    domain_codes,
     matching,
     node_demands,
     pod_demands,
@@ -125,12 +125,12 @@ def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> NodeDe
     def demand(pod_class: PodClass) -> NodeDemand | None:
         runner = _runner_of(picture, pod_class)
         complaints: list[tuple[Bools, str]] = []
-        by_affinity, by_taints = _filter_of(runner, NodeAffinity), _filter_of(runner, TaintToleration)
+        by_affinity = _filter_of(runner, NodeAffinity)
         if by_affinity is not None:
             refused = by_affinity.refused(pod_class, view)
             complaints.append((refused, "it does not match the pod's node affinity or selector"))
-        if by_taints is not None:
-            refused = by_taints.refused(pod_class, view)
+        if _filter_of(runner, TaintToleration) is not None:
+            refused = kept_off(pod_class.spec.tolerations, view)
             complaints.append((refused, "it has a taint that the pod does not tolerate"))
         for key in keys_of(pod_class):
             complaints.append((view.codes(key) == 0, f"it lacks the label {key}, over which the pod spreads"))
@@ -150,10 +150,9 @@ def _pods_near(
     for class_id, pod_class in carrying.items():
         if pod_class.required_affinity:
             carriers.setdefault(pod_class.required_affinity, []).append(class_id)
-    domains = DomainsOfKeys(picture)
     for terms, carriers_of_terms in carriers.items():
         keys = [term.topology_key for term in terms]
-        codes = [domains.of(key)[0] for key in keys]
+        codes = [domain_codes(picture, key) for key in keys]
         yield NearDemand(keys, codes, carriers_of_terms, matching(SelectedByTerms(terms), picture, classes))
 
 

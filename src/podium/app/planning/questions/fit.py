@@ -142,7 +142,7 @@ def _capacity_answer(
         "withPreemption": None if more is None else more.total,
         "why": found.before or None,
     }
-    names = decisions.cluster.nodes.names_by_row()
+    names = list(decisions.cluster.nodes.names)
     findings: tuple[PlanFinding, ...] = ()
     if not found.total or (target.wanted is not None and found.total < target.wanted):
         wanted = "" if target.wanted is None else f" of {target.wanted:,}"
