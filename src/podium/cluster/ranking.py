@@ -92,10 +92,8 @@ class PreemptionRanking:
         nodes, missed = self._cluster.nodes, sorted(self._missed)
         if nodes.count > len(self.slots):
             self._resize(max(nodes.count, 2 * len(self.slots)), self.slots.shape[1])
-        if self._misses_all:
-            self._rank_all()
-        elif len(missed) > _FEW_ROWS:
-            self._rank_some(missed)
+        if self._misses_all or len(missed) > _FEW_ROWS:
+            self._rank_together(None if self._misses_all else missed)
         else:
             for row in missed:
                 self._rank(row)
@@ -159,24 +157,17 @@ class PreemptionRanking:
             self.slots[row, : len(pods)] = [pod.slot for pod in pods]
             self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
 
-    def _rank_all(self) -> None:
-        """Rank all rows at once."""
+    def _rank_together(self, some: list[int] | None) -> None:
+        """Rank all pods of some rows, which ascend, in arrays; None means all rows."""
         table = self._cluster.pods
-        placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
-        self.slots[:] = NO_ROW
-        self.priorities[:] = _NO_PRIORITY
-        self._rank_together(placed, self._records(placed))
-
-    def _rank_some(self, rows: list[int]) -> None:
-        """Rank some rows, which ascend, at once."""
-        pods = [pod for row in rows for pod in self._cluster.pods_on(row)]
-        self.slots[rows] = NO_ROW
-        self.priorities[rows] = _NO_PRIORITY
-        self._rank_together(np.array([pod.slot for pod in pods], dtype=np.int64), pods)
-
-    def _rank_together(self, placed: Int64s, pods: list[PodRecord]) -> None:
-        """Rank all pods of some rows in arrays; ``placed`` are their slots."""
-        table = self._cluster.pods
+        if some is None:
+            placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
+            pods = self._records(placed)
+        else:
+            pods = [pod for row in some for pod in self._cluster.pods_on(row)]
+            placed = np.array([pod.slot for pod in pods], dtype=np.int64)
+        self.slots[slice(None) if some is None else some] = NO_ROW
+        self.priorities[slice(None) if some is None else some] = _NO_PRIORITY
         may_go = np.ones(len(pods), dtype=np.bool_)
         if not frozenset(NEVER_PREEMPTED).isdisjoint(map(attrgetter("preemption_policy"), pods)):
             may_go = np.array([pod.is_preemptible for pod in pods], dtype=np.bool_)
