@@ -202,7 +202,7 @@ class VolumeSearch:
     def __init__(self, view: View, storage: Storage) -> None:
         self._view = view
         self._storage = storage
-        self._reached: dict[tuple[NodeTerm, ...], Bools] = {}
+        self._matching: dict[tuple[NodeTerm, ...] | None, Bools] = {}
         self._taken: dict[str, Bools] = {}
         self._chosen: list[tuple[WaitingClaim, Int64s]] = []
         self.lacking: Int64s = np.zeros(len(view), dtype=np.int64)
@@ -262,7 +262,7 @@ class VolumeSearch:
             claim = waiting.claim
             without = provisions.copy()
             for reported in self._sufficient(claim, self._storage.classes[claim.class_name]) or ():
-                found = self._with_access([reported]) & without
+                found = self._rows(_topologies([reported])) & without
                 without &= ~found
                 size = 0 if reported.capacity is None else parse_quantity(reported.capacity)
                 for position in np.flatnonzero(found):
@@ -302,30 +302,22 @@ class VolumeSearch:
     def _reach(self, volume: PersistentVolume) -> Bools:
         """Return ``[n]`` the nodes that the volume's node affinity allows."""
         affinity = volume.spec.node_affinity
-        terms = None if affinity is None or affinity.required is None else _label_terms(affinity.required)
-        if terms is None:
-            return np.ones(len(self._view), dtype=np.bool_)
-        reached = self._reached.get(terms)
-        if reached is None:
-            reached = self._reached[terms] = matching_rows(self._view, terms)
-        return reached
+        return self._rows(None if affinity is None or affinity.required is None else _label_terms(affinity.required))
 
     def _allowed(self, storage_class: StorageClass) -> Bools:
         """Return ``[n]`` the nodes for which the class provisions volumes."""
         if storage_class.provisioner in ("", NO_PROVISIONER):
-            return np.zeros(len(self._view), dtype=np.bool_)
-        if not storage_class.allowed_topologies:
-            return np.ones(len(self._view), dtype=np.bool_)
-        terms = [
+            return self._rows(())
+        terms = tuple(
             NodeTerm(tuple(Requirement(each.key, "In", each.values) for each in term.match_label_expressions))
             for term in storage_class.allowed_topologies
-        ]
-        return matching_rows(self._view, tuple(terms))
+        )
+        return self._rows(terms or None)
 
     def _with_room(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Bools:
         """Return ``[n]`` the nodes with enough capacity for the claim, as the driver reports; all if it does not."""
         sufficient = self._sufficient(claim, storage_class)
-        return np.ones(len(self._view), dtype=np.bool_) if sufficient is None else self._with_access(sufficient)
+        return self._rows(None if sufficient is None else _topologies(sufficient))
 
     def _sufficient(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
         """Return the reported capacities that suffice for a claim, by name; None if the driver reports none."""
@@ -341,10 +333,13 @@ class VolumeSearch:
             and limit >= whole_value(size)
         ]
 
-    def _with_access(self, capacities: Iterable[CSIStorageCapacity]) -> Bools:
-        """Return ``[n]`` the nodes with access to some of the capacities."""
-        terms = _topologies(capacities)
-        return np.ones(len(self._view), dtype=np.bool_) if terms is None else matching_rows(self._view, terms)
+    def _rows(self, terms: tuple[NodeTerm, ...] | None) -> Bools:
+        """Return ``[n]`` the nodes that some of the terms match, from a cache; None stands for all nodes."""
+        known = self._matching.get(terms)
+        if known is None:
+            all_rows = np.ones(len(self._view), dtype=np.bool_)
+            known = self._matching[terms] = all_rows if terms is None else matching_rows(self._view, terms)
+        return known
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
