@@ -35,6 +35,9 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 """The annotation of a claim or volume that names its class, in place of the field."""
 
+IS_DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+"""The annotations of which either makes a StorageClass the default, with the value `true`."""
+
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 """The annotation of a CSINode that lists the in-tree plugins that were migrated to CSI."""
 

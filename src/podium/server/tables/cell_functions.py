@@ -12,8 +12,9 @@ import msgspec
 
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.nested import list_at, object_at, objects_at, value_at
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
+from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS
 from podium.server.tables.cells import (
     NONE,
     UNKNOWN,
@@ -35,11 +36,6 @@ from podium.server.tables.cells import (
 
 _LIMITS = "limits."
 _ROLE_PREFIX, _ROLE = "node-role.kubernetes.io/", "kubernetes.io/role"
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_ANNOTATIONS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 # The conditions of a job that determine its status, the most significant first.
 _ENDED, _HELD_UP = ("Complete", "Failed"), ("Suspended", "FailureTarget")
 _GANG = ("spec", "schedulingPolicy", "gang")
@@ -115,8 +111,8 @@ def _policy_caps(raw: Raw, now: int) -> str:
 
 
 def _policy_priorities(raw: Raw, now: int) -> str:
-    found: Any = value_at(raw, "spec", "priorities")
-    given = found.split(">") if isinstance(found, str) else found if isinstance(found, list) else []
+    found = value_at(raw, "spec", "priorities")
+    given = found.split(">") if isinstance(found, str) else list_at(found)
     return ">".join(shown(one).strip() for one in given) or NONE
 
 
@@ -205,7 +201,7 @@ def _claim_state(raw: Raw, now: int) -> str:
 
 def _class_name(raw: Raw, now: int) -> str:
     annotations = value_at(raw, "metadata", "annotations")
-    is_default = any(text(annotations, annotation) == "true" for annotation in _DEFAULT_ANNOTATIONS)
+    is_default = any(text(annotations, annotation) == "true" for annotation in IS_DEFAULT_CLASS)
     return f"{text(raw, 'metadata', 'name')}{' (default)' if is_default else ''}"
 
 
@@ -331,7 +327,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "node_roles": _node_roles,
     "node_status": _node_status,
     "storage_class": lambda raw, _: (
-        text(raw, "metadata", "annotations", _CLASS_ANNOTATION) or text(raw, "spec", "storageClassName")
+        text(raw, "metadata", "annotations", STORAGE_CLASS) or text(raw, "spec", "storageClassName")
     ),
     "token_requests": lambda raw, _: (
         UNSET

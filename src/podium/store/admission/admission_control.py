@@ -19,7 +19,7 @@ from podium.api.pod_group import PodGroup
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
-from podium.api.storage import STORAGE_CLASS, PersistentVolumeClaim, StorageClass
+from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS, PersistentVolumeClaim, StorageClass
 from podium.api.times import parse_time
 from podium.api.versions.fields import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -233,9 +233,6 @@ def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTempla
                 yield workload.spec.template, workload.spec.replicas
 
 
-_IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-
-
 def with_default_class(raw: Raw, claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> Raw:
     """Return the claim, given in both forms, with the default class if it names none; otherwise `raw` itself.
 
@@ -247,6 +244,6 @@ def with_default_class(raw: Raw, claim: PersistentVolumeClaim, classes: Iterable
     defaults = [
         (-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name)
         for meta in (class_.metadata for class_ in classes)
-        if any(meta.annotations.get(annotation) == "true" for annotation in _IS_DEFAULT)
+        if any(meta.annotations.get(annotation) == "true" for annotation in IS_DEFAULT_CLASS)
     ]
     return {**raw, "spec": {**raw.get("spec", {}), "storageClassName": min(defaults)[1]}} if defaults else raw

@@ -182,7 +182,7 @@ class DisruptionAccounting:
             self._check_cap(pod, component, now)
             self._take_cap(pod, component, now)
         for stored, budget in asked:
-            self._write(stored, debited(stored, budget, pod, now))
+            self._write(stored, "status", debited(stored, budget, pod, now))
 
     def count(self, pod: Pod, now: int) -> None:
         """Take the tokens that the deletion of a pod uses, if any are left; nothing is refused."""
@@ -196,7 +196,8 @@ class DisruptionAccounting:
             rate = rate_of(budget)
             if rate is not None and rate.tokens(full_ns(budget, rate), now) > 0:
                 status: Raw = stored.raw.get("status", {})
-                self._write(stored, {**status, "disruptionRate": rate_status_after(budget, now, disruption)})
+                status = {**status, "disruptionRate": rate_status_after(budget, now, disruption)}
+                self._write(stored, "status", status)
         if budgets and is_preempted:
             self._take_cap(pod, SCHEDULER, now)
 
@@ -226,9 +227,7 @@ class DisruptionAccounting:
         text = left.added_to(before, current_policy(self._revisions)[1].spec.avoid_lists, now).written()
         if text == annotations.get(PREFER_AVOID_PODS):
             return
-        metadata = {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}}
-        raw = {**node.raw, "metadata": metadata}
-        self._revisions.write(node.resource, node, raw, reread(node.object, node.raw, raw), is_gone=False)
+        self._write(node, "metadata", {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}})
 
     def _covering(self, pod: Pod) -> list[tuple[Stored, PodDisruptionBudget]]:
         """Return the budgets that cover the pod, by key.
@@ -258,8 +257,8 @@ class DisruptionAccounting:
         stored, policy = current_policy(self._revisions)
         status = policy.status_after(component, pod.metadata.namespace, now)
         if stored is not None and status is not None:
-            self._write(stored, status)
+            self._write(stored, "status", status)
 
-    def _write(self, stored: Stored, status: Raw) -> None:
-        raw = {**stored.raw, "status": status}
+    def _write(self, stored: Stored, section: str, value: Raw) -> None:
+        raw = {**stored.raw, section: value}
         self._revisions.write(stored.resource, stored, raw, reread(stored.object, stored.raw, raw), is_gone=False)
