@@ -13,7 +13,6 @@ from typing import Generic, TypeVar
 from podium.api.meta import Kubernetes, Raw
 from podium.controllers.actions import Action, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
-from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 
 Key = TypeVar("Key")
@@ -178,7 +177,7 @@ class Reconciler(ABC, Generic[Key]):
         self._queue: WorkQueue[Key] = WorkQueue()
         # By identity, the actions without an answer and their keys; by key, the identities of its actions.
         self._requested: dict[int, tuple[Action, Key]] = {}
-        self._pending: MultiMap[Key, int] = MultiMap()
+        self._pending: dict[Key, set[int]] = {}
         # With `awaits_answers`, the pending keys that became due.
         self._overdue: set[Key] = set()
 
@@ -205,9 +204,14 @@ class Reconciler(ABC, Generic[Key]):
     def _take_key(self, action: Action) -> Key | None:
         """End the wait for an action's answer; return the key for which it was requested, None if that is gone."""
         _, key = self._requested.pop(id(action), (None, None))
-        if key is not None and self._pending.discard(key, id(action)) and key in self._overdue:
-            self._overdue.discard(key)
-            self._queue.add(key)
+        if key is not None:
+            pending = self._pending[key]
+            pending.discard(id(action))
+            if not pending:
+                del self._pending[key]
+                if key in self._overdue:
+                    self._overdue.discard(key)
+                    self._queue.add(key)
         return key
 
     def _handle_answer(self, key: Key, answered: Answered, now: int) -> list[Action]:
@@ -249,9 +253,9 @@ class Reconciler(ABC, Generic[Key]):
                 self._overdue.add(key)
                 continue
             found = self._reconcile(key, now)
-            for action in found:
-                if type(action) is not Record:
-                    self._requested[id(action)] = action, key
-                    self._pending.add(key, id(action))
+            requested = {id(action): (action, key) for action in found if type(action) is not Record}
+            if requested:
+                self._requested |= requested
+                self._pending.setdefault(key, set()).update(requested)
             actions += found
         return actions
