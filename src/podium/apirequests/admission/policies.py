@@ -31,6 +31,10 @@ COST_LIMIT = 1_000_000
 
 _NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _DECLARED = {name: Declaration(DYN) for name in _NAMES}
+_EXPRESSIONS = (
+    *("expression", "messageExpression", "valueExpression"),
+    *("applyConfiguration.expression", "jsonPatch.expression"),
+)
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -61,21 +65,16 @@ def _program(text: str) -> Compiled:
 
 def compile_problems(raw: Raw) -> Iterator[str]:
     """Yield a warning for each expression of a policy, or of the webhooks of a configuration, that does not compile."""
-    for place, holder in (("spec", object_at(raw, "spec")), *_webhooks(raw)):
+    webhooks = ((f"webhooks[{index}]", hook) for index, hook in enumerate(objects_at(raw, "webhooks")))
+    for place, holder in (("spec", object_at(raw, "spec")), *webhooks):
         for listed in ("validations", "variables", "matchConditions", "auditAnnotations", "mutations"):
             for index, entry in enumerate(objects_at(holder, listed)):
-                texts = {name: entry.get(name) for name in ("expression", "messageExpression", "valueExpression")}
-                for name in ("applyConfiguration", "jsonPatch"):
-                    texts[f"{name}.expression"] = value_at(entry, name, "expression")
-                for name, text in texts.items():
+                for name in _EXPRESSIONS:
+                    text = value_at(entry, *name.split("."))
                     try:
                         compiled(str(text)) if text else None
                     except (CompileError, RecursionError) as error:
                         yield f"{place}.{listed}[{index}].{name} cannot be evaluated: {error}"
-
-
-def _webhooks(raw: Raw) -> Iterator[tuple[str, Raw]]:
-    yield from ((f"webhooks[{index}]", hook) for index, hook in enumerate(objects_at(raw, "webhooks")))
 
 
 def plain(value: Any) -> Value:
