@@ -122,8 +122,19 @@ _NOT_MODELLED = (
     "1.36, gangs are scheduled, and groups with the disruption mode PodGroup (`all`) are victims as a whole. Podium "
     "chooses among the possible sets of victims by its own search, and gangs preempt by its own rules. In 1.35, gangs "
     "follow the Workload that pods name; Podium reads PodGroups there, too.",
-    "`InPlacePodVerticalScalingSchedulerPreemption` (alpha in 1.37) lets pods preempt for a deferred resize. Podium's "
-    "kubelets resize no pods, and its scheduler attempts no pod that has a node: the gate has no effect.",
+    "`InPlacePodVerticalScalingSchedulerPreemption` (alpha in 1.37) was read, not measured: KEP-5836 at commit "
+    "0210ab516676 of kubernetes/enhancements, the plugin DeferredPodScheduling at 9e3bfa70cbf2 of "
+    "kubernetes/kubernetes. A pod with the condition PodResizePending and the reason Deferred is checked against the "
+    "resources of its own node alone, with what it wants, and not against affinity, taints or spread. If it does not "
+    "fit, DefaultPreemption chooses victims on that node, unless the pod's policy is Never or the node has "
+    "`spec.podPreemptionPolicy.disableResizePreemption`. The pod gets no nomination and no condition, only the event "
+    "FailedScheduling. If it fits, it waits for its kubelet. It is attempted again when its requests change, another "
+    "pod on its node leaves or changes its requests, or the node changes. Differences: these pods come before the "
+    "queue, by priority, without a backoff; no filter but NodeResourcesFit is asked, not those of foreign plugins "
+    "either; groups as victims go as the settings of DefaultPreemption say.",
+    "Kubelets carry out deferred resizes when there is room, since 1.33 (`InPlacePodVerticalScaling`): by priority, "
+    "QoS class and key. They answer no new resize: a changed request counts for the scheduler at once, and what the "
+    "pod holds on its node stays.",
     "`StaleControllerConsistency*` (on since 1.36) lets controllers wait until they have observed their own writes. "
     "Podium's controllers do that in all versions, so that the gates have no effect. Before 1.36, a controller with a "
     "stale cache may briefly create too many pods; that depends on delays, and no decision shows it.",

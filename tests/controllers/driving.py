@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.api.versions.release import read_version
+from podium.api.versions.release import read_gates, read_version
 from podium.controllers.actions import Action, Bind, BindClaim, DeleteObject, Record, ReportStatus
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
@@ -33,8 +33,11 @@ OneAction = TypeVar("OneAction", bound=Action)
 class Driver:
     """A scheduler, with what the test has shown it so far at time ``now`` (nanoseconds)."""
 
-    def __init__(self, *objects: Kubernetes, settings: Configuration | None = None, version: str = "1.36") -> None:
-        self.scheduler = Scheduler(settings, release=read_version(version))
+    def __init__(
+        self, *objects: Kubernetes, settings: Configuration | None = None, version: str = "1.36", gates: str = ""
+    ) -> None:
+        release = read_version(version).with_gates(dict(read_gates(gates)))
+        self.scheduler = Scheduler(settings, release=release)
         self.now = 0
         self.see(*objects)
 

@@ -29,11 +29,18 @@ class ContainerImage(Narrow, frozen=True, kw_only=True):
     size_bytes: Int64 = 0
 
 
+class NodePodPreemptionPolicy(Narrow, frozen=True, kw_only=True):
+    """The policy of preemption on a node; ``disable_resize_preemption`` names those that forbid it for resizes."""
+
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Narrow, frozen=True, kw_only=True):
     """The desired state of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: NodePodPreemptionPolicy = NodePodPreemptionPolicy()
 
 
 class NodeInfo(Narrow, frozen=True, kw_only=True):

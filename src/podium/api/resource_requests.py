@@ -262,27 +262,28 @@ def _milli(amounts: Mapping[str, Quantity]) -> dict[str, int]:
 
 
 RESIZE_PENDING = "PodResizePending"
+DEFERRED = "Deferred"
 INFEASIBLE = "Infeasible"
 
 
-def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
+def effective_spec(pod: Pod, *, resizes_pods: bool = True, as_allocated: bool = False) -> PodSpec:
     """Return the pod's spec with the effective requests; the spec itself if the status has no resources.
 
     An effective request is the maximum of spec, status and allocation, for each resource. If the kubelet found the
-    resize infeasible, the spec does not count. Init containers keep their spec unless they always restart. Pod-level
-    resources keep theirs unless ``resizes_pods``.
+    resize infeasible, or ``as_allocated``, the spec does not count. Init containers keep their spec unless they always
+    restart. Pod-level resources keep theirs unless ``resizes_pods``.
     """
     spec, status = pod.spec, pod.status
     if status.resources is None and not _reports_any(status.container_statuses, status.init_container_statuses):
         return spec
     known = _AS_WRITTEN.get(id(spec.containers))
     is_known = known is not None and known[2] is resizes_pods and requests_alike(spec, known[0])
-    if known is not None and is_known and _reports_alike(status, known[1]):
+    if not as_allocated and known is not None and is_known and _reports_alike(status, known[1]):
         return spec
     reported = {
         container.name: container for container in (*status.container_statuses, *status.init_container_statuses)
     }
-    is_infeasible = _is_infeasible(pod)
+    is_infeasible = as_allocated or _is_pending(pod, INFEASIBLE)
     containers = tuple(
         _effective(container, reported.get(container.name), is_infeasible) for container in spec.containers
     )
@@ -321,9 +322,14 @@ def _reports_any(*statuses: tuple[ContainerStatus, ...]) -> bool:
     return False
 
 
-def _is_infeasible(pod: Pod) -> bool:
+def is_resize_deferred(pod: Pod) -> bool:
+    """Return whether the kubelet has deferred the pod's resize until there is room."""
+    return _is_pending(pod, DEFERRED)
+
+
+def _is_pending(pod: Pod, reason: str) -> bool:
     pending = pod.status.condition(RESIZE_PENDING)
-    return pending is not None and pending.reason == INFEASIBLE
+    return pending is not None and pending.reason == reason
 
 
 def _effective(container: Container, status: ContainerStatus | None, is_infeasible: bool) -> Container:

@@ -56,7 +56,7 @@ def nominate(pod: str, uid: str, node_name: str, now: int, conditions: tuple[Pod
 
 
 def patch_status(
-    kind: str, key: str, uid: str, fields: Raw, conditions: Iterable[PodCondition], now: int
+    kind: str, key: str, uid: str, fields: Raw, conditions: Sequence[PodCondition], now: int
 ) -> Conversation:
     """Set some fields of an object's status, or remove those that are None, and set some of its conditions.
 
@@ -69,9 +69,12 @@ def patch_status(
 
 
 def _patch(
-    kind: str, key: str, uid: str, before: Raw, fields: Raw, conditions: Iterable[PodCondition], now: int
+    kind: str, key: str, uid: str, before: Raw, fields: Raw, conditions: Sequence[PodCondition], now: int
 ) -> Request | None:
-    """Return the patch that sets or (for None) removes status fields and sets conditions; None for no change."""
+    """Return the patch that sets or (for None) removes status fields and sets conditions; None for no change.
+
+    Conditions with an empty status are removed.
+    """
     if before["metadata"].get("uid") != uid:
         raise StoreError(409, "Conflict", f"{kind} {key}: has uid {before['metadata'].get('uid')}, not {uid}")
     status: Raw = before.get("status", {})
@@ -80,6 +83,10 @@ def _patch(
         after = {name: value for name, value in after.items() if value is not None}
     # For text fields and conditions with unique types the merge result is known in advance.
     is_known = _PLAIN.issuperset(map(type, fields.values()))
+    ended = {condition.type for condition in conditions if not condition.status}
+    if ended:
+        after["conditions"] = [each for each in after.get("conditions", ()) if each.get("type") not in ended]
+        conditions, is_known = [each for each in conditions if each.status], False
     if conditions:
         after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), conditions, now)
         is_known = is_known and are_unique

@@ -138,9 +138,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 class ReportStatus(msgspec.Struct, frozen=True, eq=False):
     """Write a part of the status of a pod or node in one patch (PATCH status).
 
-    ``conditions`` replace those of their types, with a new transition time if their status changes. ``fields`` are set
-    as in the wire form; None removes a field. ``message`` (for users) and ``rationale`` (for the ledger) are not
-    written.
+    ``conditions`` replace those of their types, with a new transition time if their status changes; an empty status
+    removes them. ``fields`` are set as in the wire form; None removes a field. ``message`` (for users) and
+    ``rationale`` (for the ledger) are not written.
     """
 
     kind: Literal["Pod", "Node"]

@@ -21,7 +21,7 @@ from podium.api.node import Node, Taint
 from podium.api.pod import MIRROR_ANNOTATION, SOURCE_ANNOTATION, Pod, PodSpec
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended
-from podium.api.resource_requests import effective_spec, pod_requests, qos_class, requests_alike
+from podium.api.resource_requests import QOSClass, effective_spec, pod_requests, qos_class, requests_alike
 from podium.api.selectors import compile_node_selector, node_selector_matches
 from podium.cluster.pod_classes import ALL_COUNTS, CountingRules, HostPort, host_ports
 from podium.cluster.view import tolerated
@@ -43,12 +43,15 @@ class Holding(msgspec.Struct, frozen=True):
     ports: tuple[HostPort, ...]
 
     @classmethod
-    def of(cls, pod: Pod, rules: CountingRules = ALL_COUNTS) -> Holding:
+    def of(cls, pod: Pod, rules: CountingRules = ALL_COUNTS, *, as_allocated: bool = False) -> Holding:
         """Return what a pod holds.
 
-        For one resized in place, the maximum of its requested, allocated and used resources.
+        For one resized in place, the maximum of its requested, allocated and used resources; ``as_allocated``, without
+        those that it requests.
         """
-        spec = effective_spec(pod, resizes_pods=rules.pod_resizes) if rules.resizes else pod.spec
+        spec = pod.spec
+        if rules.resizes:
+            spec = effective_spec(pod, resizes_pods=rules.pod_resizes, as_allocated=as_allocated)
         key = id(spec.containers), rules.sidecar_ports
         found = _KNOWN.get(key)
         if found is not None and requests_alike(spec, found[0]) and spec.host_network is found[0].host_network:
@@ -59,6 +62,11 @@ class Holding(msgspec.Struct, frozen=True):
             del _KNOWN[next(iter(_KNOWN))]
         _KNOWN[key] = spec, holding
         return holding
+
+
+def resize_order(pod: Pod) -> tuple[int, int, str]:
+    """Return the place of a pod among those with a deferred resize (sortPendingResizes, with the key for the time)."""
+    return -pod.priority, get_args(QOSClass).index(qos_class(pod.spec)), pod.key
 
 
 class HeldResources:

@@ -149,8 +149,9 @@ NodeRuntimeHandlerFeatures: recursiveReadOnlyMounts@1!:bool userNamespaces@2!:bo
 NodeSelector~: nodeSelectorTerms@1:[NodeSelectorTerm]
 NodeSelectorRequirement: key@1! operator@2! values@3:[str]
 NodeSelectorTerm~: matchExpressions@1:[NodeSelectorRequirement] matchFields@2:[NodeSelectorRequirement]
+NodePodPreemptionPolicy: disableResizePreemption@1:[str]#
 NodeSpec: podCIDR@1 podCIDRs@7:[str]# providerID@3 unschedulable@4:bool taints@5:[Taint]
-  configSource@6!:NodeConfigSource externalID@2
+  configSource@6!:NodeConfigSource externalID@2 podPreemptionPolicy@8!:NodePodPreemptionPolicy
 NodeStatus: capacity@1:{quantity} allocatable@2:{quantity} phase@3 conditions@4:[NodeCondition]#type
   addresses@5:[NodeAddress]#type daemonEndpoints@6:NodeDaemonEndpoints nodeInfo@7:NodeSystemInfo
   images@8:[ContainerImage] volumesInUse@9:[str] volumesAttached@10:[AttachedVolume] config@11!:NodeConfigStatus

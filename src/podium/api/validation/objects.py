@@ -56,7 +56,8 @@ CSINodeSpec: @driver_names drivers
 ConfigMap: @config_map
 Namespace:
 Node: spec status
-NodeSpec: @taints taints podCIDRs:cidr @pod_addresses
+NodePodPreemptionPolicy: disableResizePreemption:key
+NodeSpec: @taints taints podCIDRs:cidr @pod_addresses podPreemptionPolicy
 NodeStatus: capacity:amounts* allocatable:amounts*
 ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_annotations ownerReferences @controllers
   finalizers:key
@@ -74,6 +75,7 @@ Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
 VolumeNodeResources: count:0..*
 """,
     """\
+NodePodPreemptionPolicy: disableResizePreemption:..20
 NodeSpec: taints:..1000
 Scheduling: tolerations:..1000
 """,

@@ -30,6 +30,7 @@ HorizontalPodAutoscaler HPAConfigurableTolerance spec.behavior.scaleDown.toleran
 Job JobBackoffLimitPerIndex spec.backoffLimitPerIndex spec.maxFailedIndexes
 Job JobManagedBy spec.managedBy
 Job JobSuccessPolicy spec.successPolicy
+Node InPlacePodVerticalScalingSchedulerPreemption spec.podPreemptionPolicy
 Node NodeDeclaredFeatures status.declaredFeatures
 Node SupplementalGroupsPolicy status.features
 PersistentVolume VolumeAttributesClass spec.volumeAttributesClassName

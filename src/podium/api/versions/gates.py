@@ -31,6 +31,7 @@ class Gate(StrEnum):
     NON_PREEMPTING_PRIORITY = "NonPreemptingPriority"
     """Podium's own in these versions: off, every pod preempts, and can be preempted, by priority alone."""
     NOMINATION_FOR_EXPECTATION = "NominatedNodeNameForExpectation"
+    RESIZES_PREEMPT = "InPlacePodVerticalScalingSchedulerPreemption"
     POP_FROM_BACKOFF = "SchedulerPopFromBackoffQ"
     QUEUEING_HINTS = "SchedulerQueueingHints"
     MUTABLE_JOB_DIRECTIVES = "MutableSchedulingDirectivesForSuspendedJobs"

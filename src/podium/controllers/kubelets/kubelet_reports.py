@@ -14,6 +14,7 @@ from podium.api.nested import objects_at, value_at
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
 from podium.api.pod import PodCondition
 from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
+from podium.api.resource_requests import RESIZE_PENDING
 from podium.api.times import format_time, time_of
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.host import PodAddresses
@@ -67,6 +68,26 @@ def failed(run: PodRun, exit_: Raw) -> ReportStatus:
     ended = exit_["terminated"]
     message = f"containers ended with code {ended['exitCode']} ({ended['reason']})"
     return _report(run, "Failed", _POD_FAILED, message=message, statuses=container_statuses(run, exit_))
+
+
+def resized(run: PodRun) -> ReportStatus:
+    """Report that containers and pod have the resources that they want; the resize is not pending any more."""
+    spec, status = run.raw["spec"], run.raw["status"]
+    fields: Raw = {"phase": "Running"}
+    for listed, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
+        wanted = {container["name"]: container.get("resources", {}) for container in spec.get(listed, ())}
+        if statuses in status:
+            fields[statuses] = [each | _with_resources(each, wanted.get(each["name"])) for each in status[statuses]]
+    fields |= _with_resources(status, spec.get("resources"))
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, (PodCondition(type=RESIZE_PENDING, status=""),), fields)
+
+
+def _with_resources(status: Raw, wanted: Raw | None) -> Raw:
+    """Return the fields of a status that reports resources once these are the wanted ones."""
+    if wanted is None or "resources" not in status:
+        return {}
+    resources = {name: wanted[name] for name in ("limits", "requests") if name in wanted}
+    return {"resources": status["resources"] | resources, "allocatedResources": wanted.get("requests", {})}
 
 
 def killed(run: PodRun) -> ReportStatus:

@@ -10,6 +10,7 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
+from podium.api.resource_requests import is_resize_deferred
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.cluster.pod_classes import CountingRules
@@ -20,7 +21,15 @@ from podium.controllers.kubelets.annotations import crash_after_ns, reject_after
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
-from podium.decide.kubelet import UNEXPECTED, EvictionOrder, Refusal, eviction_message, memory_ranking
+from podium.decide.kubelet import (
+    UNEXPECTED,
+    EvictionOrder,
+    Holding,
+    Refusal,
+    eviction_message,
+    memory_ranking,
+    resize_order,
+)
 
 
 class Arrival(msgspec.Struct, eq=False):
@@ -58,6 +67,8 @@ class NodeKubelet:
         self._evictions = EvictionManager(settings, self._there, self._workers)
         # The pods that were not processed yet, by uid.
         self._arrivals: dict[str, Arrival] = {}
+        # By uid, the pods with a deferred resize.
+        self._resizing: dict[str, PodRun] = {}
         # The last report about the node by type of condition; under "" the registration.
         self._reported: dict[str, ReportStatus] = {}
         self._is_down = False
@@ -93,6 +104,8 @@ class NodeKubelet:
             self._has_news = self._workers.has_freed = False
             if self._there.may_wait:
                 self._start_waiting(now)
+            if self._resizing:
+                self._resize()
             if self._evictions.synchronize(now) and self._there.node is not None:
                 condition = reports.memory_pressure(is_short=self._evictions.is_short)
                 self._report(reports.of_node(self._there.node, condition))
@@ -163,6 +176,7 @@ class NodeKubelet:
         for arrival in self._arrivals.values():
             arrival.is_lost = True
         self._reported.clear()
+        self._resizing.clear()
 
     def _boot(self, now: int) -> None:
         node = self._there.node
@@ -240,6 +254,8 @@ class NodeKubelet:
         A status change of a living pod does not affect others; its end concerns only those that wait for its resources.
         """
         before, was, metadata = run.pod, run.pod.metadata, pod.metadata
+        if pod.status.conditions is not before.status.conditions:
+            self._note_resize(run, pod)
         if pod.spec is before.spec and metadata.annotations is was.annotations and metadata.labels is was.labels:
             run.pod, run.raw, has_effect = pod, raw, False
         else:
@@ -274,8 +290,8 @@ class NodeKubelet:
         return exceeds or is_another
 
     def _is_room_wanted(self) -> bool:
-        """Return whether freed resources matter: a pod waits for them, or memory is short."""
-        return not self._evictions.is_at_rest or self._there.has_waiting()
+        """Return whether freed resources matter: a pod waits for them or for its resize, or memory is short."""
+        return not self._evictions.is_at_rest or self._there.has_waiting() or bool(self._resizing)
 
     # Admission
 
@@ -302,6 +318,7 @@ class NodeKubelet:
         run = PodRun.of(pod, arrival.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
         run.trouble_ns = crash_after_ns(there.trouble, pod)
+        self._note_resize(run, pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
         if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
@@ -359,6 +376,23 @@ class NodeKubelet:
                 self._workers.start(run, now)
             elif left := self._there.refusals(run, self._there.staying()):
                 self._reject(run, left[0])
+
+    def _note_resize(self, run: PodRun, pod: Pod) -> None:
+        """Note whether a pod has a deferred resize."""
+        if self._rules.resizes and is_resize_deferred(pod):
+            self._resizing[run.uid] = run
+            self._has_news = True
+        else:
+            self._resizing.pop(run.uid, None)
+
+    def _resize(self) -> None:
+        """Carry out the deferred resizes that fit now (pkg/kubelet/allocation, RetryPendingResizes)."""
+        for run in sorted(self._resizing.values(), key=lambda run: resize_order(run.pod)):
+            is_living = run.is_admitted and not (run.is_stopping or run.is_ended)
+            if not is_living or self._there.resize(run, Holding.of(run.pod, self._rules)):
+                del self._resizing[run.uid]
+            if is_living and run.uid not in self._resizing:
+                self._workers.report(run, reports.resized(run))
 
     def _reject(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal))

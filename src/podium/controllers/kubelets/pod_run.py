@@ -12,6 +12,7 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
+from podium.api.resource_requests import is_resize_deferred
 from podium.cluster.pod_classes import ALL_COUNTS, CountingRules
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.deadlines import earliest
@@ -137,7 +138,8 @@ class PodRun(msgspec.Struct, eq=False):
     @classmethod
     def of(cls, pod: Pod, raw: Raw, rules: CountingRules = ALL_COUNTS) -> PodRun:
         behaviour = behaviour_of(pod.metadata.annotations)
-        return cls(pod, raw, pod.metadata.uid, Holding.of(pod, rules), behaviour, _exceeds(pod, behaviour))
+        holding = Holding.of(pod, rules, as_allocated=is_resize_deferred(pod))
+        return cls(pod, raw, pod.metadata.uid, holding, behaviour, _exceeds(pod, behaviour))
 
     @property
     def is_running(self) -> bool:

@@ -30,6 +30,7 @@ from podium.controllers.kubelets.pod_run import CrashBackOff, PodRun
 from podium.decide.kubelet import (
     HeldResources,
     Holder,
+    Holding,
     MemoryUse,
     Refusal,
     is_critical,
@@ -283,6 +284,16 @@ class NodePods:
         run.is_admitted, run.is_waiting = True, must_wait
         self.may_wait = self.may_wait or must_wait
         self._held.add(run.holding)
+
+    def resize(self, run: PodRun, holding: Holding) -> bool:
+        """Let a pod hold other resources if the node has room for them; return whether it has."""
+        before, run.holding = run.holding, holding
+        if any(refusal.lacking is not None for refusal in self.refusals(run, self.holders())):
+            run.holding = before
+            return False
+        self._held.remove(before)
+        self._held.add(holding)
+        return True
 
     def drop(self, run: PodRun) -> None:
         del self.runs[run.uid]

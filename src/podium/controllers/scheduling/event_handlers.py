@@ -25,6 +25,7 @@ from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nom
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
 from podium.controllers.actions import Action, Nominate, PatchObject
 from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.deferred_resizes import DeferredResizes
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.queue.hints import NodeCheck, node_changes, pod_changes
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
@@ -33,7 +34,9 @@ from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 class EventHandlers:
     """The parts of a scheduler that events change."""
 
-    def __init__(self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs) -> None:
+    def __init__(
+        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, resizes: DeferredResizes
+    ) -> None:
         self.cluster = attempts.cluster
         self.updater = updater
         self.queue = attempts.queue
@@ -41,6 +44,7 @@ class EventHandlers:
         self.known = attempts.known
         self.capacity = attempts.capacity
         self.gangs = gangs
+        self.resizes = resizes
 
 
 class PodEventHandlers(EventHandlers):
@@ -50,9 +54,15 @@ class PodEventHandlers(EventHandlers):
     """
 
     def __init__(
-        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, *, ends_nominations: bool
+        self,
+        attempts: SchedulingAttempts,
+        updater: ClusterUpdater,
+        gangs: Gangs,
+        resizes: DeferredResizes,
+        *,
+        ends_nominations: bool,
     ) -> None:
-        super().__init__(attempts, updater, gangs)
+        super().__init__(attempts, updater, gangs, resizes)
         self.runners = attempts.runners
         self.bindings = attempts.bindings
         self.preemptions = attempts.preemptions
@@ -94,7 +104,9 @@ class PodEventHandlers(EventHandlers):
                 actions += self.futile.runs(record, now)
             if record.nominated_node_name:
                 actions += self._clear_stray(pod)
-            return actions + self._assigned(record, now)
+            actions += self._assigned(record, now)
+            self.resizes.show(pod, before, record)
+            return actions
         if record.scheduler_name in self.runners and not record.terminating:
             record.nominated_node_name = ""
             self._pending(record, pod, now)
@@ -213,6 +225,8 @@ class PodEventHandlers(EventHandlers):
             cluster.remove_pod(uid)
         if placed is not None:
             self.capacity.capacity_freed(placed, now)
+            self.resizes.forget(uid)
+            self.resizes.wake(placed.node_name)
         elif nominated:
             self.capacity.nomination_ended(record, nominated, now)
         if group and cluster.nominations.uids and self.gangs.is_short(record):
@@ -294,9 +308,14 @@ class ObjectEventHandlers(EventHandlers):
     """
 
     def __init__(
-        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, node_check: NodeCheck | None = None
+        self,
+        attempts: SchedulingAttempts,
+        updater: ClusterUpdater,
+        gangs: Gangs,
+        resizes: DeferredResizes,
+        node_check: NodeCheck | None = None,
     ) -> None:
-        super().__init__(attempts, updater, gangs)
+        super().__init__(attempts, updater, gangs, resizes)
         self.node_check = node_check
 
     def changed(self, changed: Kubernetes, now: int) -> list[Action]:
@@ -392,6 +411,12 @@ class ObjectEventHandlers(EventHandlers):
             label = "NodeAdd" if old is None else "NodeUpdate"
             concerned = None if self.node_check is None else self.node_check.of(node)
             self.queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now, concerned)
+            if changes & _MAY_HOLD_MORE:
+                self.resizes.wake(node.metadata.name)
+
+
+# The changes of a node after which a resize may fit or preempt; those of the spec count as changes of taints.
+_MAY_HOLD_MORE = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT
 
 
 def _avoid_list(node: Node) -> str:

@@ -38,6 +38,7 @@ from podium.controllers.observations import Answered, Changed, Gone, Observation
 from podium.controllers.scheduling.attempts import ASSIGNED_POD_DELETE, CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
+from podium.controllers.scheduling.deferred_resizes import DeferredResizes, resize_runners
 from podium.controllers.scheduling.event_handlers import ObjectEventHandlers, PodEventHandlers
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
@@ -136,16 +137,20 @@ class Scheduler:
         self.gangs = Gangs(self.attempts, gang_state)
         self._updater = updater = ClusterUpdater(cluster)
         ends_nominations = release.enabled(Gate.CLEARED_NOMINATION)
-        self._pods = PodEventHandlers(self.attempts, updater, self.gangs, ends_nominations=ends_nominations)
+        resizes_preempt = release.enabled(Gate.RESIZES_PREEMPT)
+        resizing = resize_runners(configuration, cluster, seed) if resizes_preempt else {}
+        self.resizes = DeferredResizes(self.attempts, resizing)
+        handled = self.attempts, updater, self.gangs, self.resizes
+        self._pods = PodEventHandlers(*handled, ends_nominations=ends_nominations)
         node_check = None if has_hints else NodeCheck(cluster, self.runners)
-        self._objects = ObjectEventHandlers(self.attempts, updater, self.gangs, node_check)
+        self._objects = ObjectEventHandlers(*handled, node_check)
         self._waiting = self.waiting_pods.uids
         self._has_gangs = self.gangs.is_on
         self._queued = self.queue.uids
         # The pods that wait for a time outside the queue, by what they wait for.
         self._timed: tuple[Set[str], ...] = (
             *(self.waiting_pods.uids, *self.bindings.timed, self.reports.unwritten),
-            *(self.cap.held, self.futile.waiting),
+            *(self.cap.held, self.futile.waiting, self.resizes.due),
         )
         # The last deadline; an equal one is returned as the same object.
         self._last_deadline = NEVER
@@ -204,7 +209,7 @@ class Scheduler:
 
     def deadline(self) -> Deadline:
         """Return when the scheduler next wants a `Tick`; retries after errors do not keep a simulation running."""
-        if self.queue.can_pop and not self.preemptions.blocks:
+        if (self.queue.can_pop or self.resizes.can_attempt) and not self.preemptions.blocks:
             self._last_deadline = AT_ONCE
             return AT_ONCE
         if not (any(self._timed) or self._has_gangs or self.queue.has_deadlines):
@@ -327,6 +332,8 @@ class Scheduler:
         actions: list[Action] = []
         if self.preemptions.blocks:
             return actions
+        if self.resizes.can_attempt:
+            return self.resizes.attempt(now)
         if self.cluster.replacements.awaited or self._boost.first:
             self._boost.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
