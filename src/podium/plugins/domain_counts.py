@@ -16,7 +16,7 @@ FEW_DOMAINS = 64
 class DomainCount:
     """The matching pods in the domain of a node.
 
-    Valid while `is_current` and no node changes. ``tells_apart`` is false if the domains are neither few nor single
+    Valid while `is_current` and no node changes. ``has_column`` is false if the domains are neither few nor single
     nodes; then there is no column.
     """
 
@@ -28,7 +28,7 @@ class DomainCount:
         self._matcher = cluster.matcher(predicate)
         self._column = cluster.nodes.labels(key)
         self.is_single = self._column.is_single
-        self.tells_apart = self.is_single or self._column.domains <= FEW_DOMAINS
+        self.has_column = self.is_single or self._column.domains <= FEW_DOMAINS
 
     @property
     def is_current(self) -> bool:
@@ -88,12 +88,12 @@ class DomainCounts:
     def __init__(self, counts: tuple[DomainCount, ...]) -> None:
         single = [count for count in counts if count.is_single]
         self._counts = counts
-        self._telling = [*single, *{count.key: count for count in counts if not count.is_single}.values()]
+        self._distinguishing = [*single, *{count.key: count for count in counts if not count.is_single}.values()]
 
     @property
-    def tell_apart(self) -> bool:
+    def has_cells(self) -> bool:
         """Return whether rows can be divided into cells."""
-        return all(count.tells_apart for count in self._telling)
+        return all(count.has_column for count in self._distinguishing)
 
     @property
     def are_current(self) -> bool:
@@ -105,8 +105,8 @@ class DomainCounts:
 
     def columns(self, view: View) -> list[Int64s]:
         """Return what distinguishes the rows of a view."""
-        return [count.column(view) for count in self._telling]
+        return [count.column(view) for count in self._distinguishing]
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Return the entries of one row."""
-        return tuple([count.of_row(row) for count in self._telling])
+        return tuple([count.of_row(row) for count in self._distinguishing])

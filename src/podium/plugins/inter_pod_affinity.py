@@ -128,12 +128,12 @@ class InterPodAffinity:
     def filter_cells(self, pod: PodRecord) -> AffinityFilterCells | None:
         """Return cells by the domains of required terms."""
         cells = AffinityFilterCells(self._cluster, pod.pod_class)
-        return cells if cells.tell_apart else None
+        return cells if cells.has_cells else None
 
     def score_cells(self, pod: PodRecord) -> AffinityScoreCells | None:
         """Return cells by the domains of preferences."""
         cells = AffinityScoreCells(self._cluster, pod.pod_class, list(self._preferences(pod.pod_class)))
-        return cells if cells.tell_apart else None
+        return cells if cells.has_cells else None
 
     def _near(self, pod_class: PodClass, view: View) -> Bools:
         """Return ``[n]`` where the required affinity holds.

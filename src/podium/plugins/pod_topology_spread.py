@@ -250,12 +250,12 @@ class PodTopologySpread:
     def filter_cells(self, pod: PodRecord) -> SpreadFilterCells | None:
         """Return cells by the domains of hard constraints."""
         cells = SpreadFilterCells(self._cluster, pod.pod_class, self._hard)
-        return cells if cells.tell_apart else None
+        return cells if cells.has_cells else None
 
     def score_cells(self, pod: PodRecord) -> SpreadScoreCells | None:
         """Return cells by the domains of soft constraints."""
         cells = SpreadScoreCells(self._cluster, pod.pod_class, lambda each: self.constraints(each, "ScheduleAnyway"))
-        return cells if cells.tell_apart else None
+        return cells if cells.has_cells else None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Reject nodes without the label, and nodes whose domain would exceed the emptiest one by more than maxSkew."""
@@ -491,9 +491,9 @@ class SpreadCells(DomainCounts):
         self._each = list(zip(self._set.domains(cluster, pod_class), self._counts, strict=True))
 
     @property
-    def tell_apart(self) -> bool:
+    def has_cells(self) -> bool:
         counted = all(domains.all_labelled or not domains.constraint.counts_placed for domains, _ in self._each)
-        return counted and super().tell_apart
+        return counted and super().has_cells
 
     def is_current(self, pod: PodRecord) -> bool:
         """Return whether the class still has the same constraints."""

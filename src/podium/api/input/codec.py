@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _ONLY_DOCUMENT = 1
-_TOLD_EVERY = 256
+_PROGRESS_EVERY = 256
 # The number of bytes that are inspected to detect JSON.
 _HEAD = 1_024
 
@@ -181,7 +181,7 @@ class Reader:
         try:
             for place, item in enumerate(items):
                 documents.extend(self._list_item(item, reader, common, source, place))
-                if place % _TOLD_EVERY == 0:
+                if place % _PROGRESS_EVERY == 0:
                     progress(found.share)
         except UncertainError:
             return None

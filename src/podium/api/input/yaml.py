@@ -29,7 +29,7 @@ MAX_UNFOLDED = 100_000
 
 _TEXT_LIKE_A_VALUE = 100
 # The depth of a List's objects.
-_TOLD_DEPTH = 2
+_PROGRESS_DEPTH = 2
 _MERGE_KEY = "<<"
 _CONSTANTS: dict[str, bool | None] = {
     form: value
@@ -265,7 +265,7 @@ class _Composer:
             if isinstance(event, yaml.SequenceEndEvent):
                 break
             items.append(self._node(event, depth))
-            if depth <= _TOLD_DEPTH and self._progress is not None and event.start_mark is not None:
+            if depth <= _PROGRESS_DEPTH and self._progress is not None and event.start_mark is not None:
                 self._progress(event.start_mark.index / self._length)
         return items
 

@@ -185,7 +185,7 @@ class OwnerRecord:
         return sum(number for row, number in self.failing.items() if self.well > self.failing_elsewhere(row))
 
 
-_NOBODY = OwnerRecord()
+_NO_RECORD = OwnerRecord()
 
 
 class FailureStats:
@@ -228,7 +228,7 @@ class FailureStats:
 
     def of(self, owner: str) -> OwnerRecord:
         """Return the statistics of an owner's pods."""
-        return self._owners.get(owner, _NOBODY)
+        return self._owners.get(owner, _NO_RECORD)
 
     def rows(self) -> list[int]:
         """Return the rows with failing pods."""

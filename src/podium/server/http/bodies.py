@@ -20,7 +20,7 @@ from podium.server.protobuf import decode as decode_protobuf
 from podium.store.errors import StoreError, bad_request
 
 _SHOWN = 200
-_MOST_TOLD = 10
+_MOST_REPORTED = 10
 
 
 class Body(NamedTuple):
@@ -56,7 +56,7 @@ def _read_closely(data: bytes) -> Body:
         raise bad_request("the body is not in UTF-8") from None
     except ValueError as error:
         raise bad_request(f"the body is not valid JSON: {escape(str(error), _SHOWN)}") from None
-    return Body(value, tuple(f'duplicate field "{field}"' for field in repeated[:_MOST_TOLD]))
+    return Body(value, tuple(f'duplicate field "{field}"' for field in repeated[:_MOST_REPORTED]))
 
 
 def _value(written: Any, path: str, levels: int, repeated: list[str]) -> Any:
@@ -200,7 +200,7 @@ def _read_yaml(data: bytes) -> Body:
         raise bad_request(str(error)) from None
     if len(documents) > 1:
         raise bad_request("the body has more than one document")
-    return Body(documents[0][1], tuple(repeated[:_MOST_TOLD])) if documents else _NO_BODY
+    return Body(documents[0][1], tuple(repeated[:_MOST_REPORTED])) if documents else _NO_BODY
 
 
 def _unpacked(data: bytes, encoding: str, most_bytes: int) -> bytes:
