@@ -58,7 +58,7 @@ CustomResourceSubresourceStatus:
 CustomResourceSubresources: status@1!:any scale@2!:CustomResourceSubresourceScale
 CustomResourceValidation: openAPIV3Schema@1!:any
 ExternalDocumentation: description@1 url@2
-JSONSchemaProps: id@1 $schema@2 $ref@3! description@4 type@5 format@6 title@7 default@8!:any maximum@9!:float
+JSONSchemaProps~: id@1 $schema@2 $ref@3! description@4 type@5 format@6 title@7 default@8!:any maximum@9!:float
   exclusiveMaximum@10:bool minimum@11!:float exclusiveMinimum@12:bool maxLength@13!:long minLength@14!:long pattern@15
   maxItems@16!:long minItems@17!:long uniqueItems@18:bool multipleOf@19!:float enum@20:[any] maxProperties@21!:long
   minProperties@22!:long required@23:[str] items@24!:JSONSchemaOrList allOf@25:[JSONSchemaProps]

@@ -164,13 +164,9 @@ def api_version_of(name: str) -> str:
     return _types()[name].api_version
 
 
-# Types that are written in one of two forms, and therefore have no fields.
-_TWO_FORMS = frozenset(("JSONSchemaOrBool", "JSONSchemaOrList"))
-
-
 def is_atomic(name: str) -> bool:
     """Return whether server-side apply owns the objects of a type as a whole."""
-    return name in _TWO_FORMS or _types()[name].is_atomic
+    return _types()[name].is_atomic
 
 
 @cache
