@@ -60,6 +60,7 @@ def machine_of(**options: Any) -> ReflectorState:
 def synced(*objects: Raw, version: int = 10) -> ReflectorState:
     machine = machine_of()
     asked(machine)
+    machine.began()
     machine.events([*(event("ADDED", raw) for raw in objects), bookmark(version, ends_initial=True)], NOW)
     return machine
 
@@ -84,6 +85,7 @@ def test_a_namespaced_reflector_lists_only_its_namespace() -> None:
 def test_no_object_is_reported_before_all_initial_events() -> None:
     machine = machine_of()
     asked(machine)
+    machine.began()
 
     early, _ = machine.events([event("ADDED", stored("b", 3)), event("ADDED", stored("a", 2))], NOW)
     assert (early, machine.is_synced) == ([], False)

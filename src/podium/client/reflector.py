@@ -137,6 +137,7 @@ class Reflector:
     async def _follow(self, ask: Send) -> bool:
         """Process the events of a watch until it ends; return whether it ended without an error."""
         async with self._session.watch(ask.request, ask.timeout_seconds) as batches:
+            self.machine.began()
             self._after()
             async for events in batches:
                 seen, goes_on = self.machine.events(events, self._now())

@@ -55,6 +55,7 @@ class Counts:
     """Counters of the deviations from the normal sequence."""
 
     lists: int = 0
+    watches: int = 0
     broken: int = 0
     expired: int = 0
 
@@ -126,6 +127,9 @@ class ReflectorState:
         return Send(request, timeout_seconds)
 
     # Results
+
+    def began(self) -> None:
+        self.counts.watches += 1
 
     def page(self, body: Raw, now: int) -> list[Seen]:
         """Process a page of a list; return the observations after the last page."""

@@ -52,10 +52,12 @@ class TransportSettings:
 
 @dataclass(slots=True)
 class TransportCounts:
-    """Counters of requests that were repeated or unanswered, and of dropped Events."""
+    """Counters of requests: sent, repeated, unanswered; and of dropped Events."""
 
+    sent: int = 0
     waited: int = 0
     lost: int = 0
+    looked: int = 0
     dropped_events: int = 0
 
 
@@ -122,11 +124,15 @@ class HTTPTransport:
         self._lanes[about] = deque((asked,))
         self._begin(self._drive(about))
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._tasks
+
     async def drain(self, patience_s: float) -> bool:
         """Wait up to ``patience_s`` for all actions in flight; return whether all were answered."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=patience_s)
-        return not self._tasks
+        return self.is_idle
 
     async def close(self) -> None:
         tasks = list(self._tasks)
@@ -194,6 +200,7 @@ class HTTPTransport:
                 pass
             case _:
                 return None
+        self.counts.looked += 1
         try:
             response = await self._ask(Request(verb="get", kind=kind, key=key))
         except (NoAnswerError, StoreError):
@@ -261,6 +268,7 @@ class HTTPTransport:
         if wait_ns:
             await asyncio.sleep(wait_ns / 1e9)
         async with self._room:
+            self.counts.sent += 1
             if request.verb in _READS:
                 return await self._session.answer(request)
             # Evaluated right before sending, after all waits.
