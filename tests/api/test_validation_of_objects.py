@@ -151,6 +151,16 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (CRON, {"metadata.name": "x" * 53}, ".metadata.name: Invalid value"),
     (CRON, {"spec.jobTemplate.spec.selector": {"matchLabels": {"a": "b"}}}, "`selector` will be auto-generated"),
     # Nodes and storage.
+    (
+        NODE,
+        {"spec.podPreemptionPolicy": {"disableResizePreemption": ["a b"]}},
+        '.spec.podPreemptionPolicy.disableResizePreemption[0]: Invalid value: "a b"',
+    ),
+    (
+        NODE,
+        {"spec.podPreemptionPolicy": {"disableResizePreemption": ["a"] * 21}},
+        ".spec.podPreemptionPolicy.disableResizePreemption: Too many",
+    ),
     (NODE, {"spec.taints": [{"key": "a"}]}, ".spec.taints[0].effect: Required value"),
     (
         NODE,

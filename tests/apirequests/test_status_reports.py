@@ -101,3 +101,17 @@ def test_a_report_made_from_an_older_version_is_merged_with_the_newer_one() -> N
 
     assert result["nominatedNodeName"] == "m"
     assert [condition["type"] for condition in result["conditions"]] == ["PodScheduled", "Ready"]
+
+
+def test_a_condition_with_an_empty_status_is_removed() -> None:
+    status = {"conditions": [{"type": "PodResizePending", "status": "True"}, {"type": "Ready", "status": "True"}]}
+    read = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
+    ended = ReportStatus("Pod", "n/p", "u", "kubelet", (PodCondition(type="PodResizePending", status=""),))
+    asked = patch_of(read, ended)
+    assert asked is not None
+
+    result = patched(POD, read, asked.body, "strategic", "status")
+
+    assert [condition["type"] for condition in result["status"]["conditions"]] == ["Ready"]
+    assert patch_of(result, ended) is None
+    assert patch_of({**read, "status": {}}, ended) is None

@@ -84,9 +84,10 @@ def _patch(
     # For text fields and conditions with unique types the merge result is known in advance.
     is_known = _PLAIN.issuperset(map(type, fields.values()))
     ended = {condition.type for condition in conditions if not condition.status}
-    if ended:
-        after["conditions"] = [each for each in after.get("conditions", ()) if each.get("type") not in ended]
-        conditions, is_known = [each for each in conditions if each.status], False
+    if ended and "conditions" in after:
+        after["conditions"] = [each for each in after["conditions"] if each.get("type") not in ended]
+        is_known = False
+    conditions = [each for each in conditions if each.status] if ended else conditions
     if conditions:
         after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), conditions, now)
         is_known = is_known and are_unique

@@ -56,7 +56,7 @@ CSINodeSpec: @driver_names drivers
 ConfigMap: @config_map
 Namespace:
 Node: spec status
-NodePodPreemptionPolicy: disableResizePreemption:key
+NodePodPreemptionPolicy: disableResizePreemption:..20 disableResizePreemption:key
 NodeSpec: @taints taints podCIDRs:cidr @pod_addresses podPreemptionPolicy
 NodeStatus: capacity:amounts* allocatable:amounts*
 ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_annotations ownerReferences @controllers
@@ -75,7 +75,6 @@ Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
 VolumeNodeResources: count:0..*
 """,
     """\
-NodePodPreemptionPolicy: disableResizePreemption:..20
 NodeSpec: taints:..1000
 Scheduling: tolerations:..1000
 """,
