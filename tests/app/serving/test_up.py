@@ -155,7 +155,7 @@ WRONG = [
     (["--write-kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
     (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
     (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),
-    (["--priority-cutoff", "5"], "no autoscaler"),
+    (["--priority-cutoff", "5"], "needs an autoscaler"),
     (["-f", "missing.yaml"], "missing.yaml"),
     (["--config", "pod.yaml"], "pod.yaml"),
 ]
