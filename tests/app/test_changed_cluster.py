@@ -210,7 +210,7 @@ def test_objects_are_named_as_for_kubectl(made: list[Explainer]) -> None:
     assert cluster.get("nodes/n-1")["metadata"]["name"] == "n-1"
     assert "shop/far" not in cluster.with_(without=["pod/shop/far"]).pods
     assert "shop/far" not in cluster.with_(without="pod/shop/far").pods
-    for name, says in {"pod/nobody": "no Pod nobody", "plant/tree": "no kind plant", "web": "no object"}.items():
+    for name, says in {"pod/nobody": "no Pod nobody", "plant/tree": "no kind plant", "web": "not an object"}.items():
         with pytest.raises(podium.PodiumError, match=says):
             cluster.get(name)
     assert not made

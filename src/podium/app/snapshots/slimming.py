@@ -38,11 +38,13 @@ _READ = frozenset(
     (
         "batch.kubernetes.io/cronjob-scheduled-timestamp",
         "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-index-failure-count",
         "cluster-autoscaler.kubernetes.io/safe-to-evict",
         "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
         "cluster-autoscaler.kubernetes.io/scale-down-disabled",
         "controller.kubernetes.io/pod-deletion-cost",
         "deployment.kubernetes.io/revision",
+        "deployment.kubernetes.io/revision-history",
         "descheduler.alpha.kubernetes.io/prefer-no-eviction",
         "karpenter.sh/do-not-disrupt",
         "karpenter.sh/do-not-evict",

@@ -216,7 +216,12 @@ def test_objects_in_yaml_are_read_one_by_one_with_every_digit() -> None:
         assert "1234567890123456789" in first["json"]
         assert (second["kind"], second["name"]) == ("Node", "")
 
-        for wrong, problem in ((b"a: [", "line 2"), (b"- a", "not an object"), (b"\xff", "UTF-8"), (b"a: &a [*a]", "400")):
+        for wrong, problem in (
+            (b"a: [", "line 2"),
+            (b"- a", "not an object"),
+            (b"\xff", "UTF-8"),
+            (b"a: &a [*a]", "400"),
+        ):
             code, answer = await client.ask("POST", "/ui/read", wrong, headers=OURS)
             assert code == 400, answer
             assert problem in answer["message"] or problem == "400"
