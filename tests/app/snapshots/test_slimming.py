@@ -152,8 +152,7 @@ def test_every_annotation_that_is_read_is_on_the_list() -> None:
             module = importlib.import_module(".".join(file.relative_to(SOURCES).with_suffix("").parts))
             read |= {name.strip('"') if name.startswith('"') else getattr(module, name) for name in names}
 
-    # Evictions, deletions, definitions, bookmarks and kubectl's applies have annotations of their own, which no snapshot
-    # holds.
+    # Evictions, deletions, definitions, bookmarks and applies have annotations of their own, which no snapshot holds.
     of_evictions = {"podium.dev/delete", COMPONENT, AVOID_NODE, AVOID_FOR, AVOID_UNTIL_SCHEDULED}
     of_evictions |= {AVOID_UNTIL_REPLACED, REPLACEMENT_AWAITED, REPLACEMENT_FIRST, REPLACEMENT_NODE}
     assert len(read) > 15
