@@ -189,12 +189,12 @@ class VolumeBinding:
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
         """Return the bindings to request; none if all claims are bound."""
-        volumes: _PodVolumes = state.get(self.name, _NO_VOLUMES)
+        volumes: _PodVolumes = state.get(self.name) or _NO_VOLUMES
         return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in volumes.bindings]
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
         """Wait until all bindings are observed (checkBindings); fail if one will not be."""
-        volumes: _PodVolumes = state.get(self.name, _NO_VOLUMES)
+        volumes: _PodVolumes = state.get(self.name) or _NO_VOLUMES
         for binding in volumes.bindings:
             status = self._progress(binding, volumes.asked)
             if not status.is_success:
