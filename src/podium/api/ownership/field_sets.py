@@ -266,7 +266,7 @@ def _of_node(node: Structural) -> Shape:
             return ONE
         if node.list_type == "set":
             return SET
-        defaults = {key: node.items.properties[key].said.get("default") for key in node.list_keys}
+        defaults = {key: node.items.properties[key].schema.get("default") for key in node.list_keys}
         given_defaults = {key: value for key, value in defaults.items() if value is not None}
         return Shape("list", item=_of_node(node.items), keys=node.list_keys, defaults=given_defaults)
     if node.is_atomic_map:

@@ -90,29 +90,29 @@ class Rule:
         return self.message or f"failed rule: {self.text}"
 
 
-def read_rules(said: Iterable[Raw], node: Structural, *, is_root: bool) -> tuple[Rule, ...]:
+def read_rules(schema: Iterable[Raw], node: Structural, *, is_root: bool) -> tuple[Rule, ...]:
     """Return the rules at a location of a schema."""
     declared = _declaration(node, is_root=is_root)
-    return tuple(_rule(each, declared) for each in said)
+    return tuple(_rule(each, declared) for each in schema)
 
 
-def _rule(said: Raw, declared: Declaration) -> Rule:
-    text = str(said.get("rule", "")).strip()
-    takes_optional = bool(said.get("optionalOldSelf"))
+def _rule(schema: Raw, declared: Declaration) -> Rule:
+    text = str(schema.get("rule", "")).strip()
+    takes_optional = bool(schema.get("optionalOldSelf"))
     variables = {"self": declared, "oldSelf": Declaration(DYN) if takes_optional else declared}
     program, problem = _compiled(text, variables)
     if program is not None and program.type not in ("bool", DYN):
         problem = "cel expression must evaluate to a bool"
         program = None
-    message = str(said.get("messageExpression", "")).strip()
+    message = str(schema.get("messageExpression", "")).strip()
     return Rule(
         text=text,
         program=program,
         problem=problem,
-        message=str(said.get("message", "")).strip(),
+        message=str(schema.get("message", "")).strip(),
         message_program=_compiled(message, variables)[0] if message else None,
-        reason=said.get("reason") or "FieldValueInvalid",
-        place=str(said.get("fieldPath", "")),
+        reason=schema.get("reason") or "FieldValueInvalid",
+        place=str(schema.get("fieldPath", "")),
         is_about_change=not takes_optional and _USES_OLD.search(text) is not None,
         takes_optional=takes_optional,
     )
@@ -135,16 +135,16 @@ _ITEM_BYTES, _ENTRY_BYTES = 2, 8
 def max_size(node: Structural) -> int:
     """Return the maximum length of a value: as its schema says, or as a request can hold."""
     if node.type == "string":
-        return int(node.said.get("maxLength", _MOST_BYTES))
+        return int(node.schema.get("maxLength", _MOST_BYTES))
     if node.type == "array":
-        return int(node.said.get("maxItems", _MOST_BYTES // _ITEM_BYTES))
-    return int(node.said.get("maxProperties", _MOST_BYTES // _ENTRY_BYTES)) if node.values is not None else 1
+        return int(node.schema.get("maxItems", _MOST_BYTES // _ITEM_BYTES))
+    return int(node.schema.get("maxProperties", _MOST_BYTES // _ENTRY_BYTES)) if node.values is not None else 1
 
 
 def _declaration(node: Structural, *, is_root: bool = False) -> Declaration:
     """Return what expressions know of a value."""
     size = max_size(node)
-    if node.keeps_unknown or node.is_number_or_text or node.said.get("format") in _FORMATTED:
+    if node.keeps_unknown or node.is_number_or_text or node.schema.get("format") in _FORMATTED:
         return Declaration(DYN, size=size)
     if node.type == "array":
         return Declaration("list", items=None if node.items is None else _declaration(node.items), size=size)

@@ -55,29 +55,29 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
 )
 
 
-def find_schema_problems(said: Any, path: str) -> list[Finding]:
+def find_schema_problems(schema: Any, path: str) -> list[Finding]:
     """Return the problems of the schema of a kind."""
-    if not isinstance(said, dict):
+    if not isinstance(schema, dict):
         return [required(path, "schemas are required")]
-    return list(islice(_of_root(said, path), MAX_FINDINGS))
+    return list(islice(_of_root(schema, path), MAX_FINDINGS))
 
 
-def _of_root(said: Raw, path: str) -> Iterator[Finding]:
-    if said.get("type") != "object":
-        if said.get("type"):
-            yield invalid(f"{path}.type", said["type"], "must be object at the root")
+def _of_root(schema: Raw, path: str) -> Iterator[Finding]:
+    if schema.get("type") != "object":
+        if schema.get("type"):
+            yield invalid(f"{path}.type", schema["type"], "must be object at the root")
         else:
             yield required(f"{path}.type", "must not be empty at the root")
-    metadata = said.get("properties", {}).get("metadata") if isinstance(said.get("properties"), dict) else None
+    metadata = schema.get("properties", {}).get("metadata") if isinstance(schema.get("properties"), dict) else None
     inner = metadata.get("properties", {}) if isinstance(metadata, dict) else {}
     if isinstance(inner, dict) and set(inner) - {"name", "generateName"}:
         detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(f"{path}.properties[metadata]", detail)
-    problems = [*islice(_of_node(said, path, 0), MAX_FINDINGS)]
+    problems = [*islice(_of_node(schema, path, 0), MAX_FINDINGS)]
     yield from problems
-    yield from _of_default(said, path)
+    yield from _of_default(schema, path)
     if not problems:
-        yield from _of_rules(said, path)
+        yield from _of_rules(schema, path)
 
 
 _MOST_COST = 10_000_000
@@ -88,10 +88,10 @@ _SIMPLER = (
 )
 
 
-def _of_rules(said: Raw, path: str) -> Iterator[Finding]:
+def _of_rules(schema: Raw, path: str) -> Iterator[Finding]:
     """Yield the rules that do not compile, or that may cost too much, at their places and in all."""
     total = 0
-    waiting = [(read_structural(said, is_root=True), path, 1)]
+    waiting = [(read_structural(schema, is_root=True), path, 1)]
     while waiting:
         node, place, count = waiting.pop()
         for number, rule in enumerate(node.rules):
@@ -119,84 +119,84 @@ def _excess(cost: int, most: int) -> str:
     return f"budget by factor of {times} {_SIMPLER}"
 
 
-def _of_node(said: Any, path: str, depth: int) -> Iterator[Finding]:
-    if not isinstance(said, dict):
-        yield invalid(path, said, "must be a schema")
+def _of_node(schema: Any, path: str, depth: int) -> Iterator[Finding]:
+    if not isinstance(schema, dict):
+        yield invalid(path, schema, "must be a schema")
         return
     if depth > _DEEPEST:
         yield forbidden(path, f"schemas are at most {_DEEPEST} levels deep")
         return
-    problem = _shape_problem(said)
+    problem = _shape_problem(schema)
     if problem is not None:
-        yield invalid(f"{path}.{problem[0]}", said[problem[0]], problem[1])
+        yield invalid(f"{path}.{problem[0]}", schema[problem[0]], problem[1])
         return
-    yield from _of_type(said, path, depth)
-    yield from _of_keywords(said, path)
-    yield from _of_lists(said, path)
-    for name, inner in said.get("properties", {}).items():
+    yield from _of_type(schema, path, depth)
+    yield from _of_keywords(schema, path)
+    yield from _of_lists(schema, path)
+    for name, inner in schema.get("properties", {}).items():
         yield from _of_node(inner, f"{path}.properties[{name}]", depth + 1)
-    if isinstance(said.get("additionalProperties"), dict):
-        yield from _of_node(said["additionalProperties"], f"{path}.additionalProperties", depth + 1)
-    if "items" in said:
-        yield from _of_node(said["items"], f"{path}.items", depth + 1)
-    for place, part in _parts(said, path):
-        yield from _of_part(part, said, place, depth)
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from _of_node(schema["additionalProperties"], f"{path}.additionalProperties", depth + 1)
+    if "items" in schema:
+        yield from _of_node(schema["items"], f"{path}.items", depth + 1)
+    for place, part in _parts(schema, path):
+        yield from _of_part(part, schema, place, depth)
 
 
-def _shape_problem(said: Raw) -> tuple[str, str] | None:
+def _shape_problem(schema: Raw) -> tuple[str, str] | None:
     """Return the first keyword of a schema with a value of a wrong type, and the problem."""
     for fields, is_right, words in _SHAPES:
         for field in fields:
-            if field in said and not is_right(said[field]):
+            if field in schema and not is_right(schema[field]):
                 return field, words
     return None
 
 
-def _of_type(said: Raw, path: str, depth: int) -> Iterator[Finding]:
-    type_ = said.get("type")
+def _of_type(schema: Raw, path: str, depth: int) -> Iterator[Finding]:
+    type_ = schema.get("type")
     if type_ is None or type_ == "":
-        if depth and not any(said.get(field) for field in _UNTYPED):
+        if depth and not any(schema.get(field) for field in _UNTYPED):
             what = "specified array items" if path.endswith(".items") else "specified object fields"
             yield required(f"{path}.type", f"must not be empty for {what}")
     elif type_ not in _TYPES:
         yield unsupported(f"{path}.type", type_, _TYPES)
-    elif said.get("x-kubernetes-int-or-string"):
+    elif schema.get("x-kubernetes-int-or-string"):
         yield forbidden(f"{path}.type", "must be empty if x-kubernetes-int-or-string is true")
-    if said.get("x-kubernetes-embedded-resource") and type_ != "object":
+    if schema.get("x-kubernetes-embedded-resource") and type_ != "object":
         yield invalid(f"{path}.type", type_ or "", "must be object if x-kubernetes-embedded-resource is true")
-    if type_ == "array" and "items" not in said:
+    if type_ == "array" and "items" not in schema:
         yield required(f"{path}.items", "must be specified")
 
 
-def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
+def _of_keywords(schema: Raw, path: str) -> Iterator[Finding]:
     for field in _FORBIDDEN:
-        if said.get(field):
+        if schema.get(field):
             yield forbidden(f"{path}.{field}", f"{field} is not supported")
-    if said.get("uniqueItems"):
+    if schema.get("uniqueItems"):
         yield forbidden(
             f"{path}.uniqueItems", "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         )
-    values = said.get("additionalProperties")
+    values = schema.get("additionalProperties")
     if values is False:
         yield forbidden(f"{path}.additionalProperties", "additionalProperties cannot be set to false")
-    if values is not None and values is not True and said.get("properties"):
+    if values is not None and values is not True and schema.get("properties"):
         yield forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
-    pattern = said.get("pattern")
+    pattern = schema.get("pattern")
     if pattern and not is_pattern(pattern):
         yield invalid(f"{path}.pattern", pattern, "must be a valid regular expression, but isn't: it cannot be read")
-    for index, rule in enumerate(said.get("x-kubernetes-validations", ())):
+    for index, rule in enumerate(schema.get("x-kubernetes-validations", ())):
         if not isinstance(rule, dict) or not str(rule.get("rule", "")).strip():
             yield required(f"{path}.x-kubernetes-validations[{index}].rule", "rule is not specified")
 
 
-def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
-    kind, keys = said.get("x-kubernetes-list-type"), said.get("x-kubernetes-list-map-keys")
+def _of_lists(schema: Raw, path: str) -> Iterator[Finding]:
+    kind, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys")
     if kind is not None and kind not in _LIST_TYPES:
         yield unsupported(f"{path}.x-kubernetes-list-type", kind, _LIST_TYPES)
-    if kind is not None and said.get("type") != "array":
-        yield invalid(f"{path}.type", said.get("type", ""), "must be array if x-kubernetes-list-type is specified")
-    if said.get("x-kubernetes-map-type") not in (None, *_MAP_TYPES):
-        yield unsupported(f"{path}.x-kubernetes-map-type", said["x-kubernetes-map-type"], _MAP_TYPES)
+    if kind is not None and schema.get("type") != "array":
+        yield invalid(f"{path}.type", schema.get("type", ""), "must be array if x-kubernetes-list-type is specified")
+    if schema.get("x-kubernetes-map-type") not in (None, *_MAP_TYPES):
+        yield unsupported(f"{path}.x-kubernetes-map-type", schema["x-kubernetes-map-type"], _MAP_TYPES)
     if keys and kind != "map":
         detail = "must be map if x-kubernetes-list-map-keys is non-empty"
         yield invalid(f"{path}.x-kubernetes-list-type", kind or "", detail)
@@ -206,7 +206,7 @@ def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
         detail = "must not be empty if x-kubernetes-list-type is map"
         yield required(f"{path}.x-kubernetes-list-map-keys", detail)
         return
-    items = object_at(said, "items")
+    items = object_at(schema, "items")
     inner = items.get("properties", {})
     for index, key in enumerate(keys):
         place = f"{path}.x-kubernetes-list-map-keys[{index}]"
@@ -217,12 +217,12 @@ def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
             yield required(f"{path}.items.properties[{key}].default", detail)
 
 
-def _parts(said: Raw, path: str) -> Iterator[tuple[str, Any]]:
+def _parts(schema: Raw, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the subschemas of allOf, anyOf, oneOf and not, each with its path."""
     for field in _JUNCTORS:
-        yield from ((f"{path}.{field}[{index}]", part) for index, part in enumerate(said.get(field, ())))
-    if "not" in said:
-        yield f"{path}.not", said["not"]
+        yield from ((f"{path}.{field}[{index}]", part) for index, part in enumerate(schema.get(field, ())))
+    if "not" in schema:
+        yield f"{path}.not", schema["not"]
 
 
 def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
@@ -255,9 +255,9 @@ def _base(path: str) -> str:
     return head if last == "not" or last.partition("[")[0] in _JUNCTORS else path
 
 
-def _of_default(said: Raw, path: str) -> Iterator[Finding]:
+def _of_default(schema: Raw, path: str) -> Iterator[Finding]:
     """Yield the defaults that violate the schema itself."""
-    waiting: list[tuple[Any, str, int]] = [(said, path, 0)]
+    waiting: list[tuple[Any, str, int]] = [(schema, path, 0)]
     while waiting:
         node, place, depth = waiting.pop()
         if not isinstance(node, dict) or depth > _DEEPEST or _shape_problem(node) is not None:

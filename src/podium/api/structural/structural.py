@@ -40,7 +40,7 @@ class Structural:
     """The specification of one location.
 
     `type` is that of OpenAPI, "" if there is none. `values` specifies the values of arbitrary keys, None if only
-    `properties` are allowed. `default_bytes` is the size of the default as JSON. `said` is the schema itself, which
+    `properties` are allowed. `default_bytes` is the size of the default as JSON. `schema` is the schema itself, which
     contains the value limits.
     """
 
@@ -58,7 +58,7 @@ class Structural:
     list_keys: tuple[str, ...] = ()
     is_atomic_map: bool = False
     rules: tuple[Rule, ...] = ()
-    said: Raw = field(default_factory=dict)
+    schema: Raw = field(default_factory=dict)
 
     def below(self) -> Iterator[Structural]:
         """Yield the specifications of the next level."""
@@ -69,26 +69,26 @@ class Structural:
 ANYTHING = Structural(keeps_unknown=True, is_nullable=True)
 
 
-def read_structural(said: Raw, *, is_root: bool = False) -> Structural:
+def read_structural(schema: Raw, *, is_root: bool = False) -> Structural:
     """Return the parsed form of a valid structural schema (`podium.api.structural.soundness`), perhaps of a kind."""
-    values, items = said.get("additionalProperties"), said.get("items")
+    values, items = schema.get("additionalProperties"), schema.get("items")
     node = Structural(
-        type=said.get("type", ""),
-        properties={name: read_structural(inner) for name, inner in said.get("properties", {}).items()},
+        type=schema.get("type", ""),
+        properties={name: read_structural(inner) for name, inner in schema.get("properties", {}).items()},
         values=read_structural(values) if isinstance(values, dict) else ANYTHING if values else None,
         items=read_structural(items) if isinstance(items, dict) else None,
-        default=said.get("default", NOTHING),
-        default_bytes=len(msgspec.json.encode(said["default"])) if "default" in said else 0,
-        is_nullable=bool(said.get("nullable")),
-        keeps_unknown=bool(said.get("x-kubernetes-preserve-unknown-fields")),
-        is_embedded=bool(said.get("x-kubernetes-embedded-resource")),
-        is_number_or_text=bool(said.get("x-kubernetes-int-or-string")),
-        list_type=said.get("x-kubernetes-list-type") or "atomic",
-        list_keys=tuple(said.get("x-kubernetes-list-map-keys") or ()),
-        is_atomic_map=said.get("x-kubernetes-map-type") == "atomic",
-        said=said,
+        default=schema.get("default", NOTHING),
+        default_bytes=len(msgspec.json.encode(schema["default"])) if "default" in schema else 0,
+        is_nullable=bool(schema.get("nullable")),
+        keeps_unknown=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+        is_embedded=bool(schema.get("x-kubernetes-embedded-resource")),
+        is_number_or_text=bool(schema.get("x-kubernetes-int-or-string")),
+        list_type=schema.get("x-kubernetes-list-type") or "atomic",
+        list_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
+        is_atomic_map=schema.get("x-kubernetes-map-type") == "atomic",
+        schema=schema,
     )
-    rules = said.get("x-kubernetes-validations")
+    rules = schema.get("x-kubernetes-validations")
     if not rules:
         return node
     from podium.api.structural.rules import read_rules  # noqa: PLC0415 - few schemas have rules, which need CEL
@@ -209,7 +209,7 @@ def _object(value: Mapping[str, Any], node: Structural) -> Value:
 
 
 def _text(value: str, node: Structural) -> Value:
-    read = _FORMATS.get(node.said.get("format", "")) if node.type == "string" else None
+    read = _FORMATS.get(node.schema.get("format", "")) if node.type == "string" else None
     if read is None:
         return value
     try:

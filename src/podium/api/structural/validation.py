@@ -76,14 +76,14 @@ class _Check:
     )
 
     def __init__(self, node: Structural) -> None:
-        said = node.said
+        schema = node.schema
         self._node = node
         self._is_typed = _TYPES.get(node.type)
         if node.is_number_or_text:
             self._is_typed = lambda value: isinstance(value, int | str) and not isinstance(value, bool)
-        self._limits = tuple(_limits(said, _LIMITS))
-        self._junctors = tuple(_limits(said, _JUNCTORS))
-        self._required = tuple(said.get("required", ()))
+        self._limits = tuple(_limits(schema, _LIMITS))
+        self._junctors = tuple(_limits(schema, _JUNCTORS))
+        self._required = tuple(schema.get("required", ()))
         self._fields = {name: _Check(inner) for name, inner in node.properties.items()}
         self._values = None if node.values is None else _Check(node.values)
         self._items = None if node.items is None else _Check(node.items)
@@ -130,10 +130,12 @@ class _Check:
         if node.rules:
             now, before = seen(value, node), None if old is None else seen(old, node)
             for rule in node.rules:
-                said = rule.broken(now, before, spent)
-                if said:
+                problem = rule.broken(now, before, spent)
+                if problem:
                     what = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
-                    found.append(Finding(f"{_text(path)}{rule.place}", rule.reason, _message(rule.reason, what, said)))
+                    found.append(
+                        Finding(f"{_text(path)}{rule.place}", rule.reason, _message(rule.reason, what, problem))
+                    )
         if isinstance(value, dict):
             for key, inner in value.items():
                 check = self._fields.get(key, self._values)
@@ -181,25 +183,25 @@ _Make = Callable[[Any, Raw], _Limit]
 """Returns the limit that a keyword of a schema sets: its value there, and the schema."""
 
 
-def _limits(said: Raw, kinds: Mapping[str, _Make]) -> Iterator[_Limit]:
+def _limits(schema: Raw, kinds: Mapping[str, _Make]) -> Iterator[_Limit]:
     """Yield the limits of a schema, in the order of `kinds`."""
     for name, make in kinds.items():
-        if said.get(name) is not None:
-            yield make(said[name], said)
+        if schema.get(name) is not None:
+            yield make(schema[name], schema)
 
 
 def _body(detail: str) -> Callable[[str, Any], Finding]:
     return lambda path, value: invalid(path, value, f"{path.removeprefix('.')} in body {detail}")
 
 
-def _enum(choices: Any, said: Raw) -> _Limit:
+def _enum(choices: Any, schema: Raw) -> _Limit:
     return _Limit(
         lambda value: any(_same(value, choice) for choice in choices),
         lambda path, value: unsupported(path, value, choices),
     )
 
 
-def _format(format_: Any, said: Raw) -> _Limit:
+def _format(format_: Any, schema: Raw) -> _Limit:
     is_of: _Test = _FORMATS.get(format_, lambda text: True)
     end = {"int32": 2**31, "int64": 2**63}.get(format_)
 
@@ -211,7 +213,7 @@ def _format(format_: Any, said: Raw) -> _Limit:
     return _Limit(holds, lambda path, value: _body(f"must be of type {format_}: {shown(str(value))}")(path, value))
 
 
-def _pattern(pattern: Any, said: Raw) -> _Limit:
+def _pattern(pattern: Any, schema: Raw) -> _Limit:
     return _Limit(
         lambda value: not isinstance(value, str) or matches(pattern, value), _body(f"should match '{pattern}'")
     )
@@ -220,8 +222,8 @@ def _pattern(pattern: Any, said: Raw) -> _Limit:
 def _bound(exclusive: str, word: str, beyond: Callable[[Any, Any], bool]) -> _Make:
     """Return the maker of a limit of numbers; `beyond` says whether a number violates the bound."""
 
-    def make(bound: Any, said: Raw) -> _Limit:
-        excludes = bool(said.get(exclusive))
+    def make(bound: Any, schema: Raw) -> _Limit:
+        excludes = bool(schema.get(exclusive))
 
         def holds(value: Any) -> bool:
             if not isinstance(value, int | float) or isinstance(value, bool):
@@ -233,7 +235,7 @@ def _bound(exclusive: str, word: str, beyond: Callable[[Any, Any], bool]) -> _Ma
     return make
 
 
-def _multiple_of(step: Any, said: Raw) -> _Limit:
+def _multiple_of(step: Any, schema: Raw) -> _Limit:
     return _Limit(
         lambda value: not step or not _TYPES["number"](value) or _is_multiple(value, step),
         _body(f"should be a multiple of {step}"),
@@ -254,7 +256,7 @@ def _size(
     finding: Callable[[str, Any, int], Finding],
 ) -> _Make:
     """Return the maker of a limit for the length of a text, a list or an object."""
-    return lambda limit, said: _Limit(
+    return lambda limit, schema: _Limit(
         lambda value: not isinstance(value, type_) or holds(len(value), limit),
         lambda path, value: finding(path, value, limit),
     )
@@ -291,12 +293,12 @@ def _must(detail: str) -> Callable[[str, Any], Finding]:
     return lambda path, value: invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
 
 
-def _all_of(parts: Any, said: Raw) -> _Limit:
+def _all_of(parts: Any, schema: Raw) -> _Limit:
     tests = _tests(parts)
     return _Limit(lambda value: all(fits(value) for fits in tests), _must("validate all the schemas (allOf)"))
 
 
-def _any_of(parts: Any, said: Raw) -> _Limit:
+def _any_of(parts: Any, schema: Raw) -> _Limit:
     tests = _tests(parts)
 
     def holds(value: Any) -> bool:
@@ -308,7 +310,7 @@ def _any_of(parts: Any, said: Raw) -> _Limit:
     return _Limit(holds, _must("validate at least one schema (anyOf)"))
 
 
-def _one_of(parts: Any, said: Raw) -> _Limit:
+def _one_of(parts: Any, schema: Raw) -> _Limit:
     tests = _tests(parts)
 
     def finding(path: str, value: Any) -> Finding:
@@ -319,7 +321,7 @@ def _one_of(parts: Any, said: Raw) -> _Limit:
     return _Limit(lambda value: not tests or sum(fits(value) for fits in tests) == 1, finding)
 
 
-def _not(part: Any, said: Raw) -> _Limit:
+def _not(part: Any, schema: Raw) -> _Limit:
     fits = _test_of(part)
     return _Limit(lambda value: not fits(value), _must("not validate the schema (not)"))
 
@@ -327,28 +329,28 @@ def _not(part: Any, said: Raw) -> _Limit:
 _JUNCTORS: Mapping[str, _Make] = {"allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of, "not": _not}
 
 
-def _test_of(said: Raw) -> _Test:
+def _test_of(schema: Raw) -> _Test:
     """Return the test of a subschema, which has no types except in its properties."""
-    tests = [limit.holds for kinds in (_LIMITS, _JUNCTORS) for limit in _limits(said, kinds)]
-    is_typed = _TYPES.get(str(said.get("type")))
+    tests = [limit.holds for kinds in (_LIMITS, _JUNCTORS) for limit in _limits(schema, kinds)]
+    is_typed = _TYPES.get(str(schema.get("type")))
     if is_typed is not None:
         tests.insert(0, is_typed)
-    names = tuple(said.get("required", ()))
+    names = tuple(schema.get("required", ()))
     if names:
         tests.append(lambda value: not isinstance(value, dict) or all(name in value for name in names))
-    fields = {name: _test_of(inner) for name, inner in said.get("properties", {}).items()}
+    fields = {name: _test_of(inner) for name, inner in schema.get("properties", {}).items()}
     if fields:
         tests.append(
             lambda value: (
                 not isinstance(value, dict) or all(fits(value[name]) for name, fits in fields.items() if name in value)
             )
         )
-    if isinstance(said.get("items"), dict):
-        item = _test_of(said["items"])
+    if isinstance(schema.get("items"), dict):
+        item = _test_of(schema["items"])
         tests.append(lambda value: not isinstance(value, list) or all(map(item, value)))
-    if len(tests) == 1 and not said.get("nullable"):
+    if len(tests) == 1 and not schema.get("nullable"):
         return tests[0]
-    is_nullable = bool(said.get("nullable"))
+    is_nullable = bool(schema.get("nullable"))
     return lambda value: (value is None and is_nullable) or all(fits(value) for fits in tests)
 
 
@@ -377,13 +379,13 @@ def _identity(value: Any) -> bytes:
         return json.dumps(value, sort_keys=True).encode()
 
 
-def _message(reason: str, what: str, said: str) -> str:
+def _message(reason: str, what: str, problem: str) -> str:
     word = {
         "FieldValueDuplicate": f'Duplicate value: "{what}"',
         "FieldValueForbidden": "Forbidden",
         "FieldValueRequired": "Required value",
     }.get(reason, f'Invalid value: "{what}"')
-    return f"{word}: {said}"
+    return f"{word}: {problem}"
 
 
 def _by_keys(old: Any, node: Structural) -> dict[bytes, Any]:
