@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
@@ -35,9 +34,7 @@ class RollbackLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.roll_back(0)
 
     def savepoint(self) -> int:
@@ -87,10 +84,8 @@ class ClusterTransaction(RollbackLog):
         self._seed = seed
         self._follower: Follower | None = None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, traceback)
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         # The follower refers to the transaction; neither is to outlive the other.
         self._follower = None
 
@@ -193,18 +188,14 @@ class ClusterTransaction(RollbackLog):
             rows = rows[allowed[rows]]
         if not len(rows):
             return None
-        fullness = self._fullness(rows)
-        row = pick(self.cluster.nodes, rows, pod.uid, self._seed, fullness == fullness.max())
+        nodes = self.cluster.nodes
+        # By the requested shares of cpu and memory.
+        fullness = np.zeros(len(rows))
+        for resource in (CPU, MEMORY):
+            fullness += nodes.requested[resource, rows] / np.maximum(nodes.allocatable[resource, rows], 1)
+        row = pick(nodes, rows, pod.uid, self._seed, fullness == fullness.max())
         self.place(pod, row)
         return row
-
-    def _fullness(self, rows: Int64s) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Return the sum of the requested shares of cpu and memory."""
-        nodes = self.cluster.nodes
-        total = np.zeros(len(rows))
-        for resource in (CPU, MEMORY):
-            total += nodes.requested[resource, rows] / np.maximum(nodes.allocatable[resource, rows], 1)
-        return total
 
     def _filtered(self, pod: PodRecord, rows: Int64s | None) -> tuple[Int64s, PreFiltered, Outcome]:
         """Return the rows that accept the pod, and the filters' answers; if a filter fails, the pod fits nowhere."""

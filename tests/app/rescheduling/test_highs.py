@@ -20,7 +20,7 @@ def test_a_missing_solver_is_reported_with_installation_advice(monkeypatch: pyte
 def test_a_program_is_solved_to_its_end_with_a_bound_that_is_its_cost() -> None:
     pytest.importorskip("highspy", reason="the optional solver is not installed")
     program = LinearProgram(offset=1.0)
-    chosen = [program.choice(-value) for value in (4.0, 3.0, 2.0)]
+    chosen = [program.count(1, -value) for value in (4.0, 3.0, 2.0)]
     rest = program.amount(10.0)
     program.row(dict(zip(chosen, (3.0, 2.0, 2.0), strict=True)) | {rest: -1.0}, 4.0)
 
@@ -35,7 +35,7 @@ def test_a_program_is_solved_to_its_end_with_a_bound_that_is_its_cost() -> None:
 def test_a_program_without_a_solution_is_the_callers_mistake() -> None:
     pytest.importorskip("highspy", reason="the optional solver is not installed")
     program = LinearProgram()
-    program.row({program.choice(): 1.0}, -1.0)
+    program.row({program.count(1): 1.0}, -1.0)
 
     with pytest.raises(RuntimeError, match="no solution: Infeasible"):
         Highs().solve(program)

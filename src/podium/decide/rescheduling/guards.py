@@ -147,7 +147,8 @@ class Guards:
             return f"its priority is {pod.priority}, and only pods below {scope.priority_below} are moved"
         if self._replicas.get(pod.owner_uid, 0) < scope.minimum_replicas:
             return f"its owner has less than {scope.minimum_replicas} pods"
-        if "PodsWithVolumeClaims" in scope.spare and _claims_volumes(pod):
+        volumes = pod.spec.volumes if "PodsWithVolumeClaims" in scope.spare else ()
+        if any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in volumes):
             return "it has claims of volumes, which are spared"
         if "PodsWithDeviceClaims" in scope.spare and pod.spec.resource_claims:
             return "it has claims of devices, which are spared"
@@ -160,21 +161,16 @@ class Guards:
         return f"it is annotated {PREFER_NO_EVICTION}" if PREFER_NO_EVICTION in annotations else ""
 
     def _why_row(self, row: int) -> str:
+        """Return the reason that follows from the node in a row."""
         why = self._of_row.get(row)
         if why is None:
-            why = self._of_row[row] = self._why_node(row)
+            node, wanted, why = self._cluster.nodes.node(row), self._scope.nodes, ""
+            if reason := off_duty(node):
+                why = f"its node is left to others: {reason}"
+            elif wanted is not None and not wanted.matches(node.metadata.labels):
+                why = f'the labels of its node do not match "{wanted}"'
+            self._of_row[row] = why
         return why
-
-    def _why_node(self, row: int) -> str:
-        """Return the reason that follows from the pod's node."""
-        node = self._cluster.nodes.node(row)
-        reason = off_duty(node)
-        if reason:
-            return f"its node is left to others: {reason}"
-        wanted = self._scope.nodes
-        if wanted is not None and not wanted.matches(node.metadata.labels):
-            return f'the labels of its node do not match "{wanted}"'
-        return ""
 
     def _why_young(self, pod: PodRecord) -> str:
         if pod.start_ns == NOT_STARTED_NS and not pod.ready:
@@ -214,20 +210,10 @@ class Guards:
         owner = pod.owner_uid
         if (owner, pod.node_name) in self._inputs.cooling:
             return _COOLING
-        if not pod.ready and any(_came_of(pod, move) for move in self._under_way.get(owner, ())):
-            return "it was made for one that was moved, and is not ready yet"
+        for move in () if pod.ready else self._under_way.get(owner, ()):
+            if pod.created_ns >= move.evicted_ns or (move.waiting is not None and move.waiting.uid == pod.uid):
+                return "it was made for one that was moved, and is not ready yet"
         return ""
-
-
-def _claims_volumes(pod: PodRecord) -> bool:
-    return any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in pod.spec.volumes
-    )
-
-
-def _came_of(pod: PodRecord, move: PastMove) -> bool:
-    """Return whether the pod may be the replacement of an evicted pod."""
-    return pod.created_ns >= move.evicted_ns or (move.waiting is not None and move.waiting.uid == pod.uid)
 
 
 class BudgetRoom:

@@ -31,7 +31,6 @@ from podium.framework.rescheduling.policy import (
     Pair,
     Picture,
     Policy,
-    ResourceUse,
 )
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
@@ -88,13 +87,23 @@ class Formulation:
         self._laid: list[_Laid] = []
         self._contents = 0
         for group in self._groups:
-            self._add_group(group[0].uid, group[0].row, len(group), price)
+            uid, own, size = group[0].uid, group[0].row, len(group)
+            self._size[uid] = size
+            self._present[uid, own] = float(size)
+            numbers = {row: self.program.count(size, 0.0 if row == own else price) for row in movables.rows[uid]}
+            self._number |= {(uid, row): number for row, number in numbers.items()}
+            self.program.row(dict.fromkeys(numbers.values(), 1.0), float(size), float(size))
         for form, weight in forms:
             self._add_form(form, weight)
         for rule in rules:
             self._add_rule(rule)
         for limit in limits:
-            self._add_limit(limit)
+            # All but that many stay in their rows.
+            limited = [group[0] for group in self._groups if group[0].uid in limit.pods]
+            total = sum(self._size[pod.uid] for pod in limited)
+            if limit.most < total:
+                staying = {self._number[pod.uid, pod.row]: -1.0 for pod in limited}
+                self.program.row(staying, float(limit.most - total))
 
     def forbid(self, values: Sequence[float]) -> None:
         """Exclude the placement of a solution: at least one group must have fewer pods in some row."""
@@ -102,9 +111,8 @@ class Formulation:
         for number in self._number.values():
             count = round(values[number])
             if count:
-                chosen = self.program.choice()
-                most = self._most(number)
-                self.program.row({number: 1.0, chosen: float(most - count + 1)}, float(most))
+                chosen, most = self.program.count(1), self.program.uppers[number]
+                self.program.row({number: 1.0, chosen: most - count + 1}, most)
                 fewer[chosen] = -1.0
         if fewer:
             self.program.row(fewer, -1.0)
@@ -135,23 +143,23 @@ class Formulation:
                 found = True
         return found
 
-    def _add_group(self, uid: str, own: int, size: int, price: float) -> None:
-        program = self.program
-        self._size[uid] = size
-        self._present[uid, own] = float(size)
-        numbers = {}
-        for row in self._movables.rows[uid]:
-            numbers[row] = self._number[uid, row] = program.count(size, 0.0 if row == own else price)
-        program.row(dict.fromkeys(numbers.values(), 1.0), float(size), float(size))
-
     def _add_form(self, form: LinearForm, weight: float) -> None:
         self.program.offset += weight * form.base
         for number, price in self._entries(form.prices.items()).items():
             self.program.costs[number] += weight * price
         for use in form.uses:
-            self._add_use(use, weight)
+            using = [self._number[pair] for pair in use.pairs if pair in self._number]
+            if using and use.price * weight > 0:
+                used = self.program.count(1, weight * use.price)
+                for number in using:
+                    self.program.row({number: 1.0, used: -self.program.uppers[number]}, 0.0)
         for cost in form.costs:
-            self._add_cost(cost, weight * cost.weight)
+            if weight * cost.weight > 0:
+                laid = _Laid(cost, weight * cost.weight, self.program.amount(weight * cost.weight))
+                self._laid.append(laid)
+                low, high = self._extent(cost)
+                for knot in sorted({min(max(knot, low), high) for knot in cost.curve.knots}):
+                    self._lay(laid, knot)
         for contents in form.contents:
             self._add_contents(contents, weight)
 
@@ -162,30 +170,6 @@ class Formulation:
         most = max(rule.most, present)
         if sum(weight * self._size[uid] for (uid, _), weight in weights.items() if weight > 0) > most:
             self.program.row(self._entries(weights.items()), most)
-
-    def _add_limit(self, limit: MoveLimit) -> None:
-        """Limit how many of the pods move: all but that many stay in their rows."""
-        own = [group[0] for group in self._groups if group[0].uid in limit.pods]
-        total = sum(self._size[pod.uid] for pod in own)
-        if limit.most < total:
-            self.program.row({self._number[pod.uid, pod.row]: -1.0 for pod in own}, float(limit.most - total))
-
-    def _add_use(self, use: ResourceUse, weight: float) -> None:
-        numbers = [self._number[pair] for pair in use.pairs if pair in self._number]
-        if not numbers or use.price * weight <= 0:
-            return
-        used = self.program.choice(weight * use.price)
-        for number in numbers:
-            self.program.row({number: 1.0, used: -float(self._most(number))}, 0.0)
-
-    def _add_cost(self, cost: Cost, weight: float) -> None:
-        if weight <= 0:
-            return
-        laid = _Laid(cost, weight, self.program.amount(weight))
-        self._laid.append(laid)
-        low, high = self._extent(cost)
-        for knot in sorted({min(max(knot, low), high) for knot in cost.curve.knots}):
-            self._lay(laid, knot)
 
     def _add_contents(self, contents: Contents, weight: float) -> None:
         """Add a choice among all possible contents of a node."""
@@ -204,7 +188,7 @@ class Formulation:
             if self._contents > MOST_CONTENTS:
                 problem = f"the nodes can hold more different pods than can be told apart: {MOST_CONTENTS} in all"
                 raise ExactPlanError(problem)
-            choice = program.choice(weight * contents.cost(counts))
+            choice = program.count(1, weight * contents.cost(counts))
             choices[choice] = 1.0
             for kind, count in enumerate(counts):
                 numbers[kind][choice] = -float(count)
@@ -220,9 +204,6 @@ class Formulation:
         entries = {number: entry for number, entry in entries.items() if entry}
         entries[laid.variable] = -1.0
         self.program.row(entries, -intercept - slope * laid.cost.base)
-
-    def _most(self, number: int) -> int:
-        return int(self.program.uppers[number])
 
     def _entries(self, weights: Iterable[tuple[Pair, float]]) -> dict[int, float]:
         number = self._number
@@ -304,10 +285,6 @@ class LinearProgram:
     values: list[float] = field(default_factory=list)
     row_lowers: list[float] = field(default_factory=list)
     row_uppers: list[float] = field(default_factory=list)
-
-    def choice(self, cost: float = 0.0) -> int:
-        """Add a variable that is 0 or 1; return its index."""
-        return self.count(1, cost)
 
     def count(self, upper: int, cost: float = 0.0) -> int:
         """Add an integer variable from 0 to ``upper``; return its index."""
@@ -496,7 +473,13 @@ class _Search:
         }
         self._weights = {policy.name: weight for policy, weight in self._counted}
         self._before = self._objectives()
-        self._formulation = self._formulated()
+        forms = [(self._form(policy.name, policy), weight) for policy, weight in self._counted]
+        rules = [
+            rule
+            for plugin, rules_of in question.rules.items()
+            for rule in rules_of(self._movables, judged_by(self._movables, plugin))
+        ]
+        self._formulation = Formulation(self._movables, question.threshold, forms, rules, question.limits)
         self._best = self._before
         self._moves: tuple[PlannedMove, ...] = ()
         self._cost = _weighed(self._before, self._weights)
@@ -531,29 +514,19 @@ class _Search:
             rounds,
         )
 
-    def _formulated(self) -> Formulation:
-        movables, question = self._movables, self._question
-        forms = []
-        for policy, weight in self._counted:
-            form = policy.linear(movables)
-            self._check(policy.name, form)
-            forms.append((form, weight))
-            if form.left_out:
-                self._left_out[policy.name] = form.left_out
-        rules = [
-            rule for name, rules_of in question.rules.items() for rule in rules_of(movables, judged_by(movables, name))
-        ]
-        return Formulation(movables, question.threshold, forms, rules, question.limits)
+    def _form(self, name: str, policy: LinearObjective) -> LinearForm:
+        """Return the linear form of a policy. It equals the objective of the present placement, or is lower if partial.
 
-    def _check(self, name: str, form: LinearForm) -> None:
-        """Check that a form equals the policy's objective for the present placement.
-
-        A partial form may be lower.
+        Raises ExactPlanError if it does not.
         """
+        form = policy.linear(self._movables)
         by_form, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
         differs = by_form - is_ if form.left_out else abs(by_form - is_)
         if differs > max(1.0, abs(is_)) * TOLERANCE:
             raise ExactPlanError(f"policy {name}: its objective is {is_:g}, and its linear form comes to {by_form:g}")
+        if form.left_out:
+            self._left_out[name] = form.left_out
+        return form
 
     def _objectives(self) -> dict[str, float]:
         return {policy.name: policy.objective(self._picture) for policy, _ in self._counted}
@@ -567,7 +540,8 @@ class _Search:
             waiting = [transaction.take_off(uid) for uid in rows]
             moves: list[PlannedMove] = []
             while waiting:
-                fitting = next((pod for pod in waiting if self._fits(transaction, pod, rows[pod.uid])), None)
+                there = ((pod, np.array([rows[pod.uid]], dtype=np.int64)) for pod in waiting)
+                fitting = next((pod for pod, at in there if len(transaction.fitting(pod, at))), None)
                 if fitting is None:
                     return False
                 waiting.remove(fitting)
@@ -578,12 +552,6 @@ class _Search:
         if cost < self._cost - TOLERANCE:
             self._best, self._moves, self._cost = after, tuple(moves), cost
         return True
-
-    def _fits(self, transaction: ClusterTransaction, pod: PodRecord, row: int) -> bool:
-        try:
-            return len(transaction.fitting(pod, np.array([row], dtype=np.int64))) > 0
-        except PluginError:
-            return False
 
 
 def _weighed(objectives: Mapping[str, float], weights: Mapping[str, float]) -> float:

@@ -25,7 +25,6 @@ from podium.decide.rescheduling.replacement_placement import (
     let_go,
 )
 from podium.decide.rescheduling.round_robin import (
-    CallingPolicy,
     LeftAlone,
     Objectives,
     PlannedMove,
@@ -33,6 +32,7 @@ from podium.decide.rescheduling.round_robin import (
     PolicyError,
     ReschedulingPlan,
     RoundRobin,
+    calling_policy,
 )
 from podium.decide.rescheduling.trial import ProposalTrials
 from podium.decide.transaction import ClusterTransaction
@@ -251,7 +251,7 @@ class _Planning:
 def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
     """Return how often the owners of the proposal's pods without a budget were moved recently."""
     pods = [relocation.pod for relocation in proposal.relocations]
-    return max(0 if room.is_protected(pod) else limits.moved_of_late(pod.owner_uid) for pod in pods)
+    return max(0 if room.is_protected(pod) else limits.of_late.counts["owner", pod.owner_uid] for pod in pods)
 
 
 class PartialMoves:
@@ -285,23 +285,18 @@ class PartialMoves:
             return f"{why}; and {self.emptying} is being emptied pod by pod already"
         if nodes[0] in self._given_up:
             return f"{why}; and it was begun to empty {nodes[0]} pod by pod and given up, which has to cool down"
-        never = self._why_never([relocation.pod for relocation in relocations])
-        return never or self._chosen(relocations) or why
-
-    def _why_never(self, pods: list[PodRecord]) -> str:
-        each = [Leaving.of(pod, self._room) for pod in pods]
-        never = (
-            self._free.why([leaving]) or self._room.why_never(pod) for leaving, pod in zip(each, pods, strict=True)
-        )
-        return next(filter(None, never), "") or self._free.why_within_an_hour(each)
-
-    def _chosen(self, relocations: tuple[Relocation, ...]) -> tuple[Relocation, ...]:
+        each = [Leaving.of(relocation.pod, self._room) for relocation in relocations]
+        for relocation, leaving in zip(relocations, each, strict=True):
+            if never := self._free.why([leaving]) or self._room.why_never(relocation.pod):
+                return never
+        if never := self._free.of_late.why(each):
+            return never
         chosen: list[Relocation] = []
         for relocation in reversed(relocations):
             pods = [each.pod for each in (*chosen, relocation)]
             if not (self._limits.why([Leaving.of(pod, self._room) for pod in pods]) or self._room.why(pods)):
                 chosen.append(relocation)
-        return tuple(reversed(chosen))
+        return tuple(reversed(chosen)) or why
 
 
 _MOST = 1_000
@@ -336,26 +331,27 @@ class KeepingOff:
         if self._settings.steering is not Steering.AVOID_LIST:
             return
         for policy in policies:
-            if isinstance(policy, AvoidingPolicy):
-                self._plan(policy)
-
-    def _plan(self, policy: AvoidingPolicy) -> None:
-        try:
-            with CallingPolicy(policy.name, "avoidances"):
-                found = list(policy.avoidances(self._picture))[:_MOST]
-            for avoidance in found:
-                if not isinstance(avoidance, Avoidance):
-                    raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
-                self._look_at(policy.name, avoidance)
-        except PolicyError as error:
-            self.errors.append(str(error))
+            if not isinstance(policy, AvoidingPolicy):
+                continue
+            try:
+                with calling_policy(policy.name, "avoidances"):
+                    found = list(policy.avoidances(self._picture))[:_MOST]
+                for avoidance in found:
+                    if not isinstance(avoidance, Avoidance):
+                        raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
+                    self._look_at(policy.name, avoidance)
+            except PolicyError as error:
+                self.errors.append(str(error))
 
     def _look_at(self, policy: str, avoidance: Avoidance) -> None:
         pod = avoidance.pod
         row = self._picture.cluster.nodes.row_of.get(pod.node_name)
         runner = self._picture.runners.get(pod.scheduler_name)
         # Only schedulers that are known to respect avoid lists count.
-        if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or self._is_listed(pod, row):
+        if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0):
+            return
+        listed = {(move.pod.owner_uid, move.source) for planned in self.planned for move in planned.moves}
+        if (pod.owner_uid, pod.node_name) in listed or avoids(self._picture.cluster.nodes.node(row), pod):
             return
         leaving = [Leaving.of(pod, None)]
         why = self._why_ended(pod, row) or self._limits.why(leaving)
@@ -365,13 +361,6 @@ class KeepingOff:
         self._limits.take(leaving)
         move = PlannedMove(pod, pod.node_name, None, has_ended=True)
         self.planned.append(PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns))
-
-    def _is_listed(self, pod: PodRecord, row: int) -> bool:
-        """Return whether the pod's controller is on a node's avoid list, by an eviction of this plan or before."""
-        moves = (move for planned in self.planned for move in planned.moves)
-        if any((move.pod.owner_uid, move.source) == (pod.owner_uid, pod.node_name) for move in moves):
-            return True
-        return avoids(self._picture.cluster.nodes.node(row), pod)
 
 
 HOUR_NS = 3_600 * 10**9
@@ -400,11 +389,14 @@ class Leaving:
 
 
 class MoveLimits:
-    """The moves that the limits still allow, minus those already planned."""
+    """The moves that the limits still allow, minus those already planned.
+
+    ``of_late`` are the moves of the last hour, with those that are planned.
+    """
 
     def __init__(self, past: Iterable[PastMove], settings: ReschedulerSettings, now: int) -> None:
         self._under_way = _Ledger(settings.in_flight, "under way")
-        self._of_late = _Ledger(settings.hourly, "within an hour")
+        self.of_late = _Ledger(settings.hourly, "within an hour")
         self._unprotected = _Ledger(settings.without_budget, "under way without a budget")
         for move in past:
             leaving = Leaving(move.source, move.namespace, move.owner_uid, move.has_budget)
@@ -414,25 +406,17 @@ class MoveLimits:
     @property
     def used_up(self) -> str:
         """Return why no pod at all may be moved; "" if some may be."""
-        return self._under_way.used_up or self._of_late.used_up
+        return self._under_way.used_up or self.of_late.used_up
 
     def why(self, group: Sequence[Leaving]) -> str:
         """Return why the pods must not be moved together; "" if they may be."""
         unprotected = [leaving for leaving in group if not leaving.has_budget]
-        return self._under_way.why(group) or self._of_late.why(group) or self._unprotected.why(unprotected)
-
-    def why_within_an_hour(self, group: Sequence[Leaving]) -> str:
-        """Return why the pods must not be moved within an hour; "" if they may be."""
-        return self._of_late.why(group)
+        return self._under_way.why(group) or self.of_late.why(group) or self._unprotected.why(unprotected)
 
     def take(self, group: Iterable[Leaving]) -> None:
         """Plan to move the pods."""
         for leaving in group:
             self._add(leaving, is_under_way=True, is_of_late=True)
-
-    def moved_of_late(self, owner_uid: str) -> int:
-        """Return how many pods of an owner were moved within the last hour or are planned to be moved."""
-        return self._of_late.counts["owner", owner_uid]
 
     def _add(self, leaving: Leaving, *, is_under_way: bool, is_of_late: bool) -> None:
         if is_under_way:
@@ -440,7 +424,7 @@ class MoveLimits:
             if not leaving.has_budget:
                 self._unprotected.add(leaving)
         if is_of_late:
-            self._of_late.add(leaving)
+            self.of_late.add(leaving)
 
 
 class _Ledger:

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.node import Node, Taint
-from podium.api.resource_claims import ConsumerReference, ResourceClaim, ResourceClaimStatus
+from podium.api.resource_claims import ConsumerReference, ResourceClaimStatus
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
-from podium.decide.placement import Placement, place
+from podium.decide.placement import place
 from podium.decide.rescheduling.guards import PastMove
 from podium.decide.sampling import nodes_to_find
 from podium.decide.transaction import ClusterTransaction
@@ -106,7 +106,9 @@ class ReplacementPlacer:
         if placement.error:
             return _nowhere(placement.error)
         if not len(rows) or (len(rows) == 1 and rows[0] == source):
-            return _nowhere(f"no other node takes it{_refusal(placement)}", fits=len(rows) > 0)
+            status = placement.pre_filter.status
+            known = "" if status.is_success else f": {status.message}"
+            return _nowhere(f"no other node takes it{known}", fits=len(rows) > 0)
         allowed = self._allowed(source, relocation)
         if self.is_sent(pod):
             if hinted is None:
@@ -125,11 +127,6 @@ class ReplacementPlacer:
         """Return whether the rescheduler directs the replacement of a pod to a node."""
         is_known = self._picture.runner_of(pod) is not self._picture.kubelet
         return self._guidance is Guidance.BIND or (self._guidance is Guidance.HINT and is_known)
-
-    @property
-    def is_bound(self) -> bool:
-        """Return whether the rescheduler binds replacements, so that no scheduler's choice counts."""
-        return self._guidance is Guidance.BIND
 
     def _allowed(self, source: int, relocation: Relocation) -> Bools:
         allowed = self._picture.targets.copy()
@@ -187,11 +184,6 @@ class ReplacementPlacer:
 
 def _nowhere(why: str, *, fits: bool = True) -> ReplacementRows:
     return ReplacementRows(np.empty(0, dtype=np.int64), why, fits=fits)
-
-
-def _refusal(placement: Placement) -> str:
-    """Return why all nodes are rejected, if that is known before nodes are filtered."""
-    return "" if placement.pre_filter.status.is_success else f": {placement.pre_filter.status.message}"
 
 
 def avoids(node: Node, pod: PodRecord) -> bool:
@@ -342,7 +334,14 @@ class MovedClaims:
         for _, name in pod.made_claims:
             claim = self._devices.claims.get(f"{pod.namespace}/{name}")
             if claim is not None:
-                self._transaction.put_claim(_made_anew(claim, pod.uid, replacement.uid))
+                meta = claim.metadata
+                owners = tuple(
+                    replace(owner, uid=replacement.uid) if owner.uid == pod.uid else owner
+                    for owner in meta.owner_references
+                )
+                anew, uid = f"{meta.name}{MADE_ANEW}", f"{meta.uid}{MADE_ANEW}"
+                meta = replace(meta, name=anew, uid=uid, owner_references=owners)
+                self._transaction.put_claim(replace(claim, metadata=meta, status=ResourceClaimStatus()))
 
     def left(self, pod: PodRecord) -> None:
         """Release the devices of the claims that were made for a pod that has left its node."""
@@ -370,20 +369,8 @@ class MovedClaims:
             for claim, allocation in giver.allocations(state, self._picture.node_name(row)):
                 users = (ConsumerReference(resource="pods", name=pod.name, uid=pod.uid),)
                 status = ResourceClaimStatus(allocation=allocation, reserved_for=users)
-                self._transaction.put_claim(replace(_with_a_key(claim), status=status))
-
-
-def _made_anew(claim: ResourceClaim, uid: str, replacement_uid: str) -> ResourceClaim:
-    meta = claim.metadata
-    owners = tuple(
-        replace(owner, uid=replacement_uid) if owner.uid == uid else owner for owner in meta.owner_references
-    )
-    changed = replace(meta, name=f"{meta.name}{MADE_ANEW}", uid=f"{meta.uid}{MADE_ANEW}", owner_references=owners)
-    return replace(claim, metadata=changed, status=ResourceClaimStatus())
-
-
-def _with_a_key(claim: ResourceClaim) -> ResourceClaim:
-    """Return a claim that is not written yet with a name of its own; unwritten claims otherwise share one name."""
-    if not claim.for_extended_resources:
-        return claim
-    return replace(claim, metadata=replace(claim.metadata, name=f"{claim.metadata.name}/{claim.metadata.uid}"))
+                meta = claim.metadata
+                if claim.for_extended_resources:
+                    # Such claims are not written yet and share one name.
+                    meta = replace(meta, name=f"{meta.name}/{meta.uid}")
+                self._transaction.put_claim(replace(claim, metadata=meta, status=status))

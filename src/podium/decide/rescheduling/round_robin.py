@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import isfinite
-from types import TracebackType
 
 import numpy as np
 
 from podium.api.errors import shown
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
-from podium.framework.verdicts import PluginError, is_failure
+from podium.framework.verdicts import PluginError, is_failure, place_of
 
 MOST_PROPOSALS = 20_000
 """The most proposals that are considered; most of them concern pods that must not be moved."""
@@ -81,10 +81,10 @@ class RoundRobin:
         """Yield the proposals of a policy until it fails, and close its generator at the end."""
         iterator: Iterator[Proposal] = iter(())
         try:
-            with CallingPolicy(policy.name, "proposals"):
+            with calling_policy(policy.name, "proposals"):
                 iterator = iter(policy.proposals(self._picture))
             while True:
-                with CallingPolicy(policy.name, "proposals"):
+                with calling_policy(policy.name, "proposals"):
                     proposal = next(iterator, None)
                 if proposal is None:
                     return
@@ -96,7 +96,7 @@ class RoundRobin:
             close = getattr(iterator, "close", None)
             if close is not None:
                 try:
-                    with CallingPolicy(policy.name, "proposals"):
+                    with calling_policy(policy.name, "proposals"):
                         close()
                 except PolicyError as error:
                     self.errors.append(str(error))
@@ -155,7 +155,7 @@ class Objectives:
                 raise PolicyError(name, f"its objective is {found} where it was {known}, and nothing has changed")
 
     def _of(self, policy: Policy) -> float:
-        with CallingPolicy(policy.name, "objective"):
+        with calling_policy(policy.name, "objective"):
             found: object = policy.objective(self._picture)
             # NumPy's numbers are accepted like Python's.
             number = float(found) if isinstance(found, int | float | np.number) else None
@@ -173,36 +173,17 @@ class PolicyError(PluginError):
         self.policy = policy
 
 
-class CallingPolicy:
-    """A context around a call of a policy that turns exceptions into a PolicyError.
-
-    The original exception is its cause.
-    """
-
-    __slots__ = ("_method", "_policy")
-
-    def __init__(self, policy: str, method: str) -> None:
-        self._policy = policy
-        self._method = method
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if error is not None and is_failure(error) and not isinstance(error, PolicyError | StopIteration):
-            problem = f"{self._method} failed{_place(traceback)}: {type(error).__name__}: {error}"
-            raise PolicyError(self._policy, problem) from error
-
-
-def _place(traceback: TracebackType | None) -> str:
-    """Return the file and line of the error: the innermost frame in the file of the called function."""
-    called = None if traceback is None else traceback.tb_next
-    last = frame = called
-    while frame is not None:
-        if called is not None and frame.tb_frame.f_code.co_filename == called.tb_frame.f_code.co_filename:
-            last = frame
-        frame = frame.tb_next
-    return "" if last is None else f" in {last.tb_frame.f_code.co_filename}, line {last.tb_lineno}"
+@contextmanager
+def calling_policy(policy: str, method: str) -> Iterator[None]:
+    """Turn an exception of a policy in the block into a PolicyError, of which it is the cause."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, PolicyError) or not is_failure(error):
+            raise
+        place = place_of(error)
+        problem = f"{method} failed{f' in {place}' if place else ''}: {type(error).__name__}: {error}"
+        raise PolicyError(policy, problem) from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from podium.decide.rescheduling.replacement_placement import (
 from podium.decide.rescheduling.round_robin import ROUNDING, Objectives, PartOf, PlannedMove
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
-from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
+from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,7 +214,8 @@ class ProposalTrials:
         if options.why:
             return options.why
         choice = self._worst(replacement, options, most)
-        if self._placer.is_bound or _is_above(choice, most):
+        # If the rescheduler binds replacements, no scheduler's choice counts.
+        if self._settings.guidance is Guidance.BIND or _is_above(choice, most):
             return choice
         hinted = choice.row if self._placer.is_sent(replacement) else None
         present = [other for other in leaving if other is not leaver or not other.ends_first]
@@ -310,9 +311,13 @@ class Likeness:
             return [int(rows[0])], True
         examined = rows[np.argsort(self._nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
         kinds: dict[Hashable, int] = {}
-        counts = self._nodes.pod_count[examined].tolist()
-        for row, amounts, count in zip(examined.tolist(), self._amounts(examined), counts, strict=True):
-            kinds.setdefault((amounts, self._node(row), self._pods(row) if count else None), row)
+        for row, amounts in zip(examined.tolist(), self._amounts(examined), strict=True):
+            node = self._nodes.node(row)
+            name = node.metadata.name
+            labels = frozenset((key, value) for key, value in node.metadata.labels.items() if value != name)
+            pods = self._picture.cluster.pods_on(row)
+            classes = tuple(sorted([(pod.pod_class.id, pod.owner_uid) for pod in pods]))
+            kinds.setdefault((amounts, labels, self._picture.signals.of_node(name), classes), row)
         found = list(kinds.values())
         return found[:MOST_KINDS], len(found) <= MOST_KINDS and len(rows) <= _MOST_ROWS
 
@@ -332,17 +337,6 @@ class Likeness:
         width = table.shape[0] * table.itemsize
         whole = np.ascontiguousarray(table.T).tobytes()
         return [whole[start : start + width] for start in range(0, len(whole), width)]
-
-    def _node(self, row: int) -> Hashable:
-        """Return the facts of a node besides its amounts: labels other than its name, and signals."""
-        node = self._nodes.node(row)
-        name = node.metadata.name
-        labels = frozenset((key, value) for key, value in node.metadata.labels.items() if value != name)
-        return labels, self._picture.signals.of_node(name)
-
-    def _pods(self, row: int) -> Hashable:
-        pods = self._picture.cluster.pods_on(row)
-        return tuple(sorted([(pod.pod_class.id, pod.owner_uid) for pod in pods]))
 
 
 class RehearsalError(Exception):
