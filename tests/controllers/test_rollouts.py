@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.workloads import DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment
-from podium.controllers.workloads.rollouts import Size, limits, plan
+from podium.controllers.workloads.deployments import Size, limits, plan
 
 
 def spec(replicas: int, *, recreates: bool = False, paused: bool = False, **rolling: Any) -> DeploymentSpec:

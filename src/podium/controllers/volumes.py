@@ -153,21 +153,19 @@ class PersistentVolumes(Reconciler[_Key]):
             actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name])]
             if not actions and bound_to in reserved:
                 return _bind(claim, self._volumes[bound_to])
-            return actions or self._reserve_named(claim, bound_to)
+            if actions:
+                return actions
+            volume = self._volumes.get(bound_to)
+            if volume is None or not self._reports_all or BIND_COMPLETED in claim.metadata.annotations:
+                # The claim waits for the volume, or has lost it.
+                self._seeking.add(claim.class_name, claim.key)
+                return []
+            owner = volume.spec.claim_ref
+            return [_reservation(volume, claim)] if owner is None or is_for(owner, claim) else []
         if reserved:
             self._seeking.discard(claim.class_name, claim.key)
             return _bind(claim, self._volumes[reserved[0]])
         return self._reserve_free(claim) or self._provision(claim, raw)
-
-    def _reserve_named(self, claim: PersistentVolumeClaim, name: str) -> list[Action]:
-        """Reserve the volume that a claim names, unless it is another's."""
-        volume = self._volumes.get(name)
-        owner = None if volume is None else volume.spec.claim_ref
-        if volume is None or not self._reports_all or BIND_COMPLETED in claim.metadata.annotations:
-            # The claim waits for the volume, or has lost it.
-            self._seeking.add(claim.class_name, claim.key)
-            return []
-        return [_reservation(volume, claim)] if owner is None or is_for(owner, claim) else []
 
     def _reserve_free(self, claim: PersistentVolumeClaim) -> list[Action]:
         """Reserve the smallest volume that suits a claim which no scheduler binds."""

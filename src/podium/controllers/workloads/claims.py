@@ -202,17 +202,16 @@ class ResourceClaims(Reconciler[_Key]):
             left_over = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
             return [versioned_patch(claim, {"metadata": {"finalizers": left_over}}, _NAME)]
         owner = pod_made_for(claim)
-        if owner is not None and self.claims.has_ended(owner.uid) and not is_deleted:
+        if owner is not None and self.claims.ended.get(owner.uid) and not is_deleted:
             return [deletion_of(claim, _NAME)]
         return []
 
     def _is_over(self, claim: str, uid: str, now: int) -> bool:
         """Return whether a consumer has ended; one that was never observed has, after a while."""
-        has_ended = self.claims.has_ended(uid)
-        if has_ended is not None:
-            self.claims.found(claim, uid)
-            return has_ended
-        since = self.claims.missed_since(claim, uid, now)
+        if uid in self.claims.ended:
+            self.claims.missed.pop((claim, uid), None)
+            return self.claims.ended[uid]
+        since = self.claims.missed.setdefault((claim, uid), now)
         if now < since + _UNSEEN_NS:
             self._queue.add_by(("ResourceClaim", claim), since + _UNSEEN_NS)
             return False
@@ -232,11 +231,11 @@ class ClaimIndex(dict[str, ResourceClaim]):
         super().__init__()
         # By the uid of a pod, the keys of the claims that it uses, or that were created for it.
         self._naming: MultiMap[str, str] = MultiMap()
-        # By uid, whether a pod has ended; and the deleted pods.
-        self._ended: dict[str, bool] = {}
+        self.ended: dict[str, bool] = {}
+        """By uid, whether a pod has ended; read-only for others."""
         self._gone: set[str] = set()
-        # When an unobserved consumer was first missed, by claim and uid.
-        self._missed: dict[tuple[str, str], int] = {}
+        self.missed: dict[tuple[str, str], int] = {}
+        """When an unobserved consumer was first missed, by claim and uid."""
 
     def put(self, claim: ResourceClaim) -> None:
         before, after = _pods_of(self.get(claim.key)), _pods_of(claim)
@@ -251,26 +250,14 @@ class ClaimIndex(dict[str, ResourceClaim]):
 
     def pod_seen(self, uid: str, *, ended: bool) -> bool:
         """Record whether a pod has ended; return whether that is new."""
-        changed = self._ended.get(uid) is not ended
-        self._ended[uid] = ended
+        changed = self.ended.get(uid) is not ended
+        self.ended[uid] = ended
         return ended and changed
 
     def pod_gone(self, uid: str) -> None:
-        self._ended[uid] = True
+        self.ended[uid] = True
         self._gone.add(uid)
         self._forget_pods([uid])
-
-    def has_ended(self, uid: str) -> bool | None:
-        """Return whether a pod has ended; None if it was never observed."""
-        return self._ended.get(uid)
-
-    def missed_since(self, key: str, uid: str, now: int) -> int:
-        """Return since when a consumer is missed."""
-        return self._missed.setdefault((key, uid), now)
-
-    def found(self, key: str, uid: str) -> None:
-        """Record that a consumer was observed."""
-        self._missed.pop((key, uid), None)
 
     def naming(self, uid: str) -> list[str]:
         """Return the keys of the claims that name a pod as consumer or owner."""
@@ -290,11 +277,11 @@ class ClaimIndex(dict[str, ResourceClaim]):
         for uid in uids:
             if uid in self._naming:
                 continue
-            for missed in [waiting for waiting in self._missed if waiting[1] == uid]:
-                del self._missed[missed]
+            for missed in [waiting for waiting in self.missed if waiting[1] == uid]:
+                del self.missed[missed]
             if uid in self._gone:
                 self._gone.discard(uid)
-                del self._ended[uid]
+                del self.ended[uid]
 
 
 def _pods_of(claim: ResourceClaim | None) -> list[str]:
@@ -384,7 +371,8 @@ class EphemeralVolumes(Reconciler[str]):
         return []
 
     def _want(self, pod: Pod, claims: Iterable[Raw]) -> list[Action]:
-        key, wanted = pod.key, {_key(claim): claim for claim in claims}
+        namespace = pod.metadata.namespace
+        key, wanted = pod.key, {f"{namespace}/{claim['metadata']['name']}": claim for claim in claims}
         before = self._wanted.pop(key, {})
         if wanted:
             self._wanted[key] = wanted
@@ -399,7 +387,3 @@ class EphemeralVolumes(Reconciler[str]):
     def _reconcile(self, key: str, now: int) -> list[Action]:
         lacking = (raw for claim, raw in self._wanted.get(key, {}).items() if claim not in self._there)
         return [CreateObject(raw, _EPHEMERAL_VOLUME_CONTROLLER) for raw in lacking]
-
-
-def _key(claim: Raw) -> str:
-    return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"

@@ -60,21 +60,18 @@ class CronJobs(WorkloadController[CronJob]):
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
         mine = [job for job in self._owned.of(workload.uid) if _scheduled_ns(job) is not None]
         active = [job for job in mine if not is_finished(job.object) and not job.is_deleted]
-        last_ns = self._last_ns(workload, mine)
+        # The latest scheduled time of a created Job.
+        said = workload.object.status.last_schedule_time
+        times = [time for job in mine if (time := _scheduled_ns(job)) is not None]
+        times += [parse_time(said)] if said else []
+        times += [self._begun[workload.uid]] if workload.uid in self._begun else []
+        last_ns = max(times, default=None)
         actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             if not workload.object.spec.suspend:
                 actions += self._begin(workload, active, last_ns, now)
             actions += self._forget_history(workload, mine, now)
         return actions + self._write_status(workload, _status(workload, mine, active, last_ns))
-
-    def _last_ns(self, workload: _Workload, mine: list[_Job]) -> int | None:
-        """Return the latest scheduled time of a created Job."""
-        said = workload.object.status.last_schedule_time
-        times = [time for job in mine if (time := _scheduled_ns(job)) is not None]
-        times += [parse_time(said)] if said else []
-        times += [self._begun[workload.uid]] if workload.uid in self._begun else []
-        return max(times, default=None)
 
     def _begin(self, workload: _Workload, active: list[_Job], last_ns: int | None, now: int) -> list[Action]:
         """Create the Job that is due, if one may start."""
@@ -83,8 +80,11 @@ class CronJobs(WorkloadController[CronJob]):
             schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
             return self._tell(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
+        # Times count after that of the last Job, or the creation; but only within the deadline.
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
-        since = earliest_ns(created_ns, last_ns, spec.starting_deadline_seconds, now)
+        since = created_ns if last_ns is None else last_ns
+        if spec.starting_deadline_seconds is not None:
+            since = max(since, now - spec.starting_deadline_seconds * _SECOND)
         due = due_times(schedule, since, now)
         if due.next_ns is None and due.time_ns is None:
             return self._tell(workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
@@ -103,7 +103,7 @@ class CronJobs(WorkloadController[CronJob]):
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
-            actions += [self._delete_owned(workload, job.object, now) for job in active]
+            actions += [self._delete(workload, job.object, now) for job in active]
         return [*actions, self._create_named(workload, _new_job(workload, due.time_ns), now)]
 
     def _forget_history(self, workload: _Workload, mine: list[_Job], now: int) -> list[Action]:
@@ -114,7 +114,7 @@ class CronJobs(WorkloadController[CronJob]):
         for end, most in limits.items():
             ended = [job for job in mine if is_true(job.conditions, end) and not job.is_deleted]
             ended.sort(key=lambda job: (job.object.status.start_time or "", job.object.metadata.name))
-            actions += [self._delete_owned(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
+            actions += [self._delete(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
     def _tell(self, workload: _Workload, type_: str, reason: str, message: str) -> list[Action]:
@@ -195,9 +195,3 @@ def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> Due:
     while time is not None and time <= now:
         newest, time = time, schedule.next_ns(time)
     return Due(newest, missed, schedule.next_ns(now if newest is None else newest))
-
-
-def earliest_ns(created_ns: int, last_ns: int | None, deadline_seconds: int | None, now: int) -> int:
-    """Return the time after which scheduled times count: the last Job's time or the creation, within the deadline."""
-    since = created_ns if last_ns is None else last_ns
-    return since if deadline_seconds is None else max(since, now - deadline_seconds * _SECOND)

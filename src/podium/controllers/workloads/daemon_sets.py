@@ -295,16 +295,16 @@ class DaemonSets(RevisionedController[DaemonSet]):
         node = self._nodes.get(node_name)
         if node is None:
             # Pods on a deleted node are left to the pod garbage collector; pending pods for it are not.
-            return [self._delete(workload, pod, now) for pod in kept if node_name and not pod.pod.spec.node_name]
+            return [self._delete(workload, pod.pod, now) for pod in kept if node_name and not pod.pod.spec.node_name]
         is_wanted, may_stay = state.fitness.of(node)
         if not may_stay:
-            return [self._delete(workload, pod, now) for pod in kept]
+            return [self._delete(workload, pod.pod, now) for pod in kept]
         if is_wanted and not pods:
             return self._make(workload, state, node_name, now)
         running = sorted((pod for pod in kept if not pod.pod.is_terminal), key=daemon_order)
         surplus = [pod for pod in kept if pod.pod.is_terminal and self._may_go(workload, state, pod, now)]
         surplus += self._surplus_of_surge(workload, state, running, now) if _surge(workload, state) else running[1:]
-        return [self._delete(workload, pod, now) for pod in surplus]
+        return [self._delete(workload, pod.pod, now) for pod in surplus]
 
     def _surplus_of_surge(
         self, workload: _Workload, state: _DaemonSetState, running: list[OwnedPod], now: int
@@ -350,24 +350,22 @@ class DaemonSets(RevisionedController[DaemonSet]):
         return until is not None
 
     def _exchange(self, workload: _Workload, state: _DaemonSetState, now: int) -> list[Action]:
-        """Delete pods of old templates: unavailable ones, and as many others as may be missing."""
+        """Delete pods of old templates: unavailable ones, and as many others as may be missing.
+
+        With a surge, create new pods beside them instead: beside unavailable ones, and as many others as it allows.
+        """
         strategy = workload.object.spec.update_strategy
         if strategy.type != "RollingUpdate" or not state.replaceable:
             return []
         sums = state.sums
         if surge := _surge(workload, state):
-            return self._add_new(workload, state, surge - sums["surging"], now)
+            names = state.exchangeable(surge - sums["surging"])
+            actions = [action for name in names for action in self._make(workload, state, name, now)]
+            self._expectations.expect_creations(workload.uid, len(actions), now)
+            return actions
         most = pods_of_share(strategy.rolling_update.max_unavailable, sums["desired"], rounds_up=True) or 1
         left = most - (sums["desired"] - sums["in_service"])
-        return [self._delete(workload, state.replaceable[name], now) for name in state.exchangeable(left)]
-
-    def _add_new(self, workload: _Workload, state: _DaemonSetState, left: int, now: int) -> list[Action]:
-        """Create new pods beside old ones: beside unavailable ones, and ``left`` others."""
-        actions: list[Action] = []
-        for node_name in state.exchangeable(left):
-            actions += self._make(workload, state, node_name, now)
-        self._expectations.expect_creations(workload.uid, len(actions), now)
-        return actions
+        return [self._delete(workload, state.replaceable[name].pod, now) for name in state.exchangeable(left)]
 
     def _count(self, workload: _Workload, state: _DaemonSetState, now: int) -> None:
         uncounted, state.uncounted = state.uncounted, {}

@@ -1,19 +1,20 @@
 """The controller of Deployments: a ReplicaSet for each template, and rollouts from the old ones to the new one.
 
-Source: pkg/controller/deployment. The state of pods is taken from the status of ReplicaSets.
+Source: pkg/controller/deployment (sync.go, rolling.go, recreate.go, progress.go). The state of pods is taken from the
+status of ReplicaSets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from podium.api.meta import Raw
 from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
-from podium.api.workloads import Deployment, ReplicaSet
+from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owner_reference, versioned_patch
-from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
-from podium.controllers.workloads.rollouts import Size, is_scaled, most_replicas, most_unavailable, plan
+from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, pods_of_share, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import condition_of, with_condition
@@ -84,27 +85,19 @@ class Deployments(WorkloadController[Deployment]):
         if self._counts_terminating:
             status["terminatingReplicas"] = sum(set_.status.get("terminatingReplicas", 0) for set_ in sets)
         # The first condition comes with the ReplicaSet, or the refusal of its creation.
-        is_begun = new is not None or bool(workload.conditions) or self._waits.is_refused(workload.uid)
+        is_begun = new is not None or bool(workload.conditions) or workload.uid in self._waits.refused
         if self._reports_all and is_begun and not workload.is_deleted:
-            is_created = new is not None and _is_created(new, old)
-            self._report_progress(workload, new, status, now, is_created=is_created)
+            condition, late_ns = progress(workload, new, old, status, now)
+            if condition not in status["conditions"]:
+                status["conditions"] = with_condition(status["conditions"], condition, now)
+            if late_ns is not None:
+                self._retry_times.append(late_ns)
         if collides:
             status["collisionCount"] = workload.object.status.collision_count + 1
         actions += self._write_status(workload, status)
         if not actions and new is not None and not workload.is_deleted:
             return _number(workload, new)
         return actions
-
-    def _report_progress(
-        self, workload: _Workload, new: _Set | None, status: Raw, now: int, *, is_created: bool
-    ) -> None:
-        """Set the condition Progressing, and sync again when the rollout would be late."""
-        name = "" if new is None else new.object.metadata.name
-        condition, late_ns = progress(workload.spec, name, workload.status, status, now, is_created=is_created)
-        if condition not in status["conditions"]:
-            status["conditions"] = with_condition(status["conditions"], condition, now)
-        if late_ns is not None:
-            self._retry_times.append(late_ns)
 
     def _is_taken(self, workload: _Workload) -> bool:
         """Return whether the next ReplicaSet's name belongs to another template."""
@@ -154,17 +147,12 @@ class Deployments(WorkloadController[Deployment]):
         for set_ in sorted(old, key=_revision)[: max(0, surplus)]:
             status, generation = set_.object.status, set_.object.metadata.generation
             if not status.replicas and not set_.object.spec.replicas and status.observed_generation >= generation:
-                actions.append(self._delete_owned(workload, set_.object, now, generation=-1))
+                actions.append(self._delete(workload, set_.object, now, generation=-1))
         return actions
 
 
 def _next_revision(old: Iterable[_Set]) -> int:
     return max((_revision(set_) for set_ in old), default=0) + 1
-
-
-def _is_created(new: _Set, old: Iterable[_Set]) -> bool:
-    """Return whether a ReplicaSet was created for the current template, and not used again."""
-    return _HISTORY not in new.object.metadata.annotations and _revision(new) >= _next_revision(old)
 
 
 def _keep_alike(workload: _Workload, new: _Set, revision: int) -> list[Action]:
@@ -286,6 +274,138 @@ def _conditions(workload: _Workload, available: int, now: int) -> list[Raw]:
     return with_condition(workload.conditions, condition, now)
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The wanted and available pods of a ReplicaSet.
+
+    ``desired`` and ``most`` are the replicas of the Deployment, and its pods with the surge, when it was last scaled;
+    None and 0 if unknown.
+    """
+
+    replicas: int
+    available: int = 0
+    desired: int | None = None
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The wanted pods of the new ReplicaSet (None: not to be created yet) and of each old one."""
+
+    new: int | None
+    old: tuple[int, ...]
+
+
+def limits(spec: DeploymentSpec) -> tuple[int, int]:
+    """Return the maximum surge and the maximum of unavailable pods; not both 0."""
+    rolling = spec.strategy.rolling_update or RollingUpdateDeployment()
+    surge = pods_of_share(rolling.max_surge, spec.replicas, rounds_up=True)
+    unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
+    return surge, unavailable if surge or unavailable else 1
+
+
+def most_unavailable(spec: DeploymentSpec) -> int:
+    """Return how many wanted pods an available Deployment may lack; 0 with Recreate."""
+    if spec.strategy.type == "Recreate" or not spec.replicas:
+        return 0
+    return min(limits(spec)[1], spec.replicas)
+
+
+def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:
+    """Return the next step; ``old`` has the oldest first.
+
+    ``has_old_pods``: pods of old ReplicaSets exist that have not ended.
+    """
+    stay = Plan(None if new is None else new.replicas, tuple(size.replicas for size in old))
+    if spec.paused or is_scaled(spec, [*old, *(() if new is None else (new,))]):
+        return _scaled(spec, new, old)
+    if spec.strategy.type == "Recreate":
+        if any(stay.old):
+            return Plan(stay.new, (0,) * len(old))
+        return stay if has_old_pods else Plan(spec.replicas, stay.old)
+    return _rolled(spec, new, old)
+
+
+def is_scaled(spec: DeploymentSpec, sizes: Iterable[Size]) -> bool:
+    """Return whether the Deployment was scaled since its ReplicaSets with pods were (isScalingEvent)."""
+    return any(size.replicas and size.desired not in (None, spec.replicas) for size in sizes)
+
+
+def most_replicas(spec: DeploymentSpec) -> int:
+    """Return how many pods may exist during a rolling update."""
+    return spec.replicas + (limits(spec)[0] if spec.strategy.type == "RollingUpdate" and spec.replicas else 0)
+
+
+def _scaled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
+    """Scale the only ReplicaSet with pods, or else the newest; in a rollout, all in proportion (scale)."""
+    sizes = [*old, *(() if new is None else (new,))]
+    having = [index for index, size in enumerate(sizes) if size.replicas]
+    found = [size.replicas for size in sizes]
+    if len(having) < 2:
+        if sizes:
+            found[having[0] if having else -1] = spec.replicas
+    elif new is not None and new.replicas == new.available == new.desired == spec.replicas:
+        found[:-1] = [0] * len(old)
+    elif spec.strategy.type == "RollingUpdate":
+        found = _in_proportion(spec, sizes)
+    return Plan(None, tuple(found)) if new is None else Plan(found[-1], tuple(found[:-1]))
+
+
+def _in_proportion(spec: DeploymentSpec, sizes: Sequence[Size]) -> list[int]:
+    """Return the sizes for a new number of replicas; the largest gets what rounding leaves.
+
+    Of equal ones, the newest grows first, and the oldest shrinks first. ``sizes`` has the oldest first.
+    """
+    most, found = most_replicas(spec), [size.replicas for size in sizes]
+    total = sum(found)
+    added = most - total
+    order = sorted(range(len(sizes)), key=lambda index: (-sizes[index].replicas, -index if added > 0 else index))
+    left = added
+    for index in order:
+        size = sizes[index]
+        if size.replicas and left:
+            # The quotient is rounded to the nearest integer, halves upwards.
+            by = size.most or total
+            share = (2 * size.replicas * most + by) // (2 * by) - size.replicas
+            share = min(share, left) if added > 0 else max(share, left)
+            found[index] += share
+            left -= share
+    found[order[0]] = max(0, found[order[0]] + left)
+    return found
+
+
+def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
+    """Return one step of a rolling update: the new ReplicaSet grows, then the old ones shrink."""
+    current = new or Size(0)
+    replicas = tuple(size.replicas for size in old)
+    surge, unavailable = limits(spec)
+    total = current.replicas + sum(replicas)
+    if current.replicas > spec.replicas:
+        return Plan(spec.replicas, replicas)
+    more = max(0, min(spec.replicas - current.replicas, spec.replicas + surge - total))
+    if more or new is None:
+        return Plan(current.replicas + more, replicas)
+    least = spec.replicas - unavailable
+    most_fewer = total - least - max(0, current.replicas - current.available)
+    if most_fewer <= 0:
+        return Plan(current.replicas, replicas)
+    # Unavailable pods go first.
+    healthier = _shrunk(replicas, [max(0, size.replicas - size.available) for size in old], most_fewer)
+    spare = current.available + sum(size.available for size in old) - least
+    return Plan(current.replicas, _shrunk(healthier, healthier, spare))
+
+
+def _shrunk(replicas: Sequence[int], by: Sequence[int], most: int) -> tuple[int, ...]:
+    """Return the sizes, each reduced by at most ``by``, and in total by ``most``; the first shrink first."""
+    left = max(0, most)
+    shrunk = []
+    for size, fewer in zip(replicas, by, strict=True):
+        step = min(size, fewer, left)
+        left -= step
+        shrunk.append(size - step)
+    return tuple(shrunk)
+
+
 PROGRESSING = "Progressing"
 _AVAILABLE = "NewReplicaSetAvailable"
 _PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
@@ -294,12 +414,14 @@ _DEFAULT_SECONDS, _NO_DEADLINE = 600, 2**31 - 1
 _SECOND = 10**9
 
 
-def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int, *, is_created: bool) -> tuple[Raw, int | None]:
-    """Return the condition Progressing, and when the rollout would be late.
-
-    ``name`` is the ReplicaSet's, "" for none, which ``is_created`` for the template; otherwise it existed before.
-    `before` and `after` are the status as it is and as it will be written.
-    """
+def progress(
+    workload: _Workload, new: _Set | None, old: Iterable[_Set], after: Raw, now: int
+) -> tuple[Raw, int | None]:
+    """Return the condition Progressing, and when the rollout would be late; ``after`` is the status to be written."""
+    spec, before, name = workload.spec, workload.status, "" if new is None else new.object.metadata.name
+    # A ReplicaSet that existed before has a history, or an earlier revision.
+    history = () if new is None else new.object.metadata.annotations
+    is_created = new is not None and _HISTORY not in history and _revision(new) >= _next_revision(old)
     known = condition_of(before.get("conditions", ()), PROGRESSING)
     known_reason = known.get("reason")
     if spec.get("paused"):

@@ -105,11 +105,6 @@ class JobState:
                 self.last_failure_ns = max(self.last_failure_ns, end_ns)
 
     @property
-    def backoff_until_ns(self) -> int:
-        """Return when the Job may create pods: 10 s after a failure, doubled with each earlier one, up to 10 min."""
-        return backoff_end_ns(self.last_failure_ns, self.failures)
-
-    @property
     def is_hopeless(self) -> bool:
         """Return whether a pod failed again after a wait of maximum length."""
         return self.failures > 1 and _wait_ns(self.failures - 1) == _LONGEST_WAIT_NS
@@ -123,7 +118,7 @@ class JobState:
 
 
 def backoff_end_ns(last_failure_ns: int, failures: int) -> int:
-    """Return when a pod may be created after so many failures."""
+    """Return when a pod may be created: 10 s after a failure, doubled with each earlier one, up to 10 min."""
     return last_failure_ns + _wait_ns(failures) if failures else 0
 
 
@@ -159,16 +154,6 @@ def finalizers_patch(pod: OwnedPod, cause: str, *, tracked: bool) -> PatchObject
     kept = [finalizer for finalizer in pod.pod.metadata.finalizers if finalizer != TRACKING]
     finalizers = [*kept, TRACKING] if tracked else kept
     return versioned_patch(pod.pod, {"metadata": {"finalizers": finalizers or None}}, cause)
-
-
-def check_patch(pod: OwnedPod, cause: str) -> PatchObject:
-    """Return a patch without changes, which fails unless the pod is unchanged."""
-    return versioned_patch(pod.pod, {}, cause)
-
-
-def is_check(action: PatchObject) -> bool:
-    """Return whether the action is a `check_patch`."""
-    return "finalizers" not in action.patch["metadata"]
 
 
 def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int | None = None) -> Raw:

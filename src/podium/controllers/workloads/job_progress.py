@@ -56,11 +56,6 @@ class Progress:
         """Return the number of failed pods, without those that the failure policy ignores."""
         return self._number("failed")
 
-    @property
-    def is_counting(self) -> bool:
-        """Return whether any pod is not counted completely."""
-        return any(self.uncounted.values())
-
     def status(self, job: Job) -> Raw:
         """Return the fields of the status."""
         is_same = len(self.indexes) == len(self.counted)

@@ -13,19 +13,17 @@ from podium.api.times import format_time
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
-from podium.controllers.actions import Action, CreateObject, PatchObject
+from podium.controllers.actions import Action, CreateObject, PatchObject, versioned_patch
 from podium.controllers.observations import Answered
 from podium.controllers.workloads.adoption import is_claim
 from podium.controllers.workloads.job_pods import (
     TRACKING,
     JobState,
     backoff_end_ns,
-    check_patch,
     failures_before,
     finalizers_patch,
     free_indexes,
     index_of,
-    is_check,
     is_tracked,
     new_job_pod,
     waits_for_failure,
@@ -117,7 +115,7 @@ class Jobs(WorkloadController[Job]):
             if answered.problem is not None:
                 state.asked.pop(action.uid, None)
                 self._queue.answer(owner.uid, answered, now)
-            elif is_check(action):
+            elif "finalizers" not in action.patch["metadata"]:
                 state.check(action.uid)
                 self._queue.add(owner.uid)
         return []
@@ -154,7 +152,9 @@ class Jobs(WorkloadController[Job]):
         state.note_ends((pod, finished_ns(pod), outcome) for pod, outcome in progress.ended)
         actions = _release(state, progress.released, workload.label)
         if progress.doubtful:
-            return actions + [check_patch(pod, workload.label) for pod in progress.doubtful if state.ask(pod)]
+            # A patch without changes fails unless the pod is unchanged.
+            doubtful = (pod.pod for pod in progress.doubtful if state.ask(pod))
+            return actions + [versioned_patch(pod, {}, workload.label) for pod in doubtful]
         # Restarts count towards the backoff limit with restart policy OnFailure.
         is_counted = job.spec.template.spec.restart_policy == "OnFailure"
         restarts = restarts_of(pods.all.values()) if is_counted else 0
@@ -162,7 +162,7 @@ class Jobs(WorkloadController[Job]):
         is_ready = self._expectations.are_met(uid)
         if is_ready and target is not None:
             # Other than surplus pods, these are counted.
-            actions += [self._delete(workload, pod, now) for pod in pods.active.values()]
+            actions += [self._delete(workload, pod.pod, now) for pod in pods.active.values()]
         elif is_ready:
             actions += self._manage(workload, state, progress, now)
         actions += self._track(workload, state)
@@ -206,14 +206,14 @@ class Jobs(WorkloadController[Job]):
         if now < due_ns:
             self._retry_times.append(due_ns)
             return []
-        return [self._delete_owned(workload, workload.object, now)]
+        return [self._delete(workload, workload.object, now)]
 
     def _give_up(self, workload: _Workload, state: JobState, surplus: list[OwnedPod], now: int) -> list[Action]:
         """Delete surplus pods; their finalizers are removed first, so that they are not counted."""
         if not self._expectations.are_met(workload.uid):
             return []
         released = _release(state, surplus, workload.label)
-        return [*released, *(self._delete(workload, pod, now) for pod in surplus)]
+        return [*released, *(self._delete(workload, pod.pod, now) for pod in surplus)]
 
     def _manage(self, workload: _Workload, state: JobState, progress: Progress, now: int) -> list[Action]:
         job, uid = workload.object, workload.uid
@@ -225,30 +225,24 @@ class Jobs(WorkloadController[Job]):
         missing = wanted - len(active) - len(ending)
         if missing <= 0:
             return []
-        is_limited = job.spec.backoff_limit_per_index is not None
-        if not is_limited and state.backoff_until_ns > now:
-            (self._retry_times if state.is_hopeless else self._times).append(state.backoff_until_ns)
+        until = backoff_end_ns(state.last_failure_ns, state.failures)
+        if job.spec.backoff_limit_per_index is None and until > now:
+            (self._retry_times if state.is_hopeless else self._times).append(until)
             return []
         if not self._may_create(workload, now):
             return []
-        count = 1 if self._waits.is_refused(uid) else missing
-        indexes = new_indexes(job, progress, (*active.values(), *ending.values()), count)
-        if is_limited:
-            return self._make_limited(workload, state, indexes, now)
-        self._expectations.expect_creations(uid, len(indexes), now)
-        return [CreateObject(new_job_pod(workload, index), workload.label) for index in indexes]
+        count = 1 if uid in self._waits.refused else missing
+        return self._make(workload, state, new_indexes(job, progress, (*active.values(), *ending.values()), count), now)
 
-    def _make_limited(
-        self, workload: _Workload, state: JobState, indexes: Iterable[int | None], now: int
-    ) -> list[Action]:
-        """Create pods for indexes with limited failures, each after a backoff of its own."""
+    def _make(self, workload: _Workload, state: JobState, indexes: Iterable[int | None], now: int) -> list[Action]:
+        """Create pods; those for indexes with limited failures come after a backoff of their own."""
+        spec = workload.object.spec
         actions: list[Action] = []
         for index in indexes:
             last = None if index is None else state.last_failed.get(index)
-            failures, until = 0, 0
-            if last is not None:
-                failure = judged(workload.object.spec.pod_failure_policy, last)
-                failures = (failures_before(last) or 0) + failure.counts
+            failures, until = None if spec.backoff_limit_per_index is None else 0, 0
+            if failures is not None and last is not None:
+                failures = (failures_before(last) or 0) + judged(spec.pod_failure_policy, last).counts
                 until = backoff_end_ns(finished_ns(last), failures)
             if until > now:
                 self._times.append(until)
@@ -261,7 +255,8 @@ class Jobs(WorkloadController[Job]):
         self, workload: _Workload, state: JobState, progress: Progress, target: JobEnd | None, active: int, now: int
     ) -> Raw:
         job, listed = workload.object, workload.conditions
-        is_reached = target is not None and not (active or state.ended or state.terminating or progress.is_counting)
+        is_counting = any(progress.uncounted.values())
+        is_reached = target is not None and not (active or state.ended or state.terminating or is_counting)
         conditions = with_suspension(listed, now, is_suspended=job.spec.suspend)
         start = job.status.start_time
         if (start is None or conditions is not listed) and not job.spec.suspend:

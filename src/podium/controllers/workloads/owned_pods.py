@@ -199,11 +199,6 @@ class OwnerPods:
 OwnedPodChange = OwnedChange[OwnedPod]
 
 
-def has_stopped(change: OwnedPodChange) -> bool:
-    """Return whether the pod was active and is no longer."""
-    return change.before is not None and change.before.is_active and (change.is_gone or not change.now.is_active)
-
-
 _NO_PODS = OwnerPods()
 
 
@@ -281,23 +276,18 @@ def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod
         phase = _PHASES.get(pod.pod.status.phase, 0)
         return bool(node_name), phase, pod.is_ready, _cost(pod), -neighbours[node_name]
 
-    def compare(one: _Ranked, other: _Ranked) -> int:
-        if one[0] != other[0]:
-            return -1 if one[0] < other[0] else 1
-        return _compare_alike(one[1], other[1], now)
+    def compare(one_: _Ranked, other_: _Ranked) -> int:
+        if one_[0] != other_[0]:
+            return -1 if one_[0] < other_[0] else 1
+        one, other, found = one_[1], other_[1], 0
+        if one.is_ready and other.is_ready:
+            found = _compare_times(one, other, now, one.condition_since_ns("Ready"), other.condition_since_ns("Ready"))
+        found = found or _restarts(other) - _restarts(one)
+        found = found or _compare_times(one, other, now, one.created_ns, other.created_ns)
+        return found or _order(one.uid, other.uid)
 
     ranked = [(rank(pod), pod) for pod in sorted(pods, key=lambda pod: pod.uid)]
     return [pod for _, pod in sorted(ranked, key=cmp_to_key(compare))[:count]]
-
-
-def _compare_alike(one: OwnedPod, other: OwnedPod, now: int) -> int:
-    """Compare two pods of equal rank by their history."""
-    found = 0
-    if one.is_ready and other.is_ready:
-        found = _compare_times(one, other, now, one.condition_since_ns("Ready"), other.condition_since_ns("Ready"))
-    found = found or _restarts(other) - _restarts(one)
-    found = found or _compare_times(one, other, now, one.created_ns, other.created_ns)
-    return found or _order(one.uid, other.uid)
 
 
 def _compare_times(one: OwnedPod, other: OwnedPod, now: int, since: int, other_since: int) -> int:

@@ -5,21 +5,13 @@ Source: pkg/controller/replicaset (syncReplicaSet, manageReplicas, getPodsToDele
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answer, Answered
-from podium.controllers.workloads.owned_pods import (
-    OwnedPod,
-    OwnerPods,
-    WorkloadObject,
-    first_to_go,
-    status_with,
-)
+from podium.controllers.workloads.owned_pods import OwnerPods, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
 from podium.store.conditions import condition_of, with_condition
 
@@ -74,21 +66,19 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
         if missing <= 0:
             self._refusals.pop(workload.uid, None)
         if missing < 0:
-            chosen = first_to_go(pods.active.values(), -missing, self._related(workload), now)
-            return [self._delete(workload, pod, now) for pod in chosen]
+            # The related pods are those of all ReplicaSets with the same controller.
+            parent = workload.object.metadata.controller
+            uids = self._siblings[parent.uid] if parent is not None else (workload.uid,)
+            related = (pod for uid in uids for pod in self._pods.of(uid).active.values())
+            chosen = first_to_go(pods.active.values(), -missing, related, now)
+            return [self._delete(workload, pod.pod, now) for pod in chosen]
         if missing == 0 or not self._may_create(workload, now):
             return []
-        count = 1 if self._waits.is_refused(workload.uid) else missing
+        count = 1 if workload.uid in self._waits.refused else missing
         self._expectations.expect_creations(workload.uid, count, now)
         metadata = {"generateName": f"{workload.object.metadata.name}-"}
         pod = workload.new_pod(workload.template, metadata, {})
         return [CreateObject(pod, workload.label) for _ in range(count)]
-
-    def _related(self, workload: _Workload) -> Iterator[OwnedPod]:
-        """Yield the active pods of all ReplicaSets with the same controller."""
-        parent = workload.object.metadata.controller
-        for uid in self._siblings[parent.uid] if parent is not None else (workload.uid,):
-            yield from self._pods.of(uid).active.values()
 
     def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
         super()._created(workload, raw, answered, now)

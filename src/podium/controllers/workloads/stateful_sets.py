@@ -98,29 +98,23 @@ class StatefulSets(RevisionedController[StatefulSet]):
     def _sync_revision(
         self, workload: _Workload, history: list[ControllerRevision], update: ControllerRevision, now: int
     ) -> list[Action]:
-        name = workload.object.status.current_revision
+        name, spec = workload.object.status.current_revision, workload.object.spec
         current = next((revision for revision in history if revision.metadata.name == name), update)
-        numbered = self._numbered(workload, current, update, now)
-        actions: list[Action] = []
-        if not workload.is_deleted and self._expectations.are_met(workload.uid):
-            actions += self._step(workload, numbered) or self._forget_history(workload, history, numbered.live, now)
-        return actions + self._write_status(workload, _status(workload, numbered))
-
-    def _numbered(
-        self, workload: _Workload, current: ControllerRevision, update: ControllerRevision, now: int
-    ) -> _Numbered:
-        spec = workload.object.spec
         found = {
             ordinal: pod
             for pod in self._pods.of(workload.uid).all.values()
             if (ordinal := ordinal_of(workload.object.metadata.name, pod.pod.metadata.name)) is not None
         }
-        ordinals = range(spec.ordinals.start, spec.ordinals.start + spec.replicas)
         times = (pod.available_ns(spec.min_ready_seconds) for pod in found.values())
         self._times.extend(time for time in times if time is not None and time > now)
+        ordinals = range(spec.ordinals.start, spec.ordinals.start + spec.replicas)
         condemned = {ordinal: pod for ordinal, pod in found.items() if ordinal not in ordinals}
         wanted = {ordinal: found.get(ordinal) for ordinal in ordinals}
-        return _Numbered(wanted, condemned, current, update, spec.min_ready_seconds, now)
+        numbered = _Numbered(wanted, condemned, current, update, spec.min_ready_seconds, now)
+        actions: list[Action] = []
+        if not workload.is_deleted and self._expectations.are_met(workload.uid):
+            actions += self._step(workload, numbered) or self._forget_history(workload, history, numbered.live, now)
+        return actions + self._write_status(workload, _status(workload, numbered))
 
     def _step(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
         is_ordered = workload.object.spec.pod_management_policy == "OrderedReady"
@@ -133,21 +127,36 @@ class StatefulSets(RevisionedController[StatefulSet]):
                 return actions
         condemned = [pod for _, pod in sorted(numbered.condemned.items(), reverse=True)]
         if condemned and is_ordered:
-            return self._give_up_last(workload, numbered, condemned)
-        actions += [self._delete(workload, pod, numbered.now) for pod in condemned if not pod.pod.is_terminating]
+            # An unhealthy pod stays while another one before it is unhealthy, too; but one that has ended is deleted in
+            # any case. Upstream waits forever if two have.
+            last = condemned[0]
+            unwell = [pod for pod in condemned if not numbered.is_healthy(pod)]
+            waits = not last.pod.is_terminal and not numbered.is_available(last) and unwell[-1] is not last
+            return [] if last.pod.is_terminating or waits else [self._delete(workload, last.pod, numbered.now)]
+        actions += [self._delete(workload, pod.pod, numbered.now) for pod in condemned if not pod.pod.is_terminating]
         return actions or self._exchange(workload, numbered)
 
     def _keep(self, workload: _Workload, numbered: _Numbered, ordinal: int, pod: OwnedPod | None) -> list[Action]:
-        """Create a missing pod or its missing claims; delete a pod that has ended."""
+        """Create a missing pod or its missing claims; delete a pod that has ended.
+
+        A pod gets the current template, one before the partition the previous template.
+        """
         now = numbered.now
-        if pod is None:
-            claims, is_waiting = self._make_claims(workload, ordinal, now)
-            return claims if is_waiting else self._make_pod(workload, numbered, ordinal)
-        if pod.pod.is_terminating:
+        if pod is not None and pod.pod.is_terminating:
             return []
-        if pod.pod.is_terminal:
-            return [self._delete(workload, pod, now)]
-        return self._make_claims(workload, ordinal, now)[0] if pod.pod.status.phase == "Pending" else []
+        if pod is not None and pod.pod.is_terminal:
+            return [self._delete(workload, pod.pod, now)]
+        if pod is not None:
+            return self._make_claims(workload, ordinal, now)[0] if pod.pod.status.phase == "Pending" else []
+        claims, is_waiting = self._make_claims(workload, ordinal, now)
+        if is_waiting or not self._may_create(workload, now):
+            return claims
+        spec = workload.object.spec
+        strategy = spec.update_strategy
+        is_kept = strategy.type == "RollingUpdate" and ordinal < spec.ordinals.start + strategy.rolling_update.partition
+        revision = numbered.current if is_kept else numbered.update
+        raw = numbered_pod(workload, ordinal, template_of(revision), revision.metadata.name)
+        return [self._create_named(workload, raw, now)]
 
     def _make_claims(self, workload: _Workload, ordinal: int, now: int) -> tuple[list[Action], bool]:
         """Create missing claims; return also whether the pod has to wait for any."""
@@ -183,27 +192,6 @@ class StatefulSets(RevisionedController[StatefulSet]):
                     actions.append(versioned_patch(claim, patch, workload.label))
         return actions
 
-    def _make_pod(self, workload: _Workload, numbered: _Numbered, ordinal: int) -> list[Action]:
-        """Create a pod of the current template; one before the partition keeps the previous template."""
-        if not self._may_create(workload, numbered.now):
-            return []
-        spec = workload.object.spec
-        strategy = spec.update_strategy
-        is_kept = strategy.type == "RollingUpdate" and ordinal < spec.ordinals.start + strategy.rolling_update.partition
-        revision = numbered.current if is_kept else numbered.update
-        raw = numbered_pod(workload, ordinal, template_of(revision), revision.metadata.name)
-        return [self._create_named(workload, raw, numbered.now)]
-
-    def _give_up_last(self, workload: _Workload, numbered: _Numbered, condemned: list[OwnedPod]) -> list[Action]:
-        """Delete the last condemned pod, unless it is unhealthy and another one before it is, too.
-
-        One that has ended is deleted in any case; upstream waits forever if two have.
-        """
-        last = condemned[0]
-        unwell = [pod for pod in condemned if not numbered.is_healthy(pod)]
-        waits = not last.pod.is_terminal and not numbered.is_available(last) and unwell[-1] is not last
-        return [] if last.pod.is_terminating or waits else [self._delete(workload, last, numbered.now)]
-
     def _exchange(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
         """Delete the last pod of an old template, down to the partition, while all after it are healthy."""
         strategy = workload.object.spec.update_strategy
@@ -216,7 +204,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
             if pod is None:
                 return []
             if not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name):
-                return [self._delete(workload, pod, numbered.now)]
+                return [self._delete(workload, pod.pod, numbered.now)]
             if not numbered.is_healthy(pod):
                 return []
         return []
@@ -232,7 +220,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
             for pod in reversed(pods[rolling.partition :])
             if pod is not None and not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name)
         ]
-        return [self._delete(workload, pod, numbered.now) for pod in outdated[: max(most, 0)]]
+        return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[: max(most, 0)]]
 
     def _given_hash(self, workload: _Workload) -> str:
         meta, status = workload.object.metadata, workload.object.status

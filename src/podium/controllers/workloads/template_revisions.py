@@ -46,7 +46,11 @@ class RevisionedController(WorkloadController[Revised]):
         found = (revision.object for revision in self._owned.of(workload.uid))
         # The newest comes last.
         history = sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
-        update = self._present_revision(workload, history)
+        # A name counts as well as the content, because another version of the API server may have set other defaults.
+        update = next((each for each in reversed(history) if template_of(each) == workload.template), None)
+        if update is None:
+            name = f"{workload.object.metadata.name}-{self._given_name(workload)}"
+            update = next((revision for revision in history if revision.metadata.name == name), None)
         if update is None:
             return self._begin_revision(workload, history, now)
         actions: list[Action] = []
@@ -64,19 +68,6 @@ class RevisionedController(WorkloadController[Revised]):
         is_observed = workload.object.status.observed_generation >= workload.object.metadata.generation
         return self._given_hash(workload) if is_observed else ""
 
-    def _present_revision(
-        self, workload: WorkloadObject[Revised], history: list[ControllerRevision]
-    ) -> ControllerRevision | None:
-        """Return the newest revision of the current template, by content or name; None if there is none.
-
-        A name counts because another version of the API server may have set other defaults.
-        """
-        for revision in reversed(history):
-            if template_of(revision) == workload.template:
-                return revision
-        name = f"{workload.object.metadata.name}-{self._given_name(workload)}"
-        return next((revision for revision in history if revision.metadata.name == name), None)
-
     def _begin_revision(
         self, workload: WorkloadObject[Revised], history: list[ControllerRevision], now: int
     ) -> list[Action]:
@@ -85,6 +76,7 @@ class RevisionedController(WorkloadController[Revised]):
             return []
         meta = workload.object.metadata
         hash_ = self._given_name(workload) or template_hash(workload.template, workload.uid)
+        data = {"spec": {"template": {**workload.template, "$patch": "replace"}}}
         revision = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
@@ -95,8 +87,8 @@ class RevisionedController(WorkloadController[Revised]):
                 "ownerReferences": [owner_reference(workload.object)],
                 **({"annotations": dict(meta.annotations)} if meta.annotations else {}),
             },
-            # Clients compare the bytes of the data (daemon.Match), so fields are sorted.
-            "data": _sorted({"spec": {"template": {**workload.template, "$patch": "replace"}}}),
+            # Clients compare the bytes of the data (daemon.Match), so fields are sorted at all depths.
+            "data": json.loads(json.dumps(data, sort_keys=True)),
             "revision": _next_number(history),
         }
         return [self._create_named(workload, revision, now)]
@@ -114,7 +106,7 @@ class RevisionedController(WorkloadController[Revised]):
             return []
         in_use = live()
         past = [revision for revision in history if revision.metadata.name not in in_use]
-        return [self._delete_owned(workload, revision, now) for revision in past[: max(0, len(past) - limit)]]
+        return [self._delete(workload, revision, now) for revision in past[: max(0, len(past) - limit)]]
 
 
 def template_of(revision: ControllerRevision) -> Raw:
@@ -132,12 +124,6 @@ def template_of(revision: ControllerRevision) -> Raw:
 def is_outdated(pod: Pod, present: str) -> bool:
     """Return whether a pod has the label of another revision than ``present``."""
     return pod.metadata.labels.get(REVISION_LABEL, present) != present
-
-
-def _sorted(raw: Raw) -> Raw:
-    """Return an object with sorted fields, at all depths."""
-    found: Raw = json.loads(json.dumps(raw, sort_keys=True))
-    return found
 
 
 def _next_number(history: list[ControllerRevision]) -> int:

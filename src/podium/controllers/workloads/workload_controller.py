@@ -11,7 +11,15 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass, ResourceQuota
 from podium.api.quantity import parse_quantity
-from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, Record, ReplaceStatus
+from podium.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    Record,
+    ReplaceStatus,
+    deletion_of,
+)
 from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answer, Answered
@@ -24,7 +32,6 @@ from podium.controllers.workloads.owned_pods import (
     OwnedPodChange,
     OwnedPods,
     WorkloadObject,
-    has_stopped,
     label_of,
 )
 
@@ -223,14 +230,15 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._expectations.see(uid, label_of(pod.pod))
         if change.is_gone or not pod.is_active:
             was_asked_for = self._expectations.see(uid, pod.uid)
+            has_stopped = change.before is not None and change.before.is_active
             is_new = now < pod.created_ns + _SECOND and pod.uid not in self._initial
-            if has_stopped(change) and not was_asked_for and is_new:
+            if has_stopped and not was_asked_for and is_new:
                 self._ended_at_once(uid, pod, now)
         self._queue.add(uid)
 
     def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
         """Handle the end of a pod that was created within the last second; its replacement has to wait."""
-        self._waits.end(uid, now)
+        self._waits.ends.fail(uid, now)
 
     def _see_owned(self, changes: list[OwnedChange[WorkloadObject[Any]]]) -> None:
         for change in changes:
@@ -275,7 +283,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             times = self._retry_times if self._waits.is_mere_retry(workload.uid) else self._times
             times.append(until)
             return False
-        has_tried, self._has_tried = self._has_tried, self._waits.is_refused(workload.uid)
+        has_tried, self._has_tried = self._has_tried, workload.uid in self._waits.refused
         return not has_tried
 
     def _create_named(self, workload: WorkloadObject[Kind], raw: Raw, now: int) -> CreateObject:
@@ -283,16 +291,12 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._expectations.expect(workload.uid, _name_of(raw), now)
         return CreateObject(raw, workload.label)
 
-    def _delete(self, workload: WorkloadObject[Kind], pod: OwnedPod, now: int) -> DeleteObject:
-        return self._delete_owned(workload, pod.pod, now)
-
-    def _delete_owned(
+    def _delete(
         self, workload: WorkloadObject[Kind], object_: Kubernetes, now: int, generation: int | None = None
     ) -> DeleteObject:
         """Delete an object; nothing else happens until it is gone, or has a greater generation."""
-        uid = object_.metadata.uid
-        self._expectations.expect(workload.uid, uid, now, generation)
-        return DeleteObject(type(object_).__name__, object_.key, uid, workload.label)
+        self._expectations.expect(workload.uid, object_.metadata.uid, now, generation)
+        return deletion_of(object_, workload.label)
 
     def _write_status(self, workload: WorkloadObject[Kind], status: Raw) -> list[Action]:
         """Return the write of a status that differs from the workload's; one for each version, others are refused."""
@@ -356,72 +360,61 @@ class CreationWaits:
     """By uid, how long a workload must wait before it creates anything: 1 s, doubled up to 300 s.
 
     Upstream a workload whose pods end immediately replaces them at once; here it waits as after a refusal, so that time
-    passes.
+    passes: ``ends`` are these failures. ``refused`` are the workloads whose last creation failed, with their namespaces
+    and whether the refusals last.
     """
 
     def __init__(self) -> None:
         self._refusals: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
-        self._ends: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
-        # The namespaces of refused workloads, and whether the refusals last.
-        self._refused: dict[str, tuple[str, bool]] = {}
+        self.ends: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
+        self.refused: dict[str, tuple[str, bool]] = {}
         self._quotas: dict[str, ResourceQuota] = {}
 
     def refuse(self, workload: Kubernetes, answered: Answered, now: int) -> None:
         """Record a failed or doubtful creation."""
         meta = workload.metadata
         self._refusals.fail(meta.uid, now, answered.wait_ns)
-        self._refused[meta.uid] = meta.namespace, answered.answer.lasts
+        self.refused[meta.uid] = meta.namespace, answered.answer.lasts
 
     def accept(self, uid: str) -> bool:
         """Record a creation; return whether the one before had failed."""
         self._refusals.forget(uid)
-        return self._refused.pop(uid, None) is not None
-
-    def end(self, uid: str, now: int) -> None:
-        """Record that a created pod ended at once."""
-        self._ends.fail(uid, now)
-
-    def is_refused(self, uid: str) -> bool:
-        """Return whether the last creation failed."""
-        return uid in self._refused
+        return self.refused.pop(uid, None) is not None
 
     def until(self, uid: str, now: int) -> int | None:
         """Return when the workload may create something; None for now."""
-        times = (self._refusals.until(uid, now), self._ends.until(uid, now))
+        times = (self._refusals.until(uid, now), self.ends.until(uid, now))
         return max((time for time in times if time is not None), default=None)
 
     def is_mere_retry(self, uid: str) -> bool:
         """Return whether the next creation is expected to fail again."""
-        lasts = uid in self._refused and self._refused[uid][1]
-        return lasts or self._refusals.is_hopeless(uid) or self._ends.is_hopeless(uid)
+        lasts = uid in self.refused and self.refused[uid][1]
+        return lasts or self._refusals.is_hopeless(uid) or self.ends.is_hopeless(uid)
 
     def see_quota(self, quota: ResourceQuota, *, is_gone: bool) -> list[str]:
         """Let the refused workloads of a namespace retry if a quota leaves more room; return their uids."""
         before = self._quotas.pop(quota.key, None)
         if not is_gone:
             self._quotas[quota.key] = quota
-            if before is None or not _leaves_more(before, quota):
+            if before is None:
                 return []
-        refused = [uid for uid, (namespace, _) in self._refused.items() if namespace == quota.metadata.namespace]
+            was, used = before.status.used, quota.status.used
+            is_less_used = any(parse_quantity(used.get(name, 0)) < parse_quantity(was[name]) for name in was)
+            if before.spec == quota.spec and not is_less_used:
+                return []
+        refused = [uid for uid, (namespace, _) in self.refused.items() if namespace == quota.metadata.namespace]
         for uid in refused:
             self._refusals.forget(uid)
         return refused
 
     def forget_refusals(self) -> list[str]:
         """Expect the next creations to succeed, after a relevant change; return the refused workloads."""
-        self._refused = {uid: (namespace, False) for uid, (namespace, _) in self._refused.items()}
-        return list(self._refused)
+        self.refused = {uid: (namespace, False) for uid, (namespace, _) in self.refused.items()}
+        return list(self.refused)
 
     def forget(self, uid: str) -> None:
         self.accept(uid)
-        self._ends.forget(uid)
-
-
-def _leaves_more(before: ResourceQuota, after: ResourceQuota) -> bool:
-    if before.spec != after.spec:
-        return True
-    was, used = before.status.used, after.status.used
-    return any(parse_quantity(used.get(name, 0)) < parse_quantity(amount) for name, amount in was.items())
+        self.ends.forget(uid)
 
 
 # The time after which an unobserved effect is given up.
