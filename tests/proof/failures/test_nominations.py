@@ -11,7 +11,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, Nominate
 from podium.controllers.scheduling import attempts as attempts_module
 from podium.controllers.scheduling.attempts import CapacityEvents, SchedulingAttempts
-from podium.controllers.scheduling.event_handlers import PodEventHandlers
+from podium.controllers.scheduling.event_handlers import EventHandlers
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.verdicts import unschedulable
 from podium.plugins import default_preemption
@@ -104,7 +104,7 @@ def test_a_nomination_survives_when_another_pod_takes_its_room_without_preemptin
 def test_a_deleted_pod_stays_nominated() -> None:
     """Symptom: its node looks full until the scheduler is restarted. Rule: a nomination ends with its pod."""
 
-    def added_again_once_deleted(right: Right, shown: PodEventHandlers, uid: str) -> None:
+    def added_again_once_deleted(right: Right, shown: EventHandlers, uid: str) -> None:
         nominations = shown.cluster.nominations
         known = [one for one in nominations.all() if one[0].uid == uid]
         right(shown, uid)
@@ -120,7 +120,7 @@ def test_a_deleted_pod_stays_nominated() -> None:
         assert driver.nominated(GATED) == ""
         assert the(Bind, driver.tick()).pod == "default/low"
 
-    caught(story, instead(PodEventHandlers, "_forget_pending", added_again_once_deleted))
+    caught(story, instead(EventHandlers, "_forget_pending", added_again_once_deleted))
 
 
 @pytest.mark.failure(7)

@@ -8,7 +8,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Bind
-from podium.controllers.scheduling.event_handlers import PodEventHandlers
+from podium.controllers.scheduling.event_handlers import EventHandlers
 from podium.controllers.scheduling.queue.places import InFlightPods, UnschedulablePods
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
@@ -92,7 +92,7 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
     """Symptom: memory grows without bound. Rule: what ends is the attempt of that very pod, by uid."""
 
-    def under_its_namesakes_uid(right: Right, shown: PodEventHandlers, record: PodRecord, now: int) -> Any:
+    def under_its_namesakes_uid(right: Right, shown: EventHandlers, record: PodRecord, now: int) -> Any:
         with instead(SchedulingQueue, "delete", lambda delete, queue, _: delete(queue, "new")):
             return right(shown, record, now)
 
@@ -104,7 +104,7 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
         assert driver.scheduler.queue.count(QueuePlace.IN_FLIGHT) == 0
 
-    caught(story, instead(PodEventHandlers, "_withdraw", under_its_namesakes_uid))
+    caught(story, instead(EventHandlers, "_withdraw", under_its_namesakes_uid))
 
 
 @pytest.mark.failure(38)

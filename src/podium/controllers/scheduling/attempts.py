@@ -15,7 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Nominate, Rationale, Record, ReleaseClaim
 from podium.controllers.scheduling.binding_cycles import BindingCycles
-from podium.controllers.scheduling.binding_stages import FailedBinding, StepResult
+from podium.controllers.scheduling.binding_stages import BindingStage, FailedBinding, StepResult
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports, fit_error
@@ -77,8 +77,12 @@ class SchedulingAttempts:
         self.cluster.pass_time(now)
         self.begins(queued, runner)
         try:
-            derived = self._derived_failure(runner, pod, now)
+            # The result may follow from that of an earlier attempt.
+            derived = None
+            if not (self.derived.is_empty or self.known.likeness(pod) is None or self.futile.knows(pod)):
+                derived = None if self.bindings.refused.reason(pod) else self.derived.derive(runner, pod)
             if derived is not None:
+                self.known.keep(pod, derived, now)
                 return self.requeue_unscheduled(queued, derived.plugins, derived.message, now)
             placement = place(runner, pod, self.seed, detailed=False)
             self.cluster.nodes.search_start = placement.cursor
@@ -89,17 +93,6 @@ class SchedulingAttempts:
         except PluginError as error:
             return self.requeue_unscheduled(queued, [], str(error), now, error=True)
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
-
-    def _derived_failure(self, runner: Runner, pod: PodRecord, now: int) -> KnownFailure | None:
-        """Return the result of an attempt that is derived from an earlier one; None if it must be made."""
-        if self.derived.is_empty or self.known.likeness(pod) is None:
-            return None
-        if self.futile.knows(pod) or self.bindings.refused.reason(pod):
-            return None
-        found = self.derived.derive(runner, pod)
-        if found is not None:
-            self.known.keep(pod, found, now)
-        return found
 
     def begins(self, queued: QueuedPod, runner: Runner) -> None:
         if self.on_attempt is not None:
@@ -234,7 +227,8 @@ class SchedulingAttempts:
         pod, message = cycle.queued.record, failure.status.message
         error = is_error and not plugins
         actions = [*failure.aftermath, *self.requeue_unscheduled(cycle.queued, plugins, message, now, error=error)]
-        if failure.frees_room:
+        # Within the attempt itself, others have not missed the capacity.
+        if cycle.stage is not BindingStage.RESERVE:
             self.capacity.binding_failed(replace(pod, node_name=cycle.node_name), now)
         return actions
 
@@ -263,18 +257,11 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"
-    return Rationale(_rule(plan), what, chosen.node_name, choice.candidates, others)
-
-
-def _rule(plan: PreemptionPlan) -> str:
-    found = "fairer shares among equals: " if plan.is_exchange else ""
-    if plan.choice.candidates == 1:
-        return f"{found}the only candidate"
-    if plan.choice.criterion:
-        return f"{found}{plan.choice.criterion}"
-    if plan.criteria:
-        return f"{found}{', '.join(criterion.words for criterion in plan.criteria)}"
-    return f"{found}kube-scheduler's order of candidates"
+    rule = choice.criterion or ", ".join(criterion.words for criterion in plan.criteria)
+    rule = "the only candidate" if choice.candidates == 1 else rule or "kube-scheduler's order of candidates"
+    if plan.is_exchange:
+        rule = f"fairer shares among equals: {rule}"
+    return Rationale(rule, what, chosen.node_name, choice.candidates, others)
 
 
 ASSIGNED_POD_DELETE = "AssignedPodDelete"
@@ -363,8 +350,13 @@ class CapacityEvents:
         if not pods:
             return actions
         nominations = self.cluster.nominations
-        pods = self._with_gangs(pods)
-        claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in pods]
+        # The other nominated pods of their gangs lose theirs, too.
+        found = {pod.uid: pod for pod in pods}
+        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self.is_in_gang(pod)):
+            for uid, other in self.cluster.pod_groups.members(key).items():
+                if uid in nominations:
+                    found.setdefault(uid, other)
+        claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in found.values()]
         for pod, claimed in claims:
             actions.append(Nominate(pod.key, pod.uid, "", cause))
             self.reports.write(pod.uid, "")
@@ -372,15 +364,6 @@ class CapacityEvents:
             if self.clearing == "Unfit":
                 self.queue.activate([pod.uid], now)
         return actions
-
-    def _with_gangs(self, pods: list[PodRecord]) -> list[PodRecord]:
-        """Return the pods and the other nominated pods of their gangs."""
-        found = {pod.uid: pod for pod in pods}
-        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self.is_in_gang(pod)):
-            for uid, other in self.cluster.pod_groups.members(key).items():
-                if uid in self.cluster.nominations:
-                    found.setdefault(uid, other)
-        return list(found.values())
 
 
 def _left(pod: PodRecord) -> ClusterEvent:

@@ -95,11 +95,6 @@ class FailedBinding:
         is_early = not self.cycle.stage.is_past_permit
         return (self.status.plugin,) if is_early and self.status.is_rejected and self.status.plugin else ()
 
-    @property
-    def frees_room(self) -> bool:
-        """Return whether the rollback frees capacity that others may have missed; not within the attempt itself."""
-        return self.cycle.stage is not BindingStage.RESERVE
-
 
 # What to do now, and the failure if the cycle came to nothing.
 StepResult = tuple[list[Action], FailedBinding | None]

@@ -32,25 +32,10 @@ from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 
 
 class EventHandlers:
-    """The parts of a scheduler that events change."""
+    """Updates cluster, queue and binding cycles with what the API shows, and wakes the pods that a change may help.
 
-    def __init__(
-        self, attempts: SchedulingAttempts, updater: ClusterUpdater, gangs: Gangs, resizes: DeferredResizes
-    ) -> None:
-        self.cluster = attempts.cluster
-        self.updater = updater
-        self.queue = attempts.queue
-        self.cap = attempts.cap
-        self.known = attempts.known
-        self.capacity = attempts.capacity
-        self.gangs = gangs
-        self.resizes = resizes
-
-
-class PodEventHandlers(EventHandlers):
-    """Updates cluster, queue and binding cycles with the pods that the API shows.
-
-    ``ends_nominations``: the API server clears nominations with bindings.
+    ``ends_nominations``: the API server clears nominations with bindings. ``node_check`` selects the pods that an event
+    about a node concerns; None if queueing hints do.
     """
 
     def __init__(
@@ -61,17 +46,28 @@ class PodEventHandlers(EventHandlers):
         resizes: DeferredResizes,
         *,
         ends_nominations: bool,
+        node_check: NodeCheck | None = None,
     ) -> None:
-        super().__init__(attempts, updater, gangs, resizes)
+        self.cluster = attempts.cluster
+        self.updater = updater
+        self.queue = attempts.queue
+        self.cap = attempts.cap
+        self.known = attempts.known
+        self.capacity = attempts.capacity
+        self.gangs = gangs
+        self.resizes = resizes
         self.runners = attempts.runners
         self.bindings = attempts.bindings
         self.preemptions = attempts.preemptions
         self.futile = attempts.futile
         self.reports = attempts.reports
         self.ends_nominations = ends_nominations
+        self.node_check = node_check
         self._assumed = AssumedPods(self.cluster)
 
-    def changed(self, pod: Pod, now: int) -> list[Action]:
+    # Pods
+
+    def pod_changed(self, pod: Pod, now: int) -> list[Action]:
         if pod.spec.node_name:
             assumed = self._assumed.take(pod) if pod.status.phase == "Pending" else None
             return self._read(pod, None, now) if assumed is None else self._assigned(assumed, now)
@@ -79,7 +75,7 @@ class PodEventHandlers(EventHandlers):
         if nominated is None:
             return self._read(pod, self._assumed.class_of(pod), now)
         self._pending(nominated, pod, now)
-        self._assumed.expect(pod, nominated)
+        self._assumed[nominated.uid] = pod, nominated
         return []
 
     def _read(self, pod: Pod, known_class: PodClass | None, now: int) -> list[Action]:
@@ -110,7 +106,7 @@ class PodEventHandlers(EventHandlers):
         if record.scheduler_name in self.runners and not record.terminating:
             record.nominated_node_name = ""
             self._pending(record, pod, now)
-            self._assumed.expect(pod, record)
+            self._assumed[record.uid] = pod, record
             return actions + self._noting_disruption(record, now)
         return actions + self._withdraw(record, now)
 
@@ -123,7 +119,7 @@ class PodEventHandlers(EventHandlers):
         patch = {"metadata": {"annotations": {WORKLOAD_DISRUPTED_AT: text}}}
         return [PatchObject("Pod", record.key, record.uid, patch, record.scheduler_name)]
 
-    def gone(self, pod: Pod, now: int) -> list[Action]:
+    def pod_gone(self, pod: Pod, now: int) -> list[Action]:
         """Handle the deletion or end of a pod."""
         known = self.updater.forget(pod.metadata.uid or pod.key)
         return [] if known is None else self._withdraw(known, now)
@@ -245,80 +241,11 @@ class PodEventHandlers(EventHandlers):
         self.reports.forget(uid)
         self.cap.forget(uid)
         self.bindings.refused.forget(uid)
-        self._assumed.forget(uid)
+        self._assumed.pop(uid, None)
 
+    # Other objects
 
-def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
-    """Return the event of a pod on a node that was added (``before`` None) or changed."""
-    if before is None:
-        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, after, "AssignedPodAdd")
-    return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
-
-
-class AssumedPods:
-    """The last observed state of pending pods, so that echoes of own writes need not be read in full."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._shown: dict[str, tuple[Pod, PodRecord]] = {}
-
-    def expect(self, pod: Pod, record: PodRecord) -> None:
-        """Remember a pending pod and its record."""
-        self._shown[record.uid] = (pod, record)
-
-    def take(self, pod: Pod) -> PodRecord | None:
-        """Return the assumed record of a pod that the API now shows on that node; None if it must be read in full."""
-        uid = pod.metadata.uid or pod.key
-        shown = self._shown.pop(uid, None)
-        if shown is None:
-            return None
-        before, record = shown
-        is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
-        if not is_assumed_there or not differs_by_node_alone(before, pod):
-            return None
-        record.read_from = ref(pod.spec)
-        return record
-
-    def nominated(self, pod: Pod) -> PodRecord | None:
-        """Return the record of a pod if at most its nomination differs; None if it must be read in full.
-
-        Pods of groups, and possible replacements of evicted pods, are always read.
-        """
-        shown = self._shown.get(pod.metadata.uid or pod.key)
-        if shown is None or self._cluster.replacements.awaited:
-            return None
-        before, record = shown
-        if record.node_name or record.pod_class.pod_group or not differs_by_nomination_alone(before, pod):
-            return None
-        return record
-
-    def class_of(self, pod: Pod) -> PodClass | None:
-        """Return the class of a pod that is observed again, if known without reading."""
-        shown = self._shown.get(pod.metadata.uid or pod.key)
-        return shown[1].pod_class if shown is not None and have_same_class(shown[0], pod) else None
-
-    def forget(self, uid: str) -> None:
-        self._shown.pop(uid, None)
-
-
-class ObjectEventHandlers(EventHandlers):
-    """Updates the cluster with changes of objects, and wakes the pods that they may help.
-
-    ``node_check`` selects the pods that an event about a node concerns; None if queueing hints do.
-    """
-
-    def __init__(
-        self,
-        attempts: SchedulingAttempts,
-        updater: ClusterUpdater,
-        gangs: Gangs,
-        resizes: DeferredResizes,
-        node_check: NodeCheck | None = None,
-    ) -> None:
-        super().__init__(attempts, updater, gangs, resizes)
-        self.node_check = node_check
-
-    def changed(self, changed: Kubernetes, now: int) -> list[Action]:
+    def object_changed(self, changed: Kubernetes, now: int) -> list[Action]:
         self.known.forget()
         if isinstance(changed, PodGroup):
             return self._group_changed(changed, now)
@@ -346,7 +273,7 @@ class ObjectEventHandlers(EventHandlers):
         if known is None or not known.is_allocated:
             self._move(claim, replace(claim, status=replace(claim.status, allocation=None)), now)
 
-    def gone(self, gone: Kubernetes, now: int) -> list[Action]:
+    def object_gone(self, gone: Kubernetes, now: int) -> list[Action]:
         """Handle the deletion of an object; nominations to a node end with it."""
         self.known.forget()
         if isinstance(gone, DisruptionPolicy):
@@ -370,10 +297,24 @@ class ObjectEventHandlers(EventHandlers):
             self.queue.move(ClusterEvent(EventResource.NODE, ActionType.DELETE, gone, None, "NodeDelete"), now)
         return self.capacity.capacity_taken(name, None, f"node {name} is gone", now)
 
-    def _move(self, before: Kubernetes | None, after: Kubernetes | None, now: int) -> None:
-        event = object_event(before, after)
-        if event is not None:
-            self.queue.move(event, now)
+    def _move(self, old: Kubernetes | None, new: Kubernetes | None, now: int) -> None:
+        """Wake the pods that a change of an object may help; without ``old`` it may be new or changed.
+
+        The event's label is the kind with "Change" or "Delete", such as StorageClassChange or ResourceClaimDelete.
+        """
+        item = new if new is not None else old
+        resource = _RESOURCES.get(type(item).__name__)
+        if resource is None:
+            # Objects of this kind make no pod schedulable.
+            return
+        if isinstance(item, DeviceTaintRule):
+            action = ActionType.UPDATE_OTHER
+        elif new is None:
+            action = ActionType.DELETE
+        else:
+            action = ActionType.UPDATE_OTHER if old is not None else ActionType.ADD | ActionType.UPDATE_OTHER
+        label = f"{resource.value}{'Delete' if new is None else 'Change'}"
+        self.queue.move(ClusterEvent(resource, action, old, new, label), now)
 
     def _budget_changed(
         self, key: str, take: Callable[[PodDisruptionBudget], object], budget: PodDisruptionBudget, now: int
@@ -415,6 +356,55 @@ class ObjectEventHandlers(EventHandlers):
                 self.resizes.wake(node.metadata.name)
 
 
+def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
+    """Return the event of a pod on a node that was added (``before`` None) or changed."""
+    if before is None:
+        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, after, "AssignedPodAdd")
+    return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
+
+
+class AssumedPods(dict[str, tuple[Pod, PodRecord]]):
+    """By uid, the last observed state of pending pods with their records.
+
+    With it, echoes of own writes need not be read in full.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self._cluster = cluster
+
+    def take(self, pod: Pod) -> PodRecord | None:
+        """Return the assumed record of a pod that the API now shows on that node; None if it must be read in full."""
+        uid = pod.metadata.uid or pod.key
+        shown = self.pop(uid, None)
+        if shown is None:
+            return None
+        before, record = shown
+        is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
+        if not is_assumed_there or not differs_by_node_alone(before, pod):
+            return None
+        record.read_from = ref(pod.spec)
+        return record
+
+    def nominated(self, pod: Pod) -> PodRecord | None:
+        """Return the record of a pod if at most its nomination differs; None if it must be read in full.
+
+        Pods of groups, and possible replacements of evicted pods, are always read.
+        """
+        shown = self.get(pod.metadata.uid or pod.key)
+        if shown is None or self._cluster.replacements.awaited:
+            return None
+        before, record = shown
+        if record.node_name or record.pod_class.pod_group or not differs_by_nomination_alone(before, pod):
+            return None
+        return record
+
+    def class_of(self, pod: Pod) -> PodClass | None:
+        """Return the class of a pod that is observed again, if known without reading."""
+        shown = self.get(pod.metadata.uid or pod.key)
+        return shown[1].pod_class if shown is not None and have_same_class(shown[0], pod) else None
+
+
 # The changes of a node after which a resize may fit or preempt; those of the spec count as changes of taints.
 _MAY_HOLD_MORE = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT
 
@@ -430,21 +420,3 @@ _RESOURCES: dict[str, EventResource] = {
     "DeviceTaintRule": EventResource.RESOURCE_SLICE,
     **dict.fromkeys(("ReplicationController", "ReplicaSet", "StatefulSet"), EventResource.WORKLOAD),
 }
-
-
-def object_event(old: Kubernetes | None, new: Kubernetes | None) -> ClusterEvent | None:
-    """Return the event; None for kinds that make no pod schedulable. Without ``old`` it may be new or changed.
-
-    Its label is the kind with "Change" or "Delete", such as StorageClassChange or ResourceClaimDelete.
-    """
-    item = new if new is not None else old
-    resource = _RESOURCES.get(type(item).__name__)
-    if resource is None:
-        return None
-    if isinstance(item, DeviceTaintRule):
-        action = ActionType.UPDATE_OTHER
-    elif new is None:
-        action = ActionType.DELETE
-    else:
-        action = ActionType.UPDATE_OTHER if old is not None else ActionType.ADD | ActionType.UPDATE_OTHER
-    return ClusterEvent(resource, action, old, new, f"{resource.value}{'Delete' if new is None else 'Change'}")

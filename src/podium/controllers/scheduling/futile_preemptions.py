@@ -363,8 +363,16 @@ class CapacityTakers:
         return f"PodGroup/{group}" if group and self._cluster.pod_groups.are_scheduled else owner_uid
 
     def present(self, runner: Runner, state: CycleState, pod: PodRecord, row: int, now: int) -> list[PodRecord]:
-        """Return the pods on a row, and recent pods elsewhere that exclude ``pod`` from it."""
-        return [*self._cluster.pods_on(row), *self._come_elsewhere(runner, state, pod, row, now)]
+        """Return the pods on a row, and those elsewhere that exclude ``pod`` from it and started at ``now`` or later.
+
+        Start times are in whole seconds.
+        """
+        found = self._cluster.pods_on(row)
+        if runner.is_row_local(state):
+            return found
+        second_ns = now - now % SECOND_NS
+        elsewhere = blocking_pods_elsewhere(self._cluster, runner.reaches(state, pod), row)
+        return [*found, *(other for other in elsewhere if other.start_ns >= second_ns)]
 
     def of(self, runner: Runner, pod: PodRecord, ended: PreemptionRound) -> list[str]:
         """Return the keys of the pods that took the capacity freed for ``pod``; empty if they did not."""
@@ -398,16 +406,3 @@ class CapacityTakers:
             for other in come
             if other.uid not in present and other.priority <= priority and self.owner(other) != owner
         ]
-
-    def _come_elsewhere(
-        self, runner: Runner, state: CycleState, pod: PodRecord, row: int, since_ns: int
-    ) -> list[PodRecord]:
-        """Return the pods on other nodes that exclude ``pod`` from a row and started since a time.
-
-        Start times are in whole seconds.
-        """
-        if runner.is_row_local(state):
-            return []
-        second_ns = since_ns - since_ns % SECOND_NS
-        found = blocking_pods_elsewhere(self._cluster, runner.reaches(state, pod), row)
-        return [other for other in found if other.start_ns >= second_ns]

@@ -161,7 +161,10 @@ class DerivedFailures:
         self._kept: KeptByClass[DerivedFailure] = KeptByClass(limit)
         self.is_empty = True
         """Whether no attempt has failed yet."""
-        self._preemption = {name: _preemption_of(runner) for name, runner in runners.items()}
+        self._preemption: dict[str, DefaultPreemption | None] = {}
+        for name, runner in runners.items():
+            plugins = (plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption))
+            self._preemption[name] = next(plugins, None)
 
     def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
         """Remember a failed attempt without side effects."""
@@ -256,10 +259,6 @@ class DerivedFailures:
         reasons = [reason for answer in answers for reason in answer.reasons]
         message = fit_error(rejected, number, unschedulable(*reasons).message)
         return KnownFailure(tuple(rejecting_plugins(rejected)), message)
-
-
-def _preemption_of(runner: Runner) -> DefaultPreemption | None:
-    return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
 
 
 def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] | None:

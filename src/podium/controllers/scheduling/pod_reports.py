@@ -36,6 +36,7 @@ class PendingWrites(Generic[Value, Failed]):
         self.failed = self._failed.keys()
         """The keys of failed writes; a live view."""
         self._retries: Deadlines[str] = Deadlines()
+        self.next_deadline = self._retries.next_time
 
     def put(self, key: str, value: Value) -> None:
         self.written[key] = value
@@ -74,10 +75,6 @@ class PendingWrites(Generic[Value, Failed]):
         while (key := self._retries.take_due(now)) is not None:
             due.append((key, self._failed.pop(key)))
         return due
-
-    def next_deadline(self) -> int | None:
-        """Return when the first write is due again; None if none is."""
-        return self._retries.next_time()
 
 
 class PodReports:

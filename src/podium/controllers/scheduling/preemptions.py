@@ -190,7 +190,7 @@ class RunningPreemptions:
         cause, outstanding = preemptor.key, preemption.outstanding
         # By whether a victim has a lower priority.
         preemptors = ("a pod of equal priority whose owner has less", "a higher priority pod")
-        marks = [_mark(preemptor.scheduler_name, each) for each in preemptors]
+        messages = [f"{preemptor.scheduler_name}: preempting to accommodate {each}" for each in preemptors]
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
@@ -205,14 +205,10 @@ class RunningPreemptions:
             elif victim.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
-                mark = marks[victim.priority < preemptor.priority]
-                actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, rationale=rationale))
+                message = messages[victim.priority < preemptor.priority]
+                mark = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
+                actions.append(ReportStatus("Pod", victim.key, uid, cause, (mark,), rationale=rationale))
         return actions
-
-
-def _mark(scheduler_name: str, preemptor: str) -> tuple[PodCondition]:
-    message = f"{scheduler_name}: preempting to accommodate {preemptor}"
-    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
 
 
 def _preempted(preemption: RunningPreemption, action: DeleteObject | Evict) -> Record:

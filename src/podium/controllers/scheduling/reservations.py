@@ -36,6 +36,7 @@ class Reservations:
         self.doubted = self._releases.keys()
         """Those uids; a live view."""
         self._retries: Deadlines[str] = Deadlines()
+        self.next_time = self._retries.next_time
 
     def is_in_doubt(self, action: ReserveClaim, answer: Answer) -> bool:
         """Return whether a reservation without an answer may have been carried out, given its next answer."""
@@ -127,10 +128,6 @@ class Reservations:
             else:
                 del self._releases[uid]
         return due
-
-    def next_time(self) -> int | None:
-        """Return when the next release is sent again; None for never."""
-        return self._retries.next_time()
 
 
 def claim_in_answer(answered: Answered) -> ResourceClaim | None:

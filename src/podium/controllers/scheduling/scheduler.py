@@ -39,7 +39,7 @@ from podium.controllers.scheduling.attempts import ASSIGNED_POD_DELETE, Capacity
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
 from podium.controllers.scheduling.deferred_resizes import DeferredResizes, resize_runners
-from podium.controllers.scheduling.event_handlers import ObjectEventHandlers, PodEventHandlers
+from podium.controllers.scheduling.event_handlers import EventHandlers
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.gangs.group_reports import GangState
@@ -140,10 +140,11 @@ class Scheduler:
         resizes_preempt = release.enabled(Gate.RESIZES_PREEMPT)
         resizing = resize_runners(configuration, cluster, seed) if resizes_preempt else {}
         self.resizes = DeferredResizes(self.attempts, resizing)
-        handled = self.attempts, updater, self.gangs, self.resizes
-        self._pods = PodEventHandlers(*handled, ends_nominations=ends_nominations)
-        node_check = None if has_hints else NodeCheck(cluster, self.runners)
-        self._objects = ObjectEventHandlers(*handled, node_check)
+        self._events = EventHandlers(
+            *(self.attempts, updater, self.gangs, self.resizes),
+            ends_nominations=ends_nominations,
+            node_check=None if has_hints else NodeCheck(cluster, self.runners),
+        )
         self._waiting = self.waiting_pods.uids
         self._has_gangs = self.gangs.is_on
         self._queued = self.queue.uids
@@ -162,7 +163,7 @@ class Scheduler:
         group = pod.pod_class.pod_group
         if self.preemptions.synchronous:
             return SUCCESS
-        if self.preemptions.holds(pod.uid) or (group and self.gangs.preemptions.holds(group)):
+        if self.preemptions.holds(pod.uid) or (group and self.gangs.attempts.holds(group)):
             return _HELD
         return SUCCESS
 
@@ -173,10 +174,10 @@ class Scheduler:
             actions = self._answered(observation, now)
         elif type(observation) is Changed:
             shown = observation.object
-            actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
+            actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
         elif type(observation) is Gone:
             gone = observation.object
-            actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._objects.gone(gone, now)
+            actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
         elif type(observation) is Tick:
             actions = self._tick(now)
         else:
@@ -192,7 +193,7 @@ class Scheduler:
 
     def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """Handle the addition or change of an object other than a pod; pods may wait for a volume or claim."""
-        actions = self._objects.changed(changed, now)
+        actions = self._events.object_changed(changed, now)
         is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
         return actions + self._finish(self.bindings.check_devices_now(now), now) if is_awaited else actions
 
@@ -276,7 +277,7 @@ class Scheduler:
         claim = claim_in_answer(answered)
         if claim is not None:
             self.known.forget()
-            self._objects.claim_written(claim, now)
+            self._events.claim_written(claim, now)
         if isinstance(action, ReleaseClaim):
             if action.deallocate and answered.problem is not None and not answered.answer.lasts:
                 # The pod waits for the devices that this would have freed.
@@ -284,7 +285,7 @@ class Scheduler:
             freed = reservations.released(answered, now)
             if freed is not None:
                 self.known.forget()
-                self._objects.claim_freed(freed, now)
+                self._events.claim_freed(freed, now)
             return []
         actions = self.attempts.finish_binding_step(self.bindings.claim_answered(answered, claim, now), now)
         if isinstance(action, ReserveClaim) and action.pod_uid not in self._updater.pods:
@@ -297,7 +298,7 @@ class Scheduler:
         The pod is attempted again if a request failed, or if something else has woken it. While only some victims are
         gone, it waits for the others, unless it may be bound first.
         """
-        for uid in self.gangs.preemptions.with_group(ended.preemptor):
+        for uid in self.gangs.attempts.with_group(ended.preemptor):
             queued = self.queue.find(uid)
             if queued is not None and (ended.failure is not None or ended.binds_first):
                 self.queue.activate([uid], now)
@@ -338,7 +339,7 @@ class Scheduler:
             self._boost.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
             if self._has_gangs and self.gangs.concerns(queued.record):
-                return actions + self.gangs.attempt(queued, now)
+                return actions + self.gangs.attempts.attempt(queued, now)
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):
                 return actions + self.attempts.attempt(queued, now)

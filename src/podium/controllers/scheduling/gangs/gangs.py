@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from podium.api.pod_group import PodGroup
 from podium.api.versions.behaviors import Behavior
 from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action, Rationale, Record
+from podium.controllers.actions import Action, Rationale
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.binding_stages import BindingCycle
@@ -46,13 +46,12 @@ class Gangs:
         self._groups = cluster.pod_groups
         self.state = state
         # A plain attribute, because it is read for each observation.
-        self.is_on = state.is_on
+        self.is_on = bool(state.plugins)
         self.concerns = state.concerns
-        self.preemptions = GroupPreemptions(attempts, state)
         self.reports = GroupReports()
         self.bindings = GangBindings(attempts, state, self.reports)
         self.releases = GangReleases(cluster, self._queue, state)
-        self.attempt = GroupAttempts(attempts, state, self.preemptions, self.reports, self.releases).attempt
+        self.attempts = GroupAttempts(attempts, state, self.reports, self.releases)
 
     def tick(self, now: int) -> list[Action]:
         """Return the actions that are due: of gangs whose time is up, and failed writes."""
@@ -174,7 +173,7 @@ class GangBindings:
         if sure < group.min_count:
             if key not in self._deadlines.times:
                 # The group's timeout, or the profile's.
-                plugin = self._state.plugin(ready[0].queued.record.scheduler_name)
+                plugin = self._state.plugins[ready[0].queued.record.scheduler_name]
                 timeout_ns = group.schedule_timeout_ns
                 self._deadlines.set(key, now + (plugin.schedule_timeout_ns if timeout_ns is None else timeout_ns))
             return []
@@ -211,37 +210,25 @@ class _Attempt:
     found: GroupPlacement
 
 
+@dataclass(eq=False)
 class GroupAttempts:
-    """Attempts the pods of a group together."""
+    """Attempts the pods of a group together, and carries out the preemption plans of groups."""
 
-    def __init__(
-        self,
-        attempts: SchedulingAttempts,
-        state: GangState,
-        preemptions: GroupPreemptions,
-        reports: GroupReports,
-        releases: GangReleases,
-    ) -> None:
-        self._attempts = attempts
-        self._cluster = attempts.cluster
-        self._queue = attempts.queue
-        self._known = attempts.known
-        self._state = state
-        self._preemptions = preemptions
-        self._reports = reports
-        self._releases = releases
-        self._counts_missing = self._cluster.release.has(Behavior.GANG_SHORTFALL_COUNTED)
+    attempts: SchedulingAttempts
+    state: GangState
+    reports: GroupReports
+    releases: GangReleases
 
     def attempt(self, first: QueuedPod, now: int) -> list[Action]:
         """Attempt the group of a popped pod, with all of its pods that are not gated."""
         key = first.record.pod_class.pod_group
-        joined = (self._queue.join(uid, now) for uid in tuple(self._cluster.pod_groups.members(key)))
+        joined = (self.attempts.queue.join(uid, now) for uid in tuple(self.attempts.cluster.pod_groups.members(key)))
         queued = [first, *(other for other in joined if other is not None)]
         queued.sort(key=lambda each: order_of(each.record, each.first_attempt_ns or 0))
-        group = self._state.group(key)
-        if group is None or is_short(self._cluster.pod_groups, group) or self._preemptions.holds(key):
+        group = self.state.group(key)
+        if group is None or is_short(self.attempts.cluster.pod_groups, group) or self.holds(key):
             for each in queued:
-                self._queue.give_back(each, now)
+                self.attempts.queue.give_back(each, now)
             return []
         names = sorted({each.record.scheduler_name for each in queued})
         if len(names) > 1:
@@ -250,37 +237,29 @@ class GroupAttempts:
                 f'got: "{names[0]}" and "{names[1]}"'
             )
             return self._failed(group, queued, problem, now)
-        runner = self._attempts.runners[names[0]]
-        self._cluster.pass_time(now)
+        runner = self.attempts.runners[names[0]]
+        self.attempts.cluster.pass_time(now)
         for each in queued:
-            self._attempts.begins(each, runner)
+            self.attempts.begins(each, runner)
         trial = self._trial(group, queued)
         try:
             found = place_group(runner, trial)
-            self._cluster.nodes.search_start = found.cursor
+            self.attempts.cluster.nodes.search_start = found.cursor
             attempt = _Attempt(group, queued, runner, trial, found)
-            return (self._bind_members if found.is_enough else self._requeue_members)(attempt, now)
+            if not found.is_enough:
+                return self._requeue_members(attempt, now)
+            members = ((each.record.uid, member) for each, member in zip(queued, found.members, strict=True))
+            going = {uid: (member.node_name, member.placement.state) for uid, member in members if member.fits}
+            return self._bind_some(attempt, going, _NOTHING, now)
         except PluginError as error:
             return self._failed(group, queued, str(error), now)
 
     def _trial(self, group: PodGroup, queued: list[QueuedPod]) -> GroupTrial:
-        trial = GroupTrial.of(group, [each.record for each in queued], self._state.placed(group.key))
-        plugin = self._state.plugin(queued[0].record.scheduler_name)
+        trial = GroupTrial.of(group, [each.record for each in queued], self.state.placed(group.key))
+        plugin = self.state.plugins[queued[0].record.scheduler_name]
         return replace(
-            trial, seed=self._attempts.seed, alike=self._known.likeness, most_steps=plugin.most_arrangement_steps
+            trial, seed=self.attempts.seed, alike=self.attempts.known.likeness, most_steps=plugin.most_arrangement_steps
         )
-
-    def _bind_members(self, attempt: _Attempt, now: int) -> list[Action]:
-        """Bind the pods of a group that fit, if these are enough; the others return to the queue."""
-        members = zip(attempt.queued, attempt.found.members, strict=True)
-        going = {each.record.uid: (member.node_name, member.placement.state) for each, member in members if member.fits}
-        return self._bind_some(attempt, going, _NOTHING, now)
-
-    def _bind_before_victims_end(self, attempt: _Attempt, result: GroupPostFilterResult, now: int) -> list[Action]:
-        """Bind members to nodes that their victims have yet to leave; the others return to the queue."""
-        planned = zip(result.placements, result.states, strict=True)
-        going = {pod.uid: (node_name, state) for (pod, node_name), state in planned}
-        return self._bind_some(attempt, going, result, now)
 
     def _bind_some(
         self, attempt: _Attempt, going: Mapping[str, tuple[str, CycleState]], result: GroupPostFilterResult, now: int
@@ -288,65 +267,71 @@ class GroupAttempts:
         """Bind the pods that are ``going`` (by uid) to their nodes, and return the others to the queue."""
         group, queued, found = attempt.group, attempt.queued, attempt.found
         actions: list[Action] = []
-        self._releases.forget(group.key)
+        self.releases.forget(group.key)
         for each in queued:
             if each.record.uid in going:
                 node_name, state = going[each.record.uid]
-                actions += self._attempts.start_binding(
+                actions += self.attempts.start_binding(
                     node_name, each, attempt.runner, state, now, is_together=group.is_gang
                 )
         for each, member in zip(queued, found.members, strict=True):
             if each.record.uid not in going:
                 message = self._staying(member, attempt, result, is_going=False)
-                actions += self._attempts.requeue_unscheduled(each, self._plugins(found), message, now)
+                actions += self.attempts.requeue_unscheduled(each, (*found.rejected_by, NAME), message, now)
         if group.is_gang:
             return actions
-        return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
+        return [*actions, *self.reports.report(group, "True", "Scheduled", "", now)]
 
     def _requeue_members(self, attempt: _Attempt, now: int) -> list[Action]:
         """Return the pods of a group to the queue if too few fit, and start one preemption for all."""
         group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
-        self._releases.note(group.key, runner.profile.scheduler_name, now)
+        self.releases.note(group.key, runner.profile.scheduler_name, now)
         members = attempt.trial.members
-        warnings = self._preemptions.judge(group, members, runner, now)
+        futile, warnings = self.attempts.futile, []
+        if futile.knows(members[0]):
+            gang = Gang(group.key, tuple(members), 1, gang_priority(members, group.spec.priority))
+            warnings = futile.judge_plan(runner, gang, now)
         result = self._post_filter(attempt, now)
         if result.states:
-            return [*warnings, *self._bind_before_victims_end(attempt, result, now)]
-        deletions = self._preemptions.begin(group, queued, result, now)
-        self._known.forget()
+            # Members are bound to nodes that their victims have yet to leave.
+            planned = zip(result.placements, result.states, strict=True)
+            early = {pod.uid: (node_name, state) for (pod, node_name), state in planned}
+            return [*warnings, *self._bind_some(attempt, early, result, now)]
+        deletions = self._begin_preemption(group, queued, result, now)
+        self.attempts.known.forget()
         actions: list[Action] = []
         going = {pod.uid for pod, _ in result.placements}
         for place, each in enumerate(queued):
             member = found.members[place] if found.members else None
             message = self._staying(member, attempt, result, is_going=each.record.uid in going)
-            plugins = (*self._plugins(found), *result.waits_for)
-            actions += self._attempts.requeue_unscheduled(each, plugins, message, now)
+            plugins = (*found.rejected_by, NAME, *result.waits_for)
+            actions += self.attempts.requeue_unscheduled(each, plugins, message, now)
         message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
-        actions += self._reports.report(group, "False", "Unschedulable", message, now)
-        return [*actions, *warnings, *self._attempts.futile.note_all(members), *deletions]
+        actions += self.reports.report(group, "False", "Unschedulable", message, now)
+        return [*actions, *warnings, *futile.note_all(members), *deletions]
 
     def _post_filter(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
-        """Return the result of PostFilter; an empty one while the group must not preempt."""
-        runner, members = attempt.runner, attempt.trial.members
-        if not self._state.plugin(runner.profile.scheduler_name).preempts or attempt.found.problem:
+        """Return the result of PostFilter; an empty one while the group must not preempt, which is retried then."""
+        runner, members, futile, cap = attempt.runner, attempt.trial.members, self.attempts.futile, self.attempts.cap
+        if not self.state.plugins[runner.profile.scheduler_name].preempts or attempt.found.problem:
             return _NOTHING
-        reason = self._preemptions.wait(members, now)
-        if reason:
-            return GroupPostFilterResult(unschedulable(f"preemption: {reason}"))
-        proposal = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
-        return self._preemptions.allowed(proposal, members[0])
+        waits = [futile.wait(member, now) for member in members] if futile.knows(members[0]) else [""]
+        reason = waits[0] or next(filter(None, map(self.attempts.bindings.refused.reason, members)), "")
+        if not reason:
+            result = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
+            if result.retry_ns is not None:
+                cap.wait(members[0], result.retry_ns)
+            reason = cap.take(members[0], result.victims) if result.victims else ""
+            if not reason:
+                return result
+        return GroupPostFilterResult(unschedulable(f"preemption: {reason}"))
 
     def _failed(self, group: PodGroup, queued: list[QueuedPod], problem: str, now: int) -> list[Action]:
         """Return all pods to the queue after an error, to be retried after a backoff."""
         actions: list[Action] = []
         for each in queued:
-            actions += self._attempts.requeue_unscheduled(each, (), problem, now, error=True)
-        return [*actions, *self._reports.report(group, "False", "SchedulerError", problem, now)]
-
-    @staticmethod
-    def _plugins(found: GroupPlacement) -> tuple[str, ...]:
-        """Return the rejecting plugins; all members wait for the same."""
-        return (*found.rejected_by, NAME)
+            actions += self.attempts.requeue_unscheduled(each, (), problem, now, error=True)
+        return [*actions, *self.reports.report(group, "False", "SchedulerError", problem, now)]
 
     def _staying(
         self, member: MemberPlacement | None, attempt: _Attempt, result: GroupPostFilterResult, *, is_going: bool
@@ -361,50 +346,19 @@ class GroupAttempts:
             return fit_error(member.placement, found.node_count, proposal) if is_reserved else member.reserved.message
         if is_going:
             return f"{UNSCHEDULABLE}, {PREEMPTING}"
-        return f"{UNSCHEDULABLE}, {found.shortfall(len(attempt.trial.placed)) if self._counts_missing else WAITING}"
-
-
-_RULE = "one plan for a whole gang"
-
-
-class GroupPreemptions:
-    """Executes the preemption plans of groups."""
-
-    def __init__(self, attempts: SchedulingAttempts, state: GangState) -> None:
-        self._attempts = attempts
-        self._cluster = attempts.cluster
-        self._preemptions = attempts.preemptions
-        self._cap = attempts.cap
-        self._futile = attempts.futile
-        self._state = state
+        counts_missing = self.attempts.cluster.release.has(Behavior.GANG_SHORTFALL_COUNTED)
+        return f"{UNSCHEDULABLE}, {found.shortfall(len(attempt.trial.placed)) if counts_missing else WAITING}"
 
     def holds(self, key: str) -> bool:
         """Return whether victims are being deleted for a group, whose pods stay out of the queue."""
-        leader = self._state.leaders.get(key)
-        return leader is not None and self._preemptions.holds(leader)
+        leader = self.state.leaders.get(key)
+        return leader is not None and self.attempts.preemptions.holds(leader)
 
-    def judge(self, group: PodGroup, members: Sequence[PodRecord], runner: Runner, now: int) -> list[Record]:
-        """Judge earlier preemptions for a group if too few of its pods fit; return the event about a new wait."""
-        if not self._futile.knows(members[0]):
-            return []
-        gang = Gang(group.key, tuple(members), 1, gang_priority(members, group.spec.priority))
-        return self._futile.judge_plan(runner, gang, now)
-
-    def wait(self, members: Sequence[PodRecord], now: int) -> str:
-        """Return why the group must not preempt now, "" if it may; its pods are retried after a wait."""
-        reasons = [self._futile.wait(member, now) for member in members] if self._futile.knows(members[0]) else [""]
-        return reasons[0] or next(filter(None, map(self._attempts.bindings.refused.reason, members)), "")
-
-    def allowed(self, result: GroupPostFilterResult, first: PodRecord) -> GroupPostFilterResult:
-        """Return the proposal, or the reason to wait if the disruption caps do not allow it."""
-        if result.retry_ns is not None:
-            self._cap.wait(first, result.retry_ns)
-        reason = self._cap.take(first, result.victims) if result.victims else ""
-        return GroupPostFilterResult(unschedulable(f"preemption: {reason}")) if reason else result
-
-    def begin(self, group: PodGroup, queued: list[QueuedPod], result: GroupPostFilterResult, now: int) -> list[Action]:
+    def _begin_preemption(
+        self, group: PodGroup, queued: list[QueuedPod], result: GroupPostFilterResult, now: int
+    ) -> list[Action]:
         """Nominate the members of a plan, and delete its victims; without a plan, end the nominations."""
-        nominations = self._cluster.nominations
+        nominations = self.attempts.cluster.nominations
         if result.placements or not result.keeps_nominations:
             for each in queued:
                 nominations.remove(each.record.uid)
@@ -416,22 +370,21 @@ class GroupPreemptions:
         for pod, node_name in result.placements:
             nominations.put(pod, node_name, victims_on.pop(node_name, ()))
         leader, node_name = result.placements[0]
-        victims, called_back = self._attempts.cancel_bindings(leader, result.victims, now)
-        self._futile.begin_plan(result.placements, victims, now)
-        rationale = Rationale(
-            _RULE, f"{len(result.victims):,} victims for room for {len(result.placements):,} pods", node_name
-        )
-        deletions = self._preemptions.start(
+        victims, called_back = self.attempts.cancel_bindings(leader, result.victims, now)
+        self.attempts.futile.begin_plan(result.placements, victims, now)
+        what = f"{len(result.victims):,} victims for room for {len(result.placements):,} pods"
+        rationale = Rationale("one plan for a whole gang", what, node_name)
+        deletions = self.attempts.preemptions.start(
             leader, node_name, victims, evicts=result.evicts, binds_first=result.binds_first, rationale=rationale
         )
-        if leader.uid in self._preemptions:
-            self._state.leaders[group.key] = leader.uid
+        if leader.uid in self.attempts.preemptions:
+            self.state.leaders[group.key] = leader.uid
         return [*called_back, *deletions]
 
     def with_group(self, pod: PodRecord) -> list[str]:
         """Return the uids of the pods for which one pod's victims were deleted: it, or its whole group."""
         key = pod.pod_class.pod_group
-        if not key or self._state.leaders.get(key) != pod.uid:
+        if not key or self.state.leaders.get(key) != pod.uid:
             return [pod.uid]
-        del self._state.leaders[key]
-        return list(self._cluster.pod_groups.members(key))
+        del self.state.leaders[key]
+        return list(self.attempts.cluster.pod_groups.members(key))

@@ -35,32 +35,24 @@ CAUSE = "GangScheduling"
 class GangState:
     """Which pods of a group are placed, bound, or in a binding cycle.
 
-    ``leaders`` are, by the group's key, the pods (uids) for which the group's victims are being deleted.
+    ``leaders`` are, by the group's key, the pods (uids) for which the group's victims are being deleted. ``plugins``
+    are, by scheduler name, those of the profiles that schedule groups.
     """
 
     def __init__(self, cluster: Cluster, bindings: BindingCycles, runners: Mapping[str, Runner]) -> None:
         self._cluster = cluster
         self._bindings = bindings
         self.leaders: dict[str, str] = {}
-        self._plugins: dict[str, GangScheduling] = {
+        self.plugins: dict[str, GangScheduling] = {
             name: plugin
             for name, runner in runners.items()
             for plugin in runner.profile.pre_enqueue
             if isinstance(plugin, GangScheduling)
         }
 
-    @property
-    def is_on(self) -> bool:
-        """Return whether any profile schedules groups."""
-        return bool(self._plugins)
-
     def concerns(self, pod: PodRecord) -> bool:
         """Return whether a pod is scheduled with the others of its group."""
-        return bool(self._plugins) and bool(pod.pod_class.pod_group) and pod.scheduler_name in self._plugins
-
-    def plugin(self, scheduler_name: str) -> GangScheduling:
-        """Return the plugin of a profile that has it."""
-        return self._plugins[scheduler_name]
+        return bool(self.plugins) and bool(pod.pod_class.pod_group) and pod.scheduler_name in self.plugins
 
     def group(self, key: str) -> PodGroup | None:
         return self._cluster.pod_groups.by_key.get(key)
@@ -184,7 +176,7 @@ class GangReleases:
 
     def note(self, key: str, scheduler_name: str, now: int) -> None:
         """Start the time of a gang that is incomplete, with some pods placed and one that fits nowhere."""
-        after_ns = self._state.plugin(scheduler_name).release_after_ns
+        after_ns = self._state.plugins[scheduler_name].release_after_ns
         if after_ns is None or not self._is_in_part(key):
             self.forget(key)
         elif key not in self._deadlines.times:
@@ -199,7 +191,11 @@ class GangReleases:
         """Evict the pods of gangs that are still incomplete after their time. Refusals are retried."""
         actions: list[Action] = []
         while (key := self._deadlines.take_due(now)) is not None:
-            after_ns = self._after_ns(key)
+            # The time limit is that of the profile of a pending pod.
+            members = self._cluster.pod_groups.members(key).items()
+            pending = (pod for uid, pod in members if uid in self._queue.uids and self._state.concerns(pod))
+            first = next(pending, None)
+            after_ns = None if first is None else self._state.plugins[first.scheduler_name].release_after_ns
             if after_ns is not None and self._is_in_part(key):
                 actions += self._release(key, after_ns, now)
             else:
@@ -233,13 +229,6 @@ class GangReleases:
             actions.append(Record(pod.key, pod.uid, "Warning", RELEASE_REASON, message, pod.node_name))
             actions.append(Evict(pod.key, pod.uid, GANG_RELEASE, SCHEDULER, rationale=rationale))
         return actions
-
-    def _after_ns(self, key: str) -> int | None:
-        """Return the time limit of the gang's pending pods' profile; None without pending pods."""
-        for uid, pod in self._cluster.pod_groups.members(key).items():
-            if uid in self._queue.uids and self._state.concerns(pod):
-                return self._state.plugin(pod.scheduler_name).release_after_ns
-        return None
 
     def _is_in_part(self, key: str) -> bool:
         group = self._state.group(key)

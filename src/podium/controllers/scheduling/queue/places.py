@@ -177,7 +177,11 @@ class UnschedulablePods:
         rejection = self._rejections.of(queued, queued.gated_by)
         group = self._groups.get(rejection)
         if group is None:
-            group = self._new_group(rejection)
+            # Empty groups are kept for a while, because most are soon used again.
+            if len(self._groups) >= FEW:
+                self._groups = {held_by: group for held_by, group in self._groups.items() if group}
+            self._concerned.clear()
+            group = self._groups[rejection] = {}
         uid, item = queued.record.uid, (deadline_ns, queued.record.key, queued.record.uid)
         before = self._group_of.get(uid)
         if before is not None:
@@ -211,14 +215,6 @@ class UnschedulablePods:
                 if wake is not NO:
                     woken.append((queued, wake))
         return woken
-
-    def _new_group(self, rejection: Rejection) -> Group:
-        # Empty groups are kept for a while, because most are soon used again.
-        if len(self._groups) >= FEW:
-            self._groups = {held_by: group for held_by, group in self._groups.items() if group}
-        self._concerned.clear()
-        group = self._groups[rejection] = {}
-        return group
 
     def take_overdue(self, now: int) -> list[QueuedPod]:
         """End the wait of the pods whose deadline has come; return them, longest overdue first."""

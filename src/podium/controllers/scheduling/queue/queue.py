@@ -326,7 +326,10 @@ class SchedulingQueue:
         for queued, wake in self._waiting.woken_by(event):
             if among is not None and not among(queued.record):
                 continue
-            if queued.gated_by and self._stays_gated(queued, now):
+            # A preemptor's gate is asked at the end of each victim. As long as the same gate holds the pod, its wait
+            # continues unchanged.
+            gate, flush_ns = queued.gated_by, self._settings.unschedulable_flush_ns
+            if gate and queued.queued_ns + flush_ns > now and self._holds(queued) and queued.gated_by == gate:
                 queued.woken_by = event.label
                 continue
             self._requeue(queued, wake, event.label, now)
@@ -400,14 +403,6 @@ class SchedulingQueue:
         if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
             backs_off = self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
-
-    def _stays_gated(self, queued: QueuedPod, now: int) -> bool:
-        """Return whether the same gate still holds a pod, so that its wait continues unchanged.
-
-        A preemptor's gate is asked at the end of each victim; most of these change nothing.
-        """
-        gate, flush_ns = queued.gated_by, self._settings.unschedulable_flush_ns
-        return queued.queued_ns + flush_ns > now and self._holds(queued) and queued.gated_by == gate
 
     def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
         before, queued.place = queued.place, place
