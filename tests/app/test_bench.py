@@ -344,7 +344,7 @@ def test_the_pods_of_an_eks_cluster_run_where_they_fit_and_one_fits_nowhere(tmp_
     assert loaded.pending == sorted(cluster.pending)
     assert loaded.explain(cluster.pending[-1]).outcome == "unschedulable"
     free = Counter[str]()
-    for raw in cluster.objects():
+    for raw in EKSCluster(40).objects():
         if raw["kind"] == "Node":
             free[raw["metadata"]["name"]] += cpu_milli(raw["status"]["allocatable"])
         elif raw["kind"] == "Pod" and "nodeName" in raw["spec"]:

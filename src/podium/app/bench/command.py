@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from resource import struct_rusage
 from tempfile import TemporaryDirectory
-from time import perf_counter_ns
 from typing import Any
 
 import click
@@ -32,6 +30,7 @@ from podium.app.bench.measurement import (
     Run,
     Stopwatch,
     measured,
+    measured_answers,
     operations,
     ratios_to,
     read_run,
@@ -141,23 +140,14 @@ def measure_questions(nodes: int, release: ReleaseChoice) -> Measurement:
 
     first, *others = [target for target, _ in generated.deployments[: QUESTIONS + 1]]
     ask(first)
-    load_seconds = watch.lap()
-    times, outcomes = [], Counter[str]()
-    for target in others:
-        began = perf_counter_ns()
-        outcomes[ask(target)] += 1
-        times.append(perf_counter_ns() - began)
-    seconds = watch.lap()
-    return measured(
+    return measured_answers(
         "question",
-        len(others),
-        seconds,
+        ask,
+        others,
+        counted=[first],
         nodes=nodes,
         placed=generated.pod_count,
-        counts=dict(sorted(outcomes.items())),
-        load_seconds=load_seconds,
-        times_ns=times,
-        operations_per_pod=operations(lambda: ask(first)).total(),
+        load_seconds=watch.lap(),
     )
 
 

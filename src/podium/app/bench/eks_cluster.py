@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from random import Random
@@ -116,22 +116,27 @@ class _Workload:
         )
 
 
-@dataclass(slots=True)
 class EKSCluster:
-    """The names in a generated cluster that questions can be about; `objects` fills them in."""
+    """The generator of a cluster with so many nodes, and the names of its objects that questions can be about."""
 
-    node_count: int
-    nodes: list[str] = field(default_factory=list)
-    """The names of the nodes, in the order in which they are written."""
-    deployments: list[tuple[str, int]] = field(default_factory=list)
-    """Deployments as `namespace/name`, with their replicas."""
-    pending: list[str] = field(default_factory=list)
-    """Pods without a node, as `namespace/name`; at least one."""
-    pod_count: int = 0
-
-    def objects(self) -> Iterator[Raw]:
-        """Yield all objects; the same for the same number of nodes."""
-        return _Generator(self).objects()
+    def __init__(self, node_count: int) -> None:
+        self.nodes: list[str] = []
+        """The names of the nodes, in the order in which they are written."""
+        self.deployments: list[tuple[str, int]] = []
+        """Deployments as `namespace/name`, with their replicas."""
+        self.pending: list[str] = []
+        """Pods without a node, as `namespace/name`; at least one."""
+        self.pod_count = 0
+        self._random = Random(_SEED)  # noqa: S311 - repeatable draws
+        self._uids = 0
+        self._next_room = 0
+        self._pod_suffixes: set[str] = set()
+        self._rooms: list[_Room] = []
+        for index in range(node_count):
+            pool = _POOL_OF_TURN[index * 7 % len(_POOL_OF_TURN)]
+            name = f"ip-10-{index // 62_500}-{index // 250 % 250}-{index % 250}.eu-west-1.compute.internal"
+            amounts = (pool.cpu_milli, pool.memory_mib, pool.pods, pool.gpus)
+            self._rooms.append(_Room(name, _ZONES[index % 3], pool, *amounts))
 
     def write(self, file: Path) -> None:
         """Write the objects as one List, in the layout of kubectl. At most one object is in memory at a time."""
@@ -144,29 +149,18 @@ class EKSCluster:
                 separator = b",\n        "
             stream.write(b'\n    ],\n    "kind": "List",\n    "metadata": {\n        "resourceVersion": ""\n    }\n}\n')
 
-
-class _Generator:
-    """Generates the objects of one cluster, and records their names."""
-
-    def __init__(self, cluster: EKSCluster) -> None:
-        self._cluster = cluster
-        self._random = Random(_SEED)  # noqa: S311 - repeatable draws
-        self._uids = 0
-        self._next_room = 0
-        self._pod_suffixes: set[str] = set()
-        self._rooms = [self._room(index) for index in range(cluster.node_count)]
-
     def objects(self) -> Iterator[Raw]:
+        """Yield all objects, once, and record their names; the same for the same number of nodes."""
         for name, value in _PRIORITIES.items():
             yield _object("scheduling.k8s.io/v1", "PriorityClass", self._metadata("", name), value=value)
         for name in _NAMESPACES:
             yield _object("v1", "Namespace", self._metadata("", name))
         for index, room in enumerate(self._rooms):
-            self._cluster.nodes.append(room.name)
+            self.nodes.append(room.name)
             yield self._node(index, room)
         for name, (cpu_milli, memory_mib) in _DAEMONS.items():
             yield from self._daemon_set(name, cpu_milli, memory_mib)
-        left, number = self._cluster.node_count * _REPLICAS_PER_NODE, 0
+        left, number = len(self._rooms) * _REPLICAS_PER_NODE, 0
         while left > 0:
             workload = self._workload(number, left)
             yield from self._placed(workload)
@@ -175,11 +169,6 @@ class _Generator:
         name = f"oversized-{number}"
         spec = _pod_spec(name, 1_000_000, 1024, "batch")
         yield from self._placed(_Workload("Deployment", "shop", name, 1, 1_000_000, 1024, spec))
-
-    def _room(self, index: int) -> _Room:
-        pool = _POOL_OF_TURN[index * 7 % len(_POOL_OF_TURN)]
-        name = f"ip-10-{index // 62_500}-{index // 250 % 250}-{index % 250}.eu-west-1.compute.internal"
-        return _Room(name, _ZONES[index % 3], pool, pool.cpu_milli, pool.memory_mib, pool.pods, pool.gpus)
 
     def _node(self, index: int, room: _Room) -> Raw:
         pool = room.pool
@@ -260,7 +249,7 @@ class _Generator:
             spec["nodeSelector"] = {_POOL: pool}
         if is_apart:
             # The smallest pool that it may need has so many nodes.
-            replicas = min(replicas, max(1, self._cluster.node_count // _NODES_PER_TURN))
+            replicas = min(replicas, max(1, len(self._rooms) // _NODES_PER_TURN))
         if gpus:
             replicas = min(replicas, _MOST_GPU_REPLICAS)
             spec["tolerations"] = [{"key": _GPU, "operator": "Exists"}, *spec["tolerations"]]
@@ -291,7 +280,7 @@ class _Generator:
             yield self._revision(controller, revision)
             labels["controller-revision-hash"], owner, stem = revision, _owner(controller), name
         else:
-            self._cluster.deployments.append((f"{namespace}/{name}", replicas))
+            self.deployments.append((f"{namespace}/{name}", replicas))
             controller["status"] = {**status, "updatedReplicas": replicas}
             yield controller
             labels["pod-template-hash"], stem = suffix, f"{name}-{suffix}"
@@ -311,25 +300,24 @@ class _Generator:
         used: set[str] = set()
         zones = Counter(dict.fromkeys(_ZONES, 0))
         found: list[_Room | None] = []
-        # The nodes that are full stay full for the other replicas.
-        while len(found) < workload.replicas and (room := self._room_for(workload, used, zones)) is not None:
-            found.append(room)
-        return found + [None] * (workload.replicas - len(found))
-
-    def _room_for(self, workload: _Workload, used: set[str], zones: Counter[str]) -> _Room | None:
-        least = min(zones.values())
-        for offset in range(len(self._rooms)):
-            room = self._rooms[(self._next_room + offset) % len(self._rooms)]
-            if workload.is_apart and room.name in used:
-                continue
-            if (workload.is_spread and zones[room.zone] > least) or not workload.fits(room):
-                continue
-            room.take(workload.cpu_milli, workload.memory_mib, workload.gpus)
-            used.add(room.name)
-            zones[room.zone] += 1
-            self._next_room += offset + 1
-            return room
-        return None
+        while len(found) < workload.replicas:
+            least = min(zones.values())
+            for offset in range(len(self._rooms)):
+                room = self._rooms[(self._next_room + offset) % len(self._rooms)]
+                if workload.is_apart and room.name in used:
+                    continue
+                if (workload.is_spread and zones[room.zone] > least) or not workload.fits(room):
+                    continue
+                room.take(workload.cpu_milli, workload.memory_mib, workload.gpus)
+                used.add(room.name)
+                zones[room.zone] += 1
+                self._next_room += offset + 1
+                found.append(room)
+                break
+            else:
+                # The nodes that are full stay full for the other replicas.
+                found += [None] * (workload.replicas - len(found))
+        return found
 
     def _controller(self, kind: str, namespace: str, name: str, spec: Raw, pod_spec: Raw) -> Raw:
         labels = {"app": name}
@@ -380,9 +368,9 @@ class _Generator:
         spec |= {"preemptionPolicy": "PreemptLowerPriority", "serviceAccountName": "default"}
         spec["priority"] = _PRIORITIES.get(template.get("priorityClassName", ""), 0)
         spec["tolerations"] = [*template["tolerations"], *_EVERY_POD_TOLERATES]
-        self._cluster.pod_count += 1
+        self.pod_count += 1
         if room is None:
-            self._cluster.pending.append(f"{namespace}/{name}")
+            self.pending.append(f"{namespace}/{name}")
             why = {"lastTransitionTime": _TIME, "status": "False", "type": "PodScheduled", "reason": "Unschedulable"}
             status: Raw = {"conditions": [why], "phase": "Pending", "qosClass": "Burstable"}
         else:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import process_time_ns
+from time import perf_counter_ns, process_time_ns
 from types import FrameType
 from typing import Any
 
@@ -84,6 +84,21 @@ def measured(
         else None,
         operations_per_pod=None if operations_per_pod is None else round(operations_per_pod, 1),
     )
+
+
+def measured_answers(
+    workload: str, ask: Callable[[str], str], targets: Sequence[str], *, counted: Sequence[str], **fields: Any
+) -> Measurement:
+    """Measure questions, one after another: ``ask`` returns an outcome. Operations are those about the ``counted``."""
+    times, outcomes = [], Counter[str]()
+    watch = Stopwatch()
+    for target in targets:
+        began = perf_counter_ns()
+        outcomes[ask(target)] += 1
+        times.append(perf_counter_ns() - began)
+    seconds, counts = watch.lap(), dict(sorted(outcomes.items()))
+    steps = operations(lambda: [ask(target) for target in counted]).total() / len(counted)
+    return measured(workload, len(targets), seconds, counts=counts, times_ns=times, operations_per_pod=steps, **fields)
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

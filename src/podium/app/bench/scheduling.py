@@ -7,7 +7,6 @@ scheduler and its handling of observations are measured.
 from __future__ import annotations
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
@@ -21,7 +20,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.times import parse_time
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench.clusters import BUILDERS, Workload, drifted
-from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, operations
+from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, measured_answers, operations
 from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
@@ -67,29 +66,27 @@ class Play:
             self.driver.show(pod)
 
     def run(self) -> None:
-        """Make attempts until the queue is empty."""
-        attempt = self.driver.attempt
-        if not self.workload.churn:
-            while attempt():
-                pass
-            return
-        while attempt():
-            self._attempts += 1
-            if self._attempts % _CHURN_EVERY == 0:
-                self._churn(self._attempts // _CHURN_EVERY)
+        """Make attempts until the queue is empty.
 
-    def _churn(self, turn: int) -> None:
-        """End a pod, and sometimes change a node's labels, or remove a node and add it again."""
+        A workload with churn ends a pod after every few attempts, and sometimes changes a node's labels, or removes a
+        node and adds it again.
+        """
         driver, workload = self.driver, self.workload
-        if turn <= len(workload.placed):
-            driver.end(workload.placed[turn - 1].metadata.uid)
-        node = workload.nodes[turn * 7 % len(workload.nodes)]
-        if turn % 5 == 0:
-            labels = {**node.metadata.labels, "turn": str(turn)}
-            driver.scheduler.handle(Changed(replace(node, metadata=replace(node.metadata, labels=labels))), driver.now)
-        elif turn % 5 == 1:
-            driver.scheduler.handle(Gone(node), driver.now)
-            driver.scheduler.handle(Changed(node), driver.now)
+        while driver.attempt():
+            self._attempts += 1
+            if not workload.churn or self._attempts % _CHURN_EVERY:
+                continue
+            turn = self._attempts // _CHURN_EVERY
+            if turn <= len(workload.placed):
+                driver.end(workload.placed[turn - 1].metadata.uid)
+            node = workload.nodes[turn * 7 % len(workload.nodes)]
+            if turn % 5 == 0:
+                labels = {**node.metadata.labels, "turn": str(turn)}
+                changed = replace(node, metadata=replace(node.metadata, labels=labels))
+                driver.scheduler.handle(Changed(changed), driver.now)
+            elif turn % 5 == 1:
+                driver.scheduler.handle(Gone(node), driver.now)
+                driver.scheduler.handle(Changed(node), driver.now)
 
 
 @contextmanager
@@ -145,55 +142,46 @@ def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measure
     watch = Stopwatch()
     explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], release=release.of())
     load_seconds = watch.lap()
-    times, outcomes = [], Counter[str]()
+    keys = [pod.key for pod in workload.pods]
     with _frozen():
-        watch.lap()
-        for pod in workload.pods:
-            began = perf_counter_ns()
-            outcomes[explainer.explain(pod.key).outcome] += 1
-            times.append(perf_counter_ns() - began)
-        seconds = watch.lap()
-    some = workload.pods[:_COUNTED_QUESTIONS]
-    counted = operations(lambda: [explainer.explain(pod.key) for pod in some])
-    return measured(
-        "explain",
-        len(workload.pods),
-        seconds,
-        nodes=len(workload.nodes),
-        placed=len(workload.placed),
-        counts=dict(sorted(outcomes.items())),
-        load_seconds=load_seconds,
-        times_ns=times,
-        operations_per_pod=counted.total() / len(some),
-    )
+        return measured_answers(
+            "explain",
+            lambda key: explainer.explain(key).outcome,
+            keys,
+            counted=keys[:_COUNTED_QUESTIONS],
+            nodes=len(workload.nodes),
+            placed=len(workload.placed),
+            load_seconds=load_seconds,
+        )
 
 
-class _Drifted:
-    """A drifted cluster, and a planner with all rescheduling policies and cautious limits."""
+def _planning(nodes: int, pods: int) -> Callable[[], ReschedulingPlan]:
+    """Return what plans moves in a drifted cluster, with all rescheduling policies and cautious limits.
 
-    def __init__(self, nodes: int, pods: int) -> None:
-        self.cluster, self._budgets = Cluster(), EvictionBudgets()
-        for item in drifted(nodes, pods):
-            if isinstance(item, Pod):
-                self.cluster.add_pod(self.cluster.read(item))
-                continue
-            self.cluster.put(item)
-            if isinstance(item, PodDisruptionBudget):
-                self._budgets.put(item)
-        registry = Registry(IN_TREE)
-        profiles = build_profiles(default_configuration(), registry, self.cluster)
-        self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
-        self._kubelet = kubelet_runner(self.cluster, registry)
-        policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
-        settings = ReschedulerSettings(policies)
-        self._planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), self.cluster), settings)
+    Planning does not change the cluster.
+    """
+    cluster, budgets = Cluster(), EvictionBudgets()
+    for item in drifted(nodes, pods):
+        if isinstance(item, Pod):
+            cluster.add_pod(cluster.read(item))
+            continue
+        cluster.put(item)
+        if isinstance(item, PodDisruptionBudget):
+            budgets.put(item)
+    registry = Registry(IN_TREE)
+    profiles = build_profiles(default_configuration(), registry, cluster)
+    runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
+    kubelet = kubelet_runner(cluster, registry)
+    policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
+    planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), cluster), ReschedulerSettings(policies))
 
-    def plan(self) -> ReschedulingPlan:
-        """Return the planned moves; the cluster is not changed."""
-        inputs = PlanInputs((), self._budgets)
-        picture = self._planner.picture(self.cluster, self._runners, self._kubelet, _NOW, inputs=inputs)
-        with ClusterTransaction(self.cluster, self._runners) as scratch:
-            return self._planner.plan(scratch, picture, inputs)
+    def plan() -> ReschedulingPlan:
+        inputs = PlanInputs((), budgets)
+        picture = planner.picture(cluster, runners, kubelet, _NOW, inputs=inputs)
+        with ClusterTransaction(cluster, runners) as scratch:
+            return planner.plan(scratch, picture, inputs)
+
+    return plan
 
 
 def measure_rescheduling(nodes: int, pods: int) -> Measurement:
@@ -203,12 +191,12 @@ def measure_rescheduling(nodes: int, pods: int) -> Measurement:
     """
     watch = Stopwatch()
     with collector_paused():
-        subject = _Drifted(nodes, pods)
+        subject = _planning(nodes, pods)
     times: list[int] = []
 
     def plan() -> ReschedulingPlan:
         began = perf_counter_ns()
-        found = subject.plan()
+        found = subject()
         times.append(perf_counter_ns() - began)
         return found
 

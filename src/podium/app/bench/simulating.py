@@ -24,7 +24,7 @@ from podium.controllers.kubelets.annotations import DURATION
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import caveats_of, simulation_of
+from podium.sim.run import caveats_of, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.trace_import import GPU_MILLI, GPU_MODEL, PRIORITIES, Trace
 
@@ -131,8 +131,7 @@ def _play(story: Story, options: RunOptions) -> _Played:
     found = story.read()
     simulation = simulation_of(found.documents, options)
     load_seconds = watch.lap()
-    while simulation.step():
-        pass
+    play_on(simulation)
     result = result_of(simulation, caveats_of(found, simulation.scenario, options))
     nodes = sum(isinstance(document.object, Node) for document in found.documents)
     return _Played(nodes, result, load_seconds, watch.lap())
@@ -143,12 +142,7 @@ def _counted(story: Story, options: RunOptions) -> float:
     small = Story((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
     _play(small, options)
     simulation = simulation_of(small.read().documents, options)
-
-    def play() -> None:
-        while simulation.step():
-            pass
-
-    return operations(play).total() / small.pods
+    return operations(lambda: play_on(simulation)).total() / small.pods
 
 
 # Share of the nodes; cores, GiB of memory, GPUs and their model.
