@@ -96,7 +96,7 @@ def where(simulation: Simulation, app: str) -> list[str]:
 
 def is_drained(simulation: Simulation) -> bool:
     """Return whether the drain has come to its end. One that crashed after that finds nothing more to do."""
-    return [report.state for report in simulation.player.drains.reports()] == ["drained"]
+    return [report.state for report in simulation.player.drain_reports()] == ["drained"]
 
 
 def leaving(guidance: str, steering: str) -> Story:

@@ -52,7 +52,7 @@ def test_the_invariants_hold_and_every_fault_and_feature_occurs() -> None:
         features |= run.features
         happened.update(run.happened)
         happened.update(event.reason for event in run.simulation.history.events)
-        happened.update(report.state for report in run.simulation.player.drains.reports())
+        happened.update(report.state for report in run.simulation.player.drain_reports())
 
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert features == set(Feature)

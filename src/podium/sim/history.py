@@ -112,15 +112,25 @@ class EventHistory:
         return len(self.events) + self._repeats
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
-        """Add an event; "" stands for None."""
+        """Add an event, or count it if it repeats the last failure of its subject; "" stands for None."""
         self._backlog.clear()
         time = self.seconds_at(now)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if is_failure(event):
-            self._add_failure(event)
-        else:
+        if not is_failure(event):
             self._failed.pop(pod or "", None)
-            self._events.append(event)
+        else:
+            self._has_failures = True
+            if subject := event_subject(event):
+                place = self._failed.get(subject)
+                nothing_changed = self._changes_at.get(subject) == self._changes
+                if place is not None and nothing_changed and is_repeated(self._events[place], event):
+                    self._events[place] = merged(self._events[place], event)
+                    self._repeats += 1
+                    self._count()
+                    return
+                self._failed[subject] = len(self._events)
+                self._changes_at[subject] = self._changes
+        self._events.append(event)
         self._count()
 
     def watch_number(self, on_many: Callable[[], None]) -> None:
@@ -138,20 +148,6 @@ class EventHistory:
         if now != self._now:
             self._now, self._time = now, seconds(now - self._start_ns)
         return self._time
-
-    def _add_failure(self, event: SimEvent) -> None:
-        """Add a failure, or count it if it repeats the last one."""
-        self._has_failures = True
-        if subject := event_subject(event):
-            place = self._failed.get(subject)
-            nothing_changed = self._changes_at.get(subject) == self._changes
-            if place is not None and nothing_changed and is_repeated(self._events[place], event):
-                self._events[place] = merged(self._events[place], event)
-                self._repeats += 1
-                return
-            self._failed[subject] = len(self._events)
-            self._changes_at[subject] = self._changes
-        self._events.append(event)
 
     def keep(self, record: Disruption, trail: FollowUp | None) -> None:
         """Keep the record of a disruption; see `DisruptionLedger`."""

@@ -49,18 +49,19 @@ from podium.sim.scenario.steps import (
 )
 from podium.store.admission.admission_control import TOO_STRICT
 from podium.store.errors import StoreError
-from podium.store.store import Store
 from podium.store.stored import Stored
 
 _FORBIDDEN = 403
 # The start of kube-apiserver's message about a missing field; and the path of an object in its scenario.
 _REQUIRED = "Required value"
 _STEP_PATH = re.compile(r"^\.spec\.steps\[\d+\]\.apply\[\d+\]\.")
+# The depth of ownership above pods: CronJob, Job; Deployment, ReplicaSet.
+_MOST_OWNERS = 3
 _LIMITS = ("exceeded quota", TOO_STRICT)
 
 
 class Player:
-    """Executes the scenario's steps; ``add`` registers a component that a step starts.
+    """Executes the scenario's steps, and keeps the drains that they begin; ``add`` registers a drain's component.
 
     ``is_lenient`` skips steps that fail.
     """
@@ -75,11 +76,15 @@ class Player:
         is_lenient: bool = False,
     ) -> None:
         self._server = server
+        self._store = server.store
         self._control_plane = control_plane
         self._history = history
+        self._add = add
         self._is_lenient = is_lenient
-        self._subjects = StepTargets(server.store, control_plane, history)
-        self.drains = DrainSteps(self._subjects, add)
+        # In order of start; of a finished drain only the report is kept.
+        self._drains: list[BegunDrain | DrainReport] = []
+        # By node, the drains that wait for its drain.
+        self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
 
     def play(self, step: ScenarioStep, now: int) -> Notices:
         """Execute a step. Raises InputError for what the API server refuses, and for names that never existed.
@@ -92,17 +97,22 @@ class Player:
         except InputError as error:
             if not self._is_lenient:
                 raise
-            self._subjects.skip(subject_of(step.change), error.problem, now)
+            change = step.change
+            if isinstance(change, SelectedObjects):
+                subject = f"{change.kind} {change.selector}"
+            else:
+                subject = change.object.key if isinstance(change, Apply) else change.key
+            self._skip(subject, error.problem, now)
             return []
 
     def _apply(self, step: ScenarioStep, apply: Apply, now: int) -> None:
-        stored = self._server.store.find(apply.object.kind, apply.object.key)
+        stored = self._store.find(apply.object.kind, apply.object.key)
         if stored is None:
             self._create(step, apply, now)
             return
         error = self._ask(stored, now, body=_applied(stored, apply.raw))
         if error is None and "status" in apply.raw:
-            raw = self._server.store.get(stored.kind, stored.key).raw
+            raw = self._store.get(stored.kind, stored.key).raw
             status = {**raw.get("status", {}), **apply.raw["status"]}
             error = self._ask(stored, now, subresource="status", body={**raw, "status": status})
         if error is not None:
@@ -114,9 +124,18 @@ class Player:
         kube-apiserver refuses objects that lack a required field. Objects with a uid come from a cluster that accepted
         them.
         """
-        missing = "" if apply.object.metadata.uid else _missing_field(apply)
-        if missing:
-            raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing}")
+        if not apply.object.metadata.uid:
+            missing = [
+                f"{_STEP_PATH.sub('', warning.path)}: {warning.message}"
+                for warning in apply.warnings
+                if warning.reason == "invalid" and warning.message.startswith(_REQUIRED)
+            ]
+            try:
+                refuse_empty_pod(apply.object)
+            except InputError as empty:
+                missing.insert(0, f"{empty.path.removeprefix('.')}: {empty.problem}")
+            if missing:
+                raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing[0]}")
         kind = apply.object.kind
         request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
         error = self._server.ask(request, SCENARIO, now).error
@@ -124,7 +143,7 @@ class Player:
             self._refused(step, apply.object.key, error.code, error.message, now)
 
     def _patch(self, step: ScenarioStep, change: Patch, now: int) -> None:
-        stored = self._subjects.find(step, change.kind, change.key, now)
+        stored = self._find(step, change.kind, change.key, now)
         if stored is None:
             return
         error = self._ask(
@@ -136,7 +155,7 @@ class Player:
     def _each(self, step: ScenarioStep, selected: SelectedObjects, now: int) -> Notices:
         """Apply the change to each matching object, by key; objects that terminate are not deleted again."""
         selector = parse_label_selector(selected.selector)
-        stored = self._server.store.objects(selected.kind, selected.namespace)
+        stored = self._store.objects(selected.kind, selected.namespace)
         found = [one for one in stored if selector.matches(one.object.metadata.labels)]
         staying = [one for one in found if not (isinstance(selected.change, Remove) and is_terminating(one))]
         matching = [one.key for one in staying]
@@ -150,7 +169,7 @@ class Player:
         return news
 
     def _remove(self, step: ScenarioStep, remove: Remove, now: int) -> None:
-        stored = self._subjects.find(step, remove.kind, remove.key, now)
+        stored = self._find(step, remove.kind, remove.key, now)
         if stored is None:
             return
         if remove.kind == "Pod" and not remove.outright:
@@ -159,21 +178,21 @@ class Player:
             self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
 
     def _evict(self, step: ScenarioStep, evict: EvictPod, now: int) -> None:
-        stored = self._subjects.pod(step, evict.kind, evict.key, now)
+        stored = self._pod(step, evict.kind, evict.key, now)
         if stored is None:
             return
         eviction = msgspec.structs.replace(evict.eviction, pod=stored.key, uid=stored.uid)
         problem = self._server.carry_out(eviction, now).problem
         if problem is not None:
-            self._subjects.skip(stored.key, problem.message, now)
+            self._skip(stored.key, problem.message, now)
 
     def _finish(self, step: ScenarioStep, finish: Finish, now: int) -> Notices:
-        stored = self._subjects.pod(step, finish.kind, finish.key, now)
+        stored = self._pod(step, finish.kind, finish.key, now)
         if stored is None or not isinstance(stored.object, Pod):
             return []
         pod = stored.object
         if not self._control_plane.is_running(pod):
-            self._subjects.skip(pod.key, "it is not running", now)
+            self._skip(pod.key, "it is not running", now)
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
@@ -182,12 +201,48 @@ class Player:
         message = "maintenance is over" if time is None else f"announced to go down at {time}"
         self._edit(step, annotation(announce.key, MAINTENANCE_TIME, time, message), now)
 
+    def _drain(self, step: ScenarioStep, change: DrainNode, now: int) -> None:
+        """Begin a drain once the one it follows is over; a missing node is skipped."""
+        waiting = (other for drains in self._waiting.values() for _, other in drains)
+        in_progress = (drain.change for drain in self._drains if isinstance(drain, BegunDrain))
+        if change.after and any(other.key == change.after for other in chain(waiting, in_progress)):
+            self._waiting.setdefault(change.after, []).append((step, change))
+        elif self._find(step, "Node", change.key, now) is None:
+            self._begin_waiting(change.key, now)
+        else:
+            component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
+            self._drains.append(BegunDrain(step, change, component))
+            self._add(component)
+
+    def _begin_waiting(self, node: str, now: int) -> None:
+        """Begin the drains that wait for a node's."""
+        for step, change in self._waiting.pop(node, ()):
+            self._drain(step, change, now)
+
+    def take_ended(self) -> list[BegunDrain]:
+        """Return the drains that have finished since the last call."""
+        ended = []
+        for index, drain in enumerate(self._drains):
+            if (
+                isinstance(drain, BegunDrain)
+                and isinstance(machine := drain.component.machine, Drain)
+                and machine.is_over
+            ):
+                self._drains[index] = machine.report()
+                ended.append(drain)
+        return ended
+
     def drain_ended(self, drain: BegunDrain, now: int) -> None:
         """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
         change = drain.change
         if change.removes and drain.report is not None and drain.report.state == "drained":
             self._remove(drain.step, Remove("Node", change.key), now)
-        self.drains.begin_waiting(change.key, now)
+        self._begin_waiting(change.key, now)
+
+    def drain_reports(self) -> list[DrainReport]:
+        """Return the progress of all drains, in order of start."""
+        reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._drains)
+        return [report for report in reports if report is not None]
 
     def _set_power(self, step: ScenarioStep, change: SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
@@ -197,7 +252,7 @@ class Player:
         return self._control_plane.change_power(change.key, now, is_up=change.is_up)
 
     def _edit(self, step: ScenarioStep, edit: Edit, now: int) -> None:
-        find = self._subjects.pod if edit.of_pod else self._subjects.find
+        find = self._pod if edit.of_pod else self._find
         stored = find(step, edit.kind, edit.key, now)
         if stored is not None:
             action = PatchObject(stored.kind, stored.key, stored.uid, edit.patch, SCENARIO, message=edit.message)
@@ -219,13 +274,58 @@ class Player:
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)
         self._history.refuse(key)
-        self._subjects.skip(key, message, now)
+        self._skip(key, message, now)
+
+    def _find(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+        """Return an object; None, with the step skipped, if it is gone. Raises InputError if it never existed."""
+        stored = self._store.find(kind, key)
+        if stored is not None:
+            return stored
+        was_created = self._history.has_seen(kind, key)
+        if not was_created and not self._history.was_refused(key):
+            raise step.error(f"there is no {kind} {key}")
+        self._skip(key, "it is gone" if was_created else "it was never created", now)
+        return None
+
+    def _pod(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+        """Return the pod itself, or a workload's oldest running pod, else its oldest pod.
+
+        Terminating pods of a workload are ignored. None and errors as in `_find`.
+        """
+        stored = self._find(step, kind, key, now)
+        if stored is None or kind == "Pod":
+            return stored
+
+        def order(pod: Stored) -> tuple[bool, str, str]:
+            is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
+            return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
+
+        namespace = stored.object.metadata.namespace
+        pods = [pod for pod in self._store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
+        staying = [pod for pod in pods if not is_terminating(pod)]
+        if not staying:
+            self._skip(key, f"all pods of the {kind} are terminating" if pods else f"the {kind} has no pods", now)
+        return min(staying, key=order, default=None)
+
+    def _is_of(self, stored: Stored, uid: str) -> bool:
+        """Return whether an object is controlled by the uid, directly or through owners."""
+        namespace, controller = stored.object.metadata.namespace, stored.object.metadata.controller
+        for _ in range(_MOST_OWNERS):
+            if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
+                break
+            owner = self._store.find(controller.kind, f"{namespace}/{controller.name}")
+            controller = None if owner is None else owner.object.metadata.controller
+        return controller is not None and controller.uid == uid
+
+    def _skip(self, subject: str, message: str, now: int) -> None:
+        """Record that a step did nothing, and why; ``subject`` is the key of its object."""
+        self._history.add(now, "StepSkipped", subject, "", SCENARIO, message)
 
 
 _PLAYERS: Mapping[type[Change], Callable[[Player, ScenarioStep, Any, int], Notices | None]] = {
     Announce: Player._announce,
     Apply: Player._apply,
-    DrainNode: lambda player, step, change, now: player.drains.begin(step, change, now),
+    DrainNode: Player._drain,
     Edit: Player._edit,
     EvictPod: Player._evict,
     Finish: Player._finish,
@@ -234,18 +334,6 @@ _PLAYERS: Mapping[type[Change], Callable[[Player, ScenarioStep, Any, int], Notic
     SelectedObjects: Player._each,
     SetPower: Player._set_power,
 }
-
-
-def _missing_field(apply: Apply) -> str:
-    """Return kube-apiserver's message about the first missing required field, "" if there is none."""
-    try:
-        refuse_empty_pod(apply.object)
-    except InputError as error:
-        return f"{error.path.removeprefix('.')}: {error.problem}"
-    for warning in apply.warnings:
-        if warning.reason == "invalid" and warning.message.startswith(_REQUIRED):
-            return f"{_STEP_PATH.sub('', warning.path)}: {warning.message}"
-    return ""
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:
@@ -275,127 +363,9 @@ class BegunDrain:
         return machine.report() if isinstance(machine, Drain) else None
 
 
-class DrainSteps:
-    """The drains in order of start, and those that wait for the drain of another node.
-
-    Of a finished drain only the report is kept.
-    """
-
-    def __init__(self, subjects: StepTargets, add: Callable[[Component], None]) -> None:
-        self._subjects = subjects
-        self._add = add
-        self._begun: list[BegunDrain | DrainReport] = []
-        # By node, the drains that wait for its drain.
-        self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
-
-    def begin(self, step: ScenarioStep, change: DrainNode, now: int) -> None:
-        """Begin a drain once the one it follows is over; a missing node is skipped."""
-        if change.after and self._is_awaited(change.after):
-            self._waiting.setdefault(change.after, []).append((step, change))
-        elif self._subjects.find(step, "Node", change.key, now) is None:
-            self.begin_waiting(change.key, now)
-        else:
-            component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
-            self._begun.append(BegunDrain(step, change, component))
-            self._add(component)
-
-    def take_ended(self) -> list[BegunDrain]:
-        """Return the drains that have finished since the last call."""
-        ended = []
-        for index, drain in enumerate(self._begun):
-            if isinstance(drain, BegunDrain) and isinstance(drain.component.machine, Drain):
-                machine = drain.component.machine
-                if machine.is_over:
-                    self._begun[index] = machine.report()
-                    ended.append(drain)
-        return ended
-
-    def reports(self) -> list[DrainReport]:
-        """Return the progress of all drains, in order of start."""
-        reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._begun)
-        return [report for report in reports if report is not None]
-
-    def begin_waiting(self, node: str, now: int) -> None:
-        """Begin the drains that wait for a node's."""
-        for step, change in self._waiting.pop(node, ()):
-            self.begin(step, change, now)
-
-    def _is_awaited(self, node: str) -> bool:
-        """Return whether a drain of the node is in progress or waiting."""
-        waiting = (change for drains in self._waiting.values() for _, change in drains)
-        in_progress = (drain.change for drain in self._begun if isinstance(drain, BegunDrain))
-        return any(change.key == node for change in chain(waiting, in_progress))
-
-
-# The depth of ownership above pods: CronJob, Job; Deployment, ReplicaSet.
-_MOST_OWNERS = 3
-
-
-class StepTargets:
-    """Finds the objects of steps, and adds an event StepSkipped if a step is too late."""
-
-    def __init__(self, store: Store, control_plane: SimulatedControlPlane, history: EventHistory) -> None:
-        self._store = store
-        self._control_plane = control_plane
-        self._history = history
-
-    def find(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
-        """Return an object; None, with the step skipped, if it is gone. Raises InputError if it never existed."""
-        stored = self._store.find(kind, key)
-        if stored is not None:
-            return stored
-        if not self._history.has_seen(kind, key) and not self._history.was_refused(key):
-            raise step.error(f"there is no {kind} {key}")
-        self.skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
-        return None
-
-    def pod(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
-        """Return the pod itself, or a workload's oldest running pod, else its oldest pod.
-
-        Terminating pods of a workload are ignored. None and errors as in `find`.
-        """
-        stored = self.find(step, kind, key, now)
-        if stored is None or kind == "Pod":
-            return stored
-        namespace = stored.object.metadata.namespace
-        pods = [pod for pod in self._store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
-        staying = [pod for pod in pods if not is_terminating(pod)]
-        if not staying:
-            self.skip(key, f"all pods of the {kind} are terminating" if pods else f"the {kind} has no pods", now)
-        return min(staying, key=self._order, default=None)
-
-    def skip(self, subject: str, message: str, now: int) -> None:
-        """Record that a step did nothing, and why; ``subject`` is the key of its object."""
-        self._history.add(now, "StepSkipped", subject, "", SCENARIO, message)
-
-    def _order(self, pod: Stored) -> tuple[bool, str, str]:
-        is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
-        return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
-
-    def _is_of(self, stored: Stored, uid: str) -> bool:
-        """Return whether an object is controlled by the uid, directly or through owners."""
-        namespace, controller = stored.object.metadata.namespace, stored.object.metadata.controller
-        for _ in range(_MOST_OWNERS):
-            if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
-                break
-            owner = self._store.find(controller.kind, f"{namespace}/{controller.name}")
-            controller = None if owner is None else owner.object.metadata.controller
-        return controller is not None and controller.uid == uid
-
-
 def is_terminating(stored: Stored) -> bool:
     """Return whether an object is being deleted."""
     return stored.object.metadata.deletion_timestamp is not None
-
-
-def subject_of(change: Change) -> str:
-    """Return the name of the object of a change, for events."""
-    match change:
-        case Apply():
-            return change.object.key
-        case SelectedObjects():
-            return f"{change.kind} {change.selector}"
-    return change.key
 
 
 Notices = list[tuple[Component, Observation]]

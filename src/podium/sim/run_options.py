@@ -184,7 +184,10 @@ def run_options(**given: Unpack[SeededRunArguments]) -> RunOptions:
     for name in (name for name in DURATIONS if name in found):
         found[f"{name}_ns"] = duration_ns_of(name, found.pop(name))
     if "start" in found:
-        found["start_ns"] = _start(found.pop("start"))
+        try:
+            found["start_ns"] = parse_time(found.pop("start"))
+        except ValueError as error:
+            raise InputError(f"start: {error}") from None
     return RunOptions(**found)
 
 
@@ -197,10 +200,3 @@ def duration_ns_of(name: str, duration: Duration) -> int:
     if duration_ns < 0:
         raise InputError(f"{name}: is negative; write 0s or more")
     return duration_ns
-
-
-def _start(start: str) -> int:
-    try:
-        return parse_time(start)
-    except ValueError as error:
-        raise InputError(f"start: {error}") from None

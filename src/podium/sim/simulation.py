@@ -24,7 +24,7 @@ from podium.controlplane.assembly import create_objects, located
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.runtime import Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
-from podium.sim.faults import Faults, Informers
+from podium.sim.faults import Faults
 from podium.sim.history import Backlog, EventHistory
 from podium.sim.latencies import RequestsInFlight, step_times
 from podium.sim.placement_log import PlacementLog
@@ -155,7 +155,6 @@ class Simulation:
         )
         self.control_plane = SimulatedControlPlane(scenario, kubelets, nodes, self.now)
         self.player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
-        """Executes the steps, and keeps the drains that they begin."""
         self._begin([*self.control_plane.components, *components])
         # From here on every write is distributed at once, and the collectors lag by few.
         self.store.log.keep_at_most(_MOST_EVENTS)
@@ -254,7 +253,10 @@ class Simulation:
             self._crashes(asked, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
-        initial = self._initial_events()
+        # By version, even if the store's log no longer has them.
+        kinds = (kind.name for kind in self.store.resources.all())
+        objects = sorted((stored for kind in kinds for stored in self.store.objects(kind)), key=lambda one: one.version)
+        initial = [WatchEvent("ADDED", stored, None) for stored in objects]
         for event in initial:
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object)
@@ -263,12 +265,6 @@ class Simulation:
         self.meters.start(initial)
         for component in components:
             self._add(component)
-
-    def _initial_events(self) -> list[WatchEvent]:
-        """Return the existing objects as events, by version, even if the store's log no longer has them."""
-        kinds = (kind.name for kind in self.store.resources.all())
-        objects = sorted((stored for kind in kinds for stored in self.store.objects(kind)), key=lambda one: one.version)
-        return [WatchEvent("ADDED", stored, None) for stored in objects]
 
     def _add(self, component: Component) -> None:
         self.driver.add(component)
@@ -308,21 +304,18 @@ class Simulation:
         end = None if until_ns is None else self.settings.start_ns + until_ns
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
-            return self._finish_requests()
+            if not self._in_flight:
+                return False
+            # The requests in flight take effect at the end.
+            self._takes_time = False
+            while (asked := self._in_flight.take()) is not None:
+                self._carry_out(asked)
+            return True
         if next_ns > self.now:
             self.now = next_ns
             # Requests that only cause each other make no progress, even if they take time.
             if next_ns != landing_ns:
                 self._standstill.pass_time()
-        return True
-
-    def _finish_requests(self) -> bool:
-        """Process the requests in flight at the end; return whether there were any."""
-        if not self._in_flight:
-            return False
-        self._takes_time = False
-        while (asked := self._in_flight.take()) is not None:
-            self._carry_out(asked)
         return True
 
     def _settle(self) -> None:
@@ -334,13 +327,17 @@ class Simulation:
             # Objects whose owners are gone are collected before other components act.
             if server.may_collect and self._is_time_to_collect() and server.collect_garbage(self.now):
                 continue
-            if self._informers is not None and self._receive(self._informers):
-                continue
+            if self._informers is not None:
+                for component, seen in self._informers.take(self.now):
+                    self._standstill.show(component.name)
+                    driver.tell(component, seen)
+                if driver.has_mail:
+                    continue
             due = driver.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
-        for drain in self.player.drains.take_ended():
+        for drain in self.player.take_ended():
             if self._informers is not None:
                 self._informers.end(drain.component)
             self.player.drain_ended(drain, self.now)
@@ -355,13 +352,6 @@ class Simulation:
                 return False
         self._collects_ns = None
         return True
-
-    def _receive(self, informers: Informers) -> bool:
-        """Deliver events of lagging watches; return whether there were any."""
-        for component, seen in informers.take(self.now):
-            self._standstill.show(component.name)
-            self.driver.tell(component, seen)
-        return self.driver.has_mail
 
     def _crashes(self, asked: RequestedAction, *, is_done: bool) -> bool:
         component = asked.component
@@ -408,9 +398,13 @@ class Simulation:
 
     def _distribute(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Distribute a write to all components."""
-        object_ = event.stored.object
-        if event.type != "MODIFIED":
-            self._count_object(event, by)
+        stored = event.stored
+        object_ = stored.object
+        if event.type == "ADDED":
+            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by)
+        elif event.type == "DELETED":
+            self._meter.gone(stored.uid)
+            self._in_flight.forget(stored.uid)
         if type(object_) is Pod:
             is_ending = object_.metadata.deletion_timestamp is not None
             # The ledger needs pods that are not disrupted only while disruptions are open.
@@ -422,7 +416,7 @@ class Simulation:
             self._meter.wanted(object_)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
-            self.driver.show(event.stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
+            self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
         else:
             self._informers.see(event, now)
 
@@ -432,15 +426,6 @@ class Simulation:
     def _find(self, kind: str, key: str) -> Kubernetes | None:
         stored = self.store.find(kind, key)
         return None if stored is None else stored.object
-
-    def _count_object(self, event: WatchEvent, by: str) -> None:
-        """Check created objects against the limits."""
-        stored = event.stored
-        if event.type == "ADDED":
-            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by)
-        else:
-            self._meter.gone(stored.uid)
-            self._in_flight.forget(stored.uid)
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:

@@ -108,7 +108,10 @@ def _pod(row: Row) -> Raw:
         "containers": [{"name": "main", "image": "openb", "resources": resources}],
     }
     if row.text("gpu_spec"):
-        spec["affinity"] = {"nodeAffinity": _needs_model(row)}
+        models = [_model(row, "gpu_spec", model) for model in row.text("gpu_spec").split("|")]
+        terms = [{"matchExpressions": [{"key": GPU_MODEL, "operator": "In", "values": models}]}]
+        needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec["affinity"] = {"nodeAffinity": needed}
     metadata = {"labels": {"podium.dev/qos": qos}, "annotations": {DURATION: _duration(row)}}
     return _object("v1", "Pod", row.text("name"), metadata=metadata, spec=spec)
 
@@ -121,13 +124,6 @@ def _requests(row: Row) -> Raw:
     if gpus:
         requests[GPU_MILLI] = share if gpus == 1 else gpus * MILLI_PER_GPU
     return requests
-
-
-def _needs_model(row: Row) -> Raw:
-    models = [_model(row, "gpu_spec", model) for model in row.text("gpu_spec").split("|")]
-    requirement = {"key": GPU_MODEL, "operator": "In", "values": models}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
 
 
 def _model(row: Row, column: str, model: str) -> str:
@@ -375,8 +371,19 @@ def with_fewer_nodes(trace: Trace, share: float) -> Trace:
     kinds: defaultdict[bytes, list[str]] = defaultdict(list)
     for raw in trace.objects:
         if raw["kind"] == "Node":
-            kinds[_kind_of(raw)].append(raw["metadata"]["name"])
-    kept = {name for names, number in _shared_out(list(kinds.values()), share) for name in names[:number]}
+            name = raw["metadata"]["name"]
+            labels = {key: value for key, value in raw["metadata"]["labels"].items() if value != name}
+            kind = msgspec.json.encode((labels, raw["status"]["allocatable"]), order="deterministic")
+            kinds[kind].append(name)
+    groups, exact = list(kinds.values()), Fraction(str(share))
+    quotas = [len(group) * exact for group in groups]
+    numbers = [int(quota) for quota in quotas]
+    total = max(1, round(sum(quotas))) if groups else 0
+    # Ties go to the first group.
+    by_remainder = sorted(range(len(groups)), key=lambda index: (numbers[index] - quotas[index], index))
+    for index in by_remainder[: total - sum(numbers)]:
+        numbers[index] += 1
+    kept = {name for names, number in zip(groups, numbers, strict=True) for name in names[:number]}
     objects = [raw for raw in trace.objects if raw["kind"] != "Node" or raw["metadata"]["name"] in kept]
     return replace(trace, objects=objects)
 
@@ -385,21 +392,3 @@ def sped_up(trace: Trace, factor: float) -> Trace:
     """Return the trace with arrivals so many times as fast, rounded down to seconds, and unchanged durations."""
     exact = Fraction(str(factor))
     return replace(trace, arrivals=[(int(time / exact), raw) for time, raw in trace.arrivals])
-
-
-def _kind_of(node: Raw) -> bytes:
-    name = node["metadata"]["name"]
-    labels = {key: value for key, value in node["metadata"]["labels"].items() if value != name}
-    return msgspec.json.encode((labels, node["status"]["allocatable"]), order="deterministic")
-
-
-def _shared_out(groups: list[list[str]], share: float) -> list[tuple[list[str], int]]:
-    """Return each group with its number of kept members; ties go to the first group."""
-    exact = Fraction(str(share))
-    quotas = [len(group) * exact for group in groups]
-    numbers = [int(quota) for quota in quotas]
-    total = max(1, round(sum(quotas))) if groups else 0
-    by_remainder = sorted(range(len(groups)), key=lambda index: (numbers[index] - quotas[index], index))
-    for index in by_remainder[: total - sum(numbers)]:
-        numbers[index] += 1
-    return list(zip(groups, numbers, strict=True))

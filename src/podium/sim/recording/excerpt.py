@@ -32,15 +32,10 @@ class Excerpt:
     to_ns: int | None = None
     speed: float = 1.0
 
-    @property
-    def is_all(self) -> bool:
-        """Return whether it is the unchanged whole."""
-        return self == Excerpt()
-
 
 def excerpt(found: Input, wanted: Excerpt) -> Input:
     """Return the wanted part of a scenario. Raises InputError if there is none or its initial state is unknown."""
-    if wanted.is_all:
+    if wanted == Excerpt():
         return found
     scenarios = [
         document
@@ -87,7 +82,15 @@ def _put_objects(
             at = {} if taken_ns is None else {"takenAt": format_exact_time(taken_ns + wanted.from_ns)}
             _put(reader, {**document.raw, **at}, document)
         elif id(document) in recordings:
-            _put(reader, _recording(document.raw, recordings[id(document)], wanted), document)
+            recording = recordings[id(document)]
+            end_ns = recording.length_ns if wanted.to_ns is None else min(wanted.to_ns, recording.length_ns)
+            kept = [
+                {**written, "at": _scaled(event.at_ns - wanted.from_ns, wanted.speed)}
+                for event, written in zip(recording.events, document.raw.get("events", ()), strict=True)
+                if wanted.from_ns <= event.at_ns <= end_ns
+            ]
+            length = _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed)
+            _put(reader, {**document.raw, "length": length, "events": kept}, document)
         elif not wanted.from_ns or document.object is None:
             reader.add(document)
 
@@ -187,16 +190,6 @@ def _repeated(step: Raw, wanted: Excerpt) -> Raw:
         most = (wanted.to_ns - parse_duration(step["at"])) // every_ns + 1
         repeat["times"] = min(given.get("times", most), most)
     return {"repeat": repeat}
-
-
-def _recording(raw: Raw, recording: Recording, wanted: Excerpt) -> Raw:
-    end_ns = recording.length_ns if wanted.to_ns is None else min(wanted.to_ns, recording.length_ns)
-    events = [
-        {**written, "at": _scaled(event.at_ns - wanted.from_ns, wanted.speed)}
-        for event, written in zip(recording.events, raw.get("events", ()), strict=True)
-        if wanted.from_ns <= event.at_ns <= end_ns
-    ]
-    return {**raw, "length": _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed), "events": events}
 
 
 def _scaled(ns: int, speed: float) -> str:

@@ -29,7 +29,6 @@ from podium.sim.recording.tape import (
     RecordedEvent,
     RecordingEntry,
     What,
-    event,
     is_made_by_controller,
     workload_of,
 )
@@ -99,8 +98,9 @@ class ClusterRecorder:
         return RecordingEntry(steps=tuple({"at": at, **step} for step in self._steps), events=tuple(self._events))
 
     def _event(self, what: What, object_: Kubernetes, **others: str | Raw) -> None:
-        found = event(self._at_ns, what, object_.kind, object_.key, uid=object_.metadata.uid, **others)
-        self._events.append(found)
+        written = {"at": format_duration(self._at_ns), "what": what, "kind": object_.kind, "key": object_.key}
+        found = {**written, "uid": object_.metadata.uid, **others}
+        self._events.append(msgspec.convert(found, RecordedEvent))
 
     def _came(self, object_: Kubernetes, raw: Raw) -> None:
         place = (object_.kind, object_.key)
@@ -268,7 +268,15 @@ def creation(raw: Raw, object_: Kubernetes) -> Raw:
         # Created with its node, without a scheduler.
         made["spec"] = {**made["spec"], "nodeName": object_.spec.node_name}
     if raw.get("kind") == "Job":
-        made["spec"] = _job_spec(made.get("spec", {}))
+        spec = made.get("spec", {})
+        if not spec.get("manualSelector"):
+            # Without what its uid determines (pkg/registry/batch/job, generateSelector).
+            template = spec.get("template", {})
+            metadata = template.get("metadata", {})
+            labels = {name: value for name, value in metadata.get("labels", {}).items() if name not in _OF_ITS_JOB}
+            plain = {name: value for name, value in spec.items() if name != "selector"}
+            spec = {**plain, "template": {**template, "metadata": {**metadata, "labels": labels}}}
+        made["spec"] = spec
     return made
 
 
@@ -320,16 +328,4 @@ def _plain(raw: Raw) -> Raw:
         plain["spec"] = {name: value for name, value in spec.items() if value not in ([], False)}
         if isinstance(status, dict):
             plain["status"] = {name: status[name] for name in _REPORTED if name in status}
-    return plain
-
-
-def _job_spec(spec: Raw) -> Raw:
-    """Return a Job's spec without what its uid determines (pkg/registry/batch/job, generateSelector)."""
-    if spec.get("manualSelector"):
-        return spec
-    plain = {name: value for name, value in spec.items() if name != "selector"}
-    template = plain.get("template", {})
-    metadata = template.get("metadata", {})
-    labels = {name: value for name, value in metadata.get("labels", {}).items() if name not in _OF_ITS_JOB}
-    plain["template"] = {**template, "metadata": {**metadata, "labels": labels}}
     return plain

@@ -21,7 +21,7 @@ from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.reading import read
 from podium.api.snapshot import API_VERSION
 from podium.api.storage import PROVISIONED_BY, PersistentVolume, PersistentVolumeClaim
-from podium.api.times import format_duration, parse_duration
+from podium.api.times import parse_duration
 from podium.api.workloads import StatefulSet
 from podium.controllers.disruption.default_budgets import DEFAULT_BUDGET
 
@@ -79,13 +79,6 @@ class RecordingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: tuple[Raw, ...] = ()
     events: tuple[RecordedEvent, ...] = ()
-
-
-def event(now_ns: int, what: What, kind: str, key: str, **others: str | Raw) -> RecordedEvent:
-    """Return an event at a time in nanoseconds."""
-    return msgspec.convert(
-        {"at": format_duration(now_ns), "what": what, "kind": kind, "key": key, **others}, RecordedEvent
-    )
 
 
 def is_recording(raw: Raw) -> bool:

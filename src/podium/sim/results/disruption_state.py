@@ -6,13 +6,13 @@ Source: controlled-rescheduling.md, Disruption budget (DisruptionBudgetStatus), 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_list, awaited_in_words
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list, awaited_in_words
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import POLICY_NAME, Cap, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes
@@ -66,42 +66,38 @@ class AvoidState(JSONValue, frozen=True, kw_only=True):
     replacements: tuple[LeftState, ...] = ()
 
 
-def avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
-    """Return a node's avoid list; None if it is empty."""
-    lifetime = policy.spec.avoid_lists.expire_after_ns
+def _avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
+    """Return a node's avoid list; None if it is empty.
+
+    An entry ends at a time, and earlier if the pod that it awaits arrives.
+    """
+    lifetime_ns = policy.spec.avoid_lists.expire_after_ns
     here = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
     if not here:
         return None
-    return AvoidState(
-        node=node.metadata.name,
-        entries=tuple(
-            Avoided(
-                controller=f"{entry.controller.kind} {entry.controller.name}",
-                since=entry.eviction_time,
-                until=_until(entry, lifetime),
-                reason=entry.reason,
-            )
-            for entry in here.entries
-        ),
-        replacements=tuple(
-            LeftState(
-                pod=left.evicted_pod.name,
-                controller=f"{left.controller.kind} {left.controller.name}",
-                first=left.first,
-                node_name=left.node_name,
-                since=left.eviction_time,
-                until=shown_time(left.expiry_ns),
-            )
-            for left in here.replacements
-        ),
+    entries = []
+    for entry in here.entries:
+        expiry_ns = entry.expiry_ns(lifetime_ns)
+        ends = ("" if expiry_ns is None else shown_time(expiry_ns), awaited_in_words(entry))
+        avoided = Avoided(
+            controller=f"{entry.controller.kind} {entry.controller.name}",
+            since=entry.eviction_time,
+            until=" or ".join(filter(None, ends)) or None,
+            reason=entry.reason,
+        )
+        entries.append(avoided)
+    replacements = (
+        LeftState(
+            pod=left.evicted_pod.name,
+            controller=f"{left.controller.kind} {left.controller.name}",
+            first=left.first,
+            node_name=left.node_name,
+            since=left.eviction_time,
+            until=shown_time(left.expiry_ns),
+        )
+        for left in here.replacements
     )
-
-
-def _until(entry: AvoidEntry, lifetime_ns: int) -> str | None:
-    """Return the time at which an entry ends, and the pod with which it may end earlier."""
-    expiry_ns = entry.expiry_ns(lifetime_ns)
-    parts = ["" if expiry_ns is None else shown_time(expiry_ns), awaited_in_words(entry)]
-    return " or ".join(filter(None, parts)) or None
+    return AvoidState(node=node.metadata.name, entries=tuple(entries), replacements=tuple(replacements))
 
 
 DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "PriorityClass", "ResourceQuota")
@@ -206,60 +202,26 @@ def disruption_state(
     objects: Iterable[Kubernetes], now: int, counts: BudgetDisruptions | None = None
 ) -> DisruptionState:
     """Return the state at ``now``; ``counts`` are the disruptions of a run."""
-    kinds = _ObjectsByKind(objects)
-    policy = kinds.policy
-    return DisruptionState(
-        budgets=tuple(_budget(budget, kinds.covered(budget), now, counts) for budget in kinds.budgets),
-        caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
-        quotas=tuple(map(_quota, kinds.quotas)),
-        avoid_lists=tuple(found for node in kinds.nodes if (found := avoid_state(node, policy)) is not None),
-        warnings=tuple(_quota_warnings(kinds.quotas, kinds.classes, kinds.nodes, kinds.namespaces)),
+    by_kind: defaultdict[type[Kubernetes], list[Any]] = defaultdict(list)
+    for object_ in objects:
+        by_kind[type(object_)].append(object_)
+    budgets, quotas, nodes = (
+        sorted(by_kind[kind], key=lambda one: one.key) for kind in (PodDisruptionBudget, ResourceQuota, Node)
     )
-
-
-_PodState = tuple[str, frozenset[tuple[str, str]], str]
-"""The relevant properties of a pod, which many pods share: namespace, labels, and why it is down."""
-
-
-class _ObjectsByKind:
-    """The objects by kind, each by key; pods are counted by their relevant properties."""
-
-    def __init__(self, objects: Iterable[Kubernetes]) -> None:
-        self.budgets: list[PodDisruptionBudget] = []
-        self.quotas: list[ResourceQuota] = []
-        self.nodes: list[Node] = []
-        self.classes: list[PriorityClass] = []
-        self.policy = DisruptionPolicy()
-        pods: list[Pod] = []
-        for object_ in objects:
-            match object_:
-                case Pod():
-                    pods.append(object_)
-                case PodDisruptionBudget():
-                    self.budgets.append(object_)
-                case ResourceQuota():
-                    self.quotas.append(object_)
-                case Node():
-                    self.nodes.append(object_)
-                case PriorityClass():
-                    self.classes.append(object_)
-                case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                    self.policy = object_
-        # Only budgets need them.
-        states = ((pod.metadata.namespace, frozenset(pod.metadata.labels.items()), _down(pod)) for pod in pods)
-        self._pods: Counter[_PodState] = Counter(states) if self.budgets else Counter()
-        self.namespaces = {pod.metadata.namespace for pod in pods} if self.quotas else set()
-        for listed in (self.budgets, self.quotas, self.nodes):
-            listed.sort(key=lambda node: node.key)
-
-    def covered(self, budget: PodDisruptionBudget) -> DownPods:
-        """Return the pods of a budget that are down."""
-        selector, namespace = compile_label_selector(budget.spec.selector), budget.metadata.namespace
-        down: Counter[str] = Counter()
-        for (pod_namespace, labels, why), number in self._pods.items():
-            if why and pod_namespace == namespace and selector.matches(dict(labels)):
-                down[why] += number
-        return DownPods(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"])
+    policies = (policy for policy in by_kind[DisruptionPolicy] if policy.metadata.name == POLICY_NAME)
+    policy: DisruptionPolicy = next(policies, DisruptionPolicy())
+    pods: list[Pod] = by_kind[Pod]
+    # Many pods share the properties that matter to budgets: namespace, labels, and why they are down.
+    states = ((pod.metadata.namespace, frozenset(pod.metadata.labels.items()), _down(pod)) for pod in pods)
+    alike = Counter(states) if budgets else Counter()
+    namespaces = {pod.metadata.namespace for pod in pods} if quotas else set()
+    return DisruptionState(
+        budgets=tuple(_budget(budget, alike, now, counts) for budget in budgets),
+        caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
+        quotas=tuple(map(_quota, quotas)),
+        avoid_lists=tuple(found for node in nodes if (found := _avoid_state(node, policy)) is not None),
+        warnings=tuple(_quota_warnings(quotas, by_kind[PriorityClass], nodes, namespaces)),
+    )
 
 
 def _down(pod: Pod) -> str:
@@ -273,8 +235,17 @@ def _down(pod: Pod) -> str:
     return "starting" if pod.status.phase in ("", "Pending") else "unplanned"
 
 
-def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: BudgetDisruptions | None) -> BudgetState:
-    status = budget.status
+def _budget(
+    budget: PodDisruptionBudget,
+    pods: Counter[tuple[str, frozenset[tuple[str, str]], str]],
+    now: int,
+    counts: BudgetDisruptions | None,
+) -> BudgetState:
+    selector, status = compile_label_selector(budget.spec.selector), budget.status
+    down: Counter[str] = Counter()
+    for (namespace, labels, why), number in pods.items():
+        if why and namespace == budget.metadata.namespace and selector.matches(dict(labels)):
+            down[why] += number
     is_known = bool(status.observed_generation or status.expected_pods or status.disruptions_allowed)
     numbers = (status.expected_pods, status.desired_healthy, status.current_healthy, status.disruptions_allowed)
     expected, desired, healthy, allowed = numbers if is_known else (None, None, None, None)
@@ -291,7 +262,7 @@ def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: Budge
         desired=desired,
         healthy=healthy,
         allowed=allowed,
-        down=down,
+        down=DownPods(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"]),
         rate=shown,
         experienced=None if counts is None else _experienced(counts.of(budget.key), rate, now),
         note=condition.message or None if condition is not None else None,
@@ -398,8 +369,13 @@ def _quota_warnings(
             "its pods may go pending within their quota"
         )
     everywhere = sorted({*namespaces, *(quota.metadata.namespace for quota in quotas)} - {_SYSTEM})
-    if top:
-        yield from _unlimited(quotas, top, everywhere)
+    limited = {quota.metadata.namespace for quota in quotas if top and _counts(quota, top)}
+    others = [name for name in everywhere if top and name not in limited]
+    if others:
+        yield (
+            f"{_named(others)} no quota for PriorityClass {top} and may use any amount at it, which the sum of the "
+            "quotas does not include"
+        )
     yield from _not_required(quotas, classes, everywhere)
     for quota in quotas:
         for name in quota.priority_classes or ():
@@ -408,22 +384,18 @@ def _quota_warnings(
                 yield f"quota {quota.key} names PriorityClass {name}, which does not exist; {hint}"
 
 
-def _unlimited(quotas: Sequence[ResourceQuota], top: str, namespaces: Sequence[str]) -> Iterator[str]:
-    """Yield which namespaces have no quota that counts all pods of the highest level."""
-    limited = {quota.metadata.namespace for quota in quotas if _counts(quota, top)}
-    others = [name for name in namespaces if name not in limited]
-    if others:
-        yield (
-            f"{_named(others)} no quota for PriorityClass {top} and may use any amount at it, which the sum of the "
-            "quotas does not include"
-        )
-
-
 def _not_required(
     quotas: Sequence[ResourceQuota], classes: Sequence[PriorityClass], namespaces: Sequence[str]
 ) -> Iterator[str]:
     """Yield where pods need not name a class, if quotas of some namespaces require it."""
-    requiring = [quota for quota in quotas if _requires_class(quota)]
+    # A quota that refuses exactly the pods without a PriorityClass.
+    requiring = [
+        quota
+        for quota in quotas
+        if any(read_amount(name, quota.spec.hard[name]) == 0 for name in _ALL_PODS if name in quota.spec.hard)
+        and {requirement.operator for requirement in quota.requirements} == {"DoesNotExist"}
+        and _counts(quota, None)
+    ]
     default = default_class(classes)
     if default is not None:
         for quota in requiring:
@@ -442,13 +414,6 @@ def _counts(quota: ResourceQuota, priority_class: str | None) -> bool:
         and Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(priority_class)
         for requirement in quota.requirements
     )
-
-
-def _requires_class(quota: ResourceQuota) -> bool:
-    """Return whether a quota refuses exactly the pods without a PriorityClass."""
-    no_pods = any(read_amount(name, quota.spec.hard[name]) == 0 for name in _ALL_PODS if name in quota.spec.hard)
-    operators = {requirement.operator for requirement in quota.requirements}
-    return no_pods and operators == {"DoesNotExist"} and _counts(quota, None)
 
 
 def _named(namespaces: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from podium.api.basis import Caveat
@@ -14,10 +14,9 @@ from podium.api.pod import Pod
 from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.workloads import DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED
-from podium.controllers.disruption.drain import DrainReport
 from podium.controllers.ledger.consumption import Consumption
 from podium.controllers.ledger.disruption import Disruption
-from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.owned_pods import label_of
 from podium.controllers.workloads.workload_controller import FAILED_CREATE
@@ -268,17 +267,21 @@ def _summary(simulation: Simulation, timelines: list[PodTimeline], states: Count
         "waiting": _waiting(timelines, simulation.settings.start_ns),
         "use": usage.shares(),
         "nodeHours": usage.node_hours,
-        "short": [asdict(shortfall) for shortfall in shortfalls(simulation.store, simulation.history)],
-        "drains": [_drain(report) for report in simulation.player.drains.reports()],
+        "short": _shortfalls(simulation.store, simulation.history),
+        "drains": [
+            {
+                "node": report.node,
+                # running, blocked, drained, refused, timed-out or withdrawn
+                "state": report.state,
+                "message": report.message or None,
+                "pods": [
+                    {"pod": pod.pod, "state": pod.state, "reason": pod.reason or None, "tries": pod.tries}
+                    for pod in report.pods
+                ],
+            }
+            for report in simulation.player.drain_reports()
+        ],
     }
-
-
-def _drain(report: DrainReport) -> dict[str, Any]:
-    """Return a drain's progress; `state` is running, blocked, drained, refused, timed-out or withdrawn."""
-    pods = [
-        {"pod": pod.pod, "state": pod.state, "reason": pod.reason or None, "tries": pod.tries} for pod in report.pods
-    ]
-    return {"node": report.node, "state": report.state, "message": report.message or None, "pods": pods}
 
 
 def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]]:
@@ -293,38 +296,29 @@ def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]
 def held_pods(simulation: Simulation) -> dict[str, str]:
     """Return why pods are held before any attempt, by key: gates, or their group. Conditions do not show all."""
     machines = (component.machine for component in simulation.components)
-    found = {
-        queued.record.key: _held_reason(scheduler, queued)
-        for scheduler in machines
-        if isinstance(scheduler, Scheduler)
-        for queued in scheduler.queue
-        if queued.place is QueuePlace.GATED
-    }
+    found: dict[str, str] = {}
+    for scheduler in (machine for machine in machines if isinstance(machine, Scheduler)):
+        groups = scheduler.cluster.pod_groups
+        for queued in (queued for queued in scheduler.queue if queued.place is QueuePlace.GATED):
+            found[queued.record.key] = queued.message
+            group = groups.of(queued.record)
+            if group is not None and queued.message == TOO_FEW:
+                there = f"{groups.live(group.key):,} of {group.min_count:,} of {group.key} are there"
+                found[queued.record.key] = f"{queued.message}: {there}"
     return dict(sorted(found.items()))
-
-
-def _held_reason(scheduler: Scheduler, queued: QueuedPod) -> str:
-    groups = scheduler.cluster.pod_groups
-    group = groups.of(queued.record)
-    if group is None or queued.message != TOO_FEW:
-        return queued.message
-    return f"{queued.message}: {groups.live(group.key):,} of {group.min_count:,} of {group.key} are there"
 
 
 def spread(times: list[int]) -> dict[str, Any]:
     """Return count, mean, and percentiles (nearest rank) in seconds; `times` are sorted nanoseconds, not empty."""
     count = len(times)
+    median, high = (times[-(-count * percent // 100) - 1] for percent in (50, 95))
     return {
         "count": count,
         "mean": seconds(round(sum(times) / count)),
-        "p50": seconds(_percentile(times, 50)),
-        "p95": seconds(_percentile(times, 95)),
+        "p50": seconds(median),
+        "p95": seconds(high),
         "max": seconds(times[-1]),
     }
-
-
-def _percentile(times: list[int], percent: int) -> int:
-    return times[-(-len(times) * percent // 100) - 1]
 
 
 R = TypeVar("R", bound=Result)
@@ -359,28 +353,18 @@ _KINDS = (DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet)
 _FORBIDDEN = " is forbidden: "
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """A workload, such as `ReplicaSet default/web`, its wanted and existing pods, and why it gets no more."""
-
-    workload: str
-    wants: int
-    has: int
-    reason: str
-
-
-def shortfalls(store: Store, history: EventHistory) -> list[Shortfall]:
+def _shortfalls(store: Store, history: EventHistory) -> list[dict[str, Any]]:
     """Return the workloads that lack pods at the end because some were refused, by name."""
     reasons = {event.by: event.message for event in history.events if event.reason == FAILED_CREATE}
-    if not reasons:
-        return []
     found = []
-    for stored in (found for kind in _KINDS for found in store.objects(kind.__name__)):
+    for stored in (found for kind in _KINDS for found in store.objects(kind.__name__) if reasons):
         label = label_of(stored.object)
         wants, has = _counts(stored)
         if label in reasons and has < wants:
-            found.append(Shortfall(label, wants, has, _refusal_reason(reasons[label])))
-    return sorted(found, key=lambda shortfall: shortfall.workload)
+            # Without the generated name of the refused pod.
+            before, _, reason = reasons[label].partition(_FORBIDDEN)
+            found.append({"workload": label, "wants": wants, "has": has, "reason": reason or before})
+    return sorted(found, key=lambda shortfall: shortfall["workload"])
 
 
 def _counts(stored: Stored) -> tuple[int, int]:
@@ -392,9 +376,3 @@ def _counts(stored: Stored) -> tuple[int, int]:
         left = pods_wanted(stored.object) - (status.get("succeeded", 0) if stored.object.spec.completions else 0)
         return max(0, left), status.get("active", 0)
     return pods_wanted(stored.object), status.get("replicas", 0)
-
-
-def _refusal_reason(message: str) -> str:
-    """Return the reason in a message, without the generated name of the refused pod."""
-    before, found, reason = message.partition(_FORBIDDEN)
-    return reason if found else before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -225,9 +225,6 @@ class RequestedUsage(Holdings):
         }
 
 
-Origin = Literal["voluntary", "unplanned"]
-
-
 @dataclass(slots=True)
 class DisruptionTimes:
     """The times of disruptions of a budget's pods, in nanoseconds, ascending."""
@@ -265,12 +262,14 @@ class BudgetDisruptions:
 
     def pod_changed(self, before: Kubernetes, pod: Pod, now: int, *, is_gone: bool) -> None:
         """Record the change or deletion of a pod at ``now``; times do not decrease."""
-        origin = _origin(before, pod, is_gone=is_gone)
         index = self._selectors.get(pod.metadata.namespace)
-        if origin is not None and index is not None:
+        if index is None or not isinstance(before, Pod) or before.is_terminal or not is_healthy(before):
+            return
+        is_voluntary = pod.is_terminating
+        if is_voluntary or is_gone or (not is_healthy(pod) and pod.status.phase != "Succeeded"):
             for key in index.matching(pod.metadata.labels):
                 found = self._found.setdefault(key, DisruptionTimes())
-                (found.voluntary if origin == "voluntary" else found.unplanned).append(now)
+                (found.voluntary if is_voluntary else found.unplanned).append(now)
 
     def budget_written(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
         key, namespace = budget.key, budget.metadata.namespace
@@ -282,14 +281,3 @@ class BudgetDisruptions:
             self._budgets[key] = budget.spec.selector
             index = self._selectors.setdefault(namespace, SelectorIndex())
             index.put(key, compile_label_selector(budget.spec.selector))
-
-
-def _origin(before: Kubernetes, after: Pod, *, is_gone: bool) -> Origin | None:
-    """Return the origin of the disruption by a write; None if it is none."""
-    if not isinstance(before, Pod) or before.is_terminal or not is_healthy(before):
-        return None
-    if after.is_terminating:
-        return "voluntary"
-    if is_gone or (not is_healthy(after) and after.status.phase != "Succeeded"):
-        return "unplanned"
-    return None

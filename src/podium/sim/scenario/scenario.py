@@ -226,6 +226,12 @@ def _scenario(document: Document) -> Scenario:
         except InputError as error:
             raise InputError(error.problem, path=".spec.kubernetesVersion") from None
     _require_distinct_names(spec.schedulers, ".spec.schedulers")
+    rescheduling = None
+    if spec.rescheduler is not None:
+        # Imported here, since few scenarios have one and its reader imports all policies.
+        from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
+
+        rescheduling = read_rescheduling(spec.rescheduler, ".spec.rescheduler")
     steps: list[ScenarioStep] = []
     for index, step in enumerate(spec.steps):
         path = f".spec.steps[{index}]"
@@ -240,14 +246,7 @@ def _scenario(document: Document) -> Scenario:
         node_lifecycle=spec.node_lifecycle,
         schedulers=spec.schedulers,
         autoscaling=None if spec.autoscaler is None else _autoscaling(spec.autoscaler, ".spec.autoscaler"),
-        rescheduling=None if spec.rescheduler is None else _rescheduling(spec.rescheduler),
+        rescheduling=rescheduling,
         is_recorded=spec.recorded,
         steps=tuple(sorted(steps, key=lambda step: step.at_ns)),
     )
-
-
-def _rescheduling(raw: Raw) -> ReschedulerSettings:
-    # Imported here, since few scenarios have one and its reader imports all policies.
-    from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
-
-    return read_rescheduling(raw, ".spec.rescheduler")

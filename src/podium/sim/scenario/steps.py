@@ -156,9 +156,15 @@ class ScenarioStep:
 def check_played(read_raw: Callable[[], Raw], object_: Kubernetes) -> None:
     """Raise InputError for invalid parts of an object that only a simulation reads.
 
-    ``read_raw`` returns the wire form; pods do not need it, since their status is parsed.
+    These are the annotations of pods, pod templates and nodes, and the status. ``read_raw`` returns the wire form; pods
+    do not need it, since their status is parsed.
     """
-    check_annotations(object_)
+    judged = [(pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
+    if isinstance(object_, Node):
+        judged.append((node_problems(object_.metadata.annotations), ".metadata"))
+    for problems, path in judged:
+        for name, problem in problems.items():
+            raise InputError(problem, path=_path(path, name))
     if isinstance(object_, Pod):
         return
     status = read_raw().get("status", {})
@@ -196,16 +202,6 @@ _ENDLESS = {
     MEMORY_USAGE: "pods that may be evicted are replaced",
     CRASH_AFTER: FAILING,
 }
-
-
-def check_annotations(object_: Kubernetes) -> None:
-    """Raise InputError for an invalid annotation of a pod, a pod template or a node."""
-    judged = [(pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
-    if isinstance(object_, Node):
-        judged.append((node_problems(object_.metadata.annotations), ".metadata"))
-    for problems, path in judged:
-        for name, problem in problems.items():
-            raise InputError(problem, path=_path(path, name))
 
 
 def is_endless(change: Change) -> bool:
