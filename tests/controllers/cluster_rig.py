@@ -21,7 +21,7 @@ from podium.controllers.actions import (
     PatchObject,
     ReportStatus,
 )
-from podium.controllers.controller import Controller, watches_kind
+from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import (
     Answered,
     Changed,
@@ -236,7 +236,7 @@ class Rig:
         for event in self.store.events_since(self._version):
             self._version = event.version
             for place in self.places:
-                if watches_kind(place.machine, event.stored.kind):
+                if is_watched_kind(event.stored.kind, place.machine.watches):
                     place.unseen.setdefault(event.stored.kind, deque()).append(event)
 
     def _begin(self, place: _Place) -> None:

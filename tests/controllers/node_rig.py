@@ -22,7 +22,7 @@ from podium.controllers.actions import (
     PatchObject,
     Record,
 )
-from podium.controllers.controller import Controller, watches_kind
+from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import Answered, Changed, Observation, Problem, Tick
 from podium.decide.autoscaling import GROUP_LABEL
 from podium.store.store import Store
@@ -138,7 +138,7 @@ class Rig:
         self.machines[index] = self._make[index]()
         self._inboxes[index].clear()
         for resource in self.store.resources.all():
-            if not watches_kind(self.machines[index], resource.name):
+            if not is_watched_kind(resource.name, self.machines[index].watches):
                 continue
             for stored in self.store.objects(resource.name):
                 self._inboxes[index].append(Changed(stored.object, stored.raw))
@@ -180,7 +180,7 @@ class Rig:
         for event in self.store.events_since(self._version):
             self._version = event.version
             for machine, inbox in zip(self.machines, self._inboxes, strict=True):
-                if watches_kind(machine, event.stored.kind):
+                if is_watched_kind(event.stored.kind, machine.watches):
                     inbox.append(observation_of(event))
 
     def _show(self) -> bool:

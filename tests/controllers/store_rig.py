@@ -16,7 +16,7 @@ from podium.controllers.actions import (
     Action,
     Record,
 )
-from podium.controllers.controller import Controller, watches_kind
+from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import Answered, Changed, Problem, Tick
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
@@ -105,7 +105,7 @@ class Rig:
         self._coming: list[WatchEvent] = []
         self._version = self.store.version
         for resource in self.store.resources.all():
-            if not watches_kind(self.machine, resource.name):
+            if not is_watched_kind(resource.name, self.machine.watches):
                 continue
             for one in self.store.objects(resource.name):
                 self.carry_out(self.machine.handle(Changed(one.object, one.raw), self.now))
@@ -173,7 +173,7 @@ class Rig:
 
     def _show(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            if watches_kind(self.machine, event.stored.kind):
+            if is_watched_kind(event.stored.kind, self.machine.watches):
                 self.carry_out(self.machine.handle(observation_of(event), self.now))
 
     def _write(self, action: Action) -> Problem | None:

@@ -12,7 +12,7 @@ from podium.apirequests.actions import carry_out
 from podium.apirequests.observations import observation_of
 from podium.apirequests.router import Router
 from podium.controllers.actions import Action, CreateObject, DeleteObject, Record
-from podium.controllers.controller import Controller, watches_kind
+from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
 from podium.store.cleanup import GarbageCollector
 from podium.store.store import Store
@@ -207,7 +207,7 @@ class Rig:
         for event in missed:
             self.unseen[index].setdefault(event.stored.kind, deque()).append(event)
         for _, stored in sorted(found.items(), key=lambda item: item[0]):
-            if watches_kind(self.machines[index], stored.kind):
+            if is_watched_kind(stored.kind, self.machines[index].watches):
                 self._handle(index, Changed(stored.object, stored.raw))
 
     def show(self, kind: str | None = None, count: int = _MANY, index: int = 0) -> None:
@@ -266,7 +266,7 @@ class Rig:
                 kinds.setdefault(event.stored.kind, deque()).append(event)
 
     def _see(self, index: int, event: WatchEvent) -> None:
-        if watches_kind(self.machines[index], event.stored.kind):
+        if is_watched_kind(event.stored.kind, self.machines[index].watches):
             self._handle(index, observation_of(event))
 
     def _handle(self, index: int, observation: Changed | Gone | Answered | Tick) -> None:

@@ -12,7 +12,6 @@ from podium.apirequests.request import Request, Response
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
-from podium.controlplane.off_loop import OffLoop
 from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.store.durable_journal import JournalError
@@ -133,21 +132,26 @@ def test_requests_with_large_bodies_or_about_large_objects_leave_the_loop(
     assert plane._takes_long(request_, size) is is_long
 
 
-def test_work_runs_one_after_the_other_and_its_error_reaches_the_caller_alone() -> None:
-    async def story() -> None:
-        off_loop = OffLoop()
-        told: list[str] = []
+def test_long_requests_run_one_after_the_other_and_an_error_reaches_its_caller_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plane = plane_of()
+    answer, told = plane._router.answer, []
 
-        async def fails() -> None:
-            told.append("fails")
+    def noted(request: Request, now: int) -> Response:
+        name = request.body["metadata"]["name"]
+        told.append(name)
+        if name == "a":
             raise JournalError("full")
+        return answer(request, now)
 
-        async def works() -> str:
-            told.append("works")
-            return "done"
+    monkeypatch.setattr(plane._router, "answer", noted)
 
-        failed, worked = await asyncio.gather(off_loop.run(fails()), off_loop.run(works()), return_exceptions=True)
+    async def story() -> None:
+        both = (plane.respond(creation(name), 40_000) for name in ("a", "b"))
+        failed, worked = await asyncio.gather(*both, return_exceptions=True)
         assert isinstance(failed, JournalError)
-        assert (worked, told, off_loop.is_busy) == ("done", ["fails", "works"], False)
+        assert isinstance(worked, Response)
+        assert (worked.code, told, plane.is_busy) == (201, ["a", "b"], False)
 
     asyncio.run(story())

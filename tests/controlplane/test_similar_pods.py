@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.input.documents import Document
-from podium.controlplane.assembly import create_objects
-from podium.controlplane.similar_pods import SimilarPods
+from podium.controlplane.assembly import SimilarPods, create_objects
 from podium.store.store import Store
 from tests.api.dumps import Raw, dump
 from tests.api.test_pod_stencils import pod_of, pod_of_stateful_set, without_managers

@@ -24,7 +24,7 @@ from podium.apirequests.observations import observation_of
 from podium.app.bench.measurement import operations
 from podium.app.bench.scheduling import BenchDriver
 from podium.cluster.cluster import Cluster
-from podium.controllers.controller import Controller, watches_kind
+from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.endpoints import ServiceEndpoints
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
@@ -235,7 +235,7 @@ def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Cou
     """Return the operations that it takes a machine to see what a change writes, and to act on that."""
     version = rig.store.version
     change()
-    events = [event for event in rig.store.events_since(version) if watches_kind(machine, event.stored.kind)]
+    events = [event for event in rig.store.events_since(version) if is_watched_kind(event.stored.kind, machine.watches)]
     seen = [*map(observation_of, events), Tick()]
     return operations(lambda: [machine.handle(one, rig.now) for one in seen])
 

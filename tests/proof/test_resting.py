@@ -12,7 +12,6 @@ from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.meta import Raw
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import ReportStatus
-from podium.controllers.controller import idle_deferral_of
 from podium.controllers.observations import Answered, Problem
 from podium.runtime.component import Component, RequestedAction
 from podium.runtime.runtime import Runtime
@@ -21,7 +20,7 @@ from podium.store.store import Store
 from tests.proof.test_watches import MAKERS
 from tests.store.objects import SECOND, node, pod
 
-RESTING = {name: make for name, make in MAKERS.items() if idle_deferral_of(make()) is not None}
+RESTING = {name: make for name, make in MAKERS.items() if hasattr(make(), "idle_deferral")}
 START_NS = 1_800_000_000 * SECOND
 REFUSED = Problem(409, "Conflict", "it is not as you think")
 NODES = ("n1", "n2", "n3")

@@ -16,8 +16,8 @@ from podium.controllers.controller import (
     OWNED,
     PLACED,
     Controller,
+    is_watched_kind,
     may_concern,
-    watches_kind,
 )
 from podium.controllers.disruption.drain import Drain
 from podium.controllers.kubelets.host import KubeletSettings
@@ -48,7 +48,7 @@ def shown_all(name: str) -> Controller:
     """Return a machine that was shown all that it watches."""
     machine = MAKERS[name]()
     for object_, raw in OBJECTS:
-        if watches_kind(machine, object_.kind):
+        if is_watched_kind(object_.kind, machine.watches):
             machine.handle(Changed(object_, raw), NOW)
     return machine
 
@@ -60,8 +60,8 @@ def there(machine: Controller) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_kind_that_a_controller_does_not_watch_changes_nothing(name: str) -> None:
     machine = MAKERS[name]()
-    watched = [one for one in OBJECTS if watches_kind(machine, one[0].kind)]
-    others = [one for one in OBJECTS if not watches_kind(machine, one[0].kind)]
+    watched = [one for one in OBJECTS if is_watched_kind(one[0].kind, machine.watches)]
+    others = [one for one in OBJECTS if not is_watched_kind(one[0].kind, machine.watches)]
     for object_, raw in watched:
         machine.handle(Changed(object_, raw), NOW)
     before = there(machine)
@@ -81,7 +81,7 @@ def test_a_pod_without_owner_changes_nothing_for_a_controller_that_watches_owned
     before = there(machine)
 
     for object_, raw in OBJECTS:
-        if watches_kind(machine, object_.kind) and not may_concern(machine, object_.kind, EVERY | PLACED):
+        if is_watched_kind(object_.kind, machine.watches) and not may_concern(machine, object_.kind, EVERY | PLACED):
             metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
             unowned = replace(object_, metadata=metadata)
             assert machine.handle(Changed(unowned, raw), NOW) is NO_CHANGE
@@ -94,7 +94,7 @@ def test_a_pending_pod_changes_nothing_for_a_controller_of_placed_pods(name: str
     machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
-    if watches_kind(machine, "Pod") and not may_concern(machine, "Pod", EVERY | OWNED):
+    if is_watched_kind("Pod", machine.watches) and not may_concern(machine, "Pod", EVERY | OWNED):
         waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
         assert waiting.waits_for_node
         assert machine.handle(Changed(waiting, {}), NOW) is NO_CHANGE
@@ -111,10 +111,10 @@ def test_controllers_watch_only_existing_kinds(name: str) -> None:
 
 
 def test_only_the_disruption_controller_watches_custom_kinds() -> None:
-    watching = [name for name, make in MAKERS.items() if watches_kind(make(), "Rollout")]
+    watching = [name for name, make in MAKERS.items() if is_watched_kind("Rollout", make().watches)]
 
     assert watching == ["disruption-controller"]
-    assert not any(watches_kind(make(), "ConfigMap") for make in MAKERS.values())
+    assert not any(is_watched_kind("ConfigMap", make().watches) for make in MAKERS.values())
 
 
 def test_every_kind_is_tried() -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podium.apirequests.observations import Seen, arrived, differences, first_seen
 from podium.controllers.actions import Action, Bind, BindClaim, CreateObject, DeleteObject, Evict, Record
-from podium.controllers.controller import watches_kind
+from podium.controllers.controller import is_watched_kind
 from podium.controllers.observations import Problem
 from podium.runtime.component import Component
 from podium.runtime.runtime import Runtime, Wakeups
@@ -309,7 +309,7 @@ class Informers:
         kinds = [
             apiresource.name
             for apiresource in self._store.resources.all()
-            if watches_kind(component.machine, apiresource.name)
+            if is_watched_kind(apiresource.name, component.machine.watches)
         ]
         informer = self._informers[component] = Informer(component.name, kinds, self._store, self._faults)
         seen = informer.start(now)
@@ -331,7 +331,7 @@ class Informers:
     def take(self, now: int) -> Iterator[tuple[Component, Seen]]:
         """Yield all events that have arrived, by component."""
         while (place := self._arrivals.first_due(now)) is not None:
-            component = self._driver.at(place)
+            component = next(each for each in self._driver.components if each.place == place)
             informer = self._informers[component]
             while (seen := informer.take(now)) is not None:
                 yield component, seen

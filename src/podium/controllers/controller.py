@@ -44,11 +44,6 @@ class Controller(Protocol):
         ...
 
 
-def watches_kind(controller: Controller, kind: str) -> bool:
-    """Return whether the controller watches the kind."""
-    return is_watched_kind(kind, controller.watches)
-
-
 def is_watched_kind(kind: str, watches: frozenset[str]) -> bool:
     """Return whether ``watches`` contains the kind, by name or as a custom resource."""
     return kind in watches or (CUSTOM_KINDS in watches and kind not in _KNOWN_KINDS)
@@ -99,11 +94,6 @@ def may_concern(controller: Controller, kind: str, aspects: int) -> bool:
     A controller with ``pod_aspects`` needs only pods that have one of these aspects.
     """
     return kind != _POD or bool(aspects & getattr(controller, "pod_aspects", EVERY))
-
-
-def idle_deferral_of(controller: Controller) -> IdleDeferral | None:
-    """Return the changes that can wait while the controller is idle; None for a controller that is never idle."""
-    return getattr(controller, "idle_deferral", None)
 
 
 def is_idle(controller: Controller) -> bool:

@@ -7,11 +7,9 @@ from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import COMPONENT, Request, Response
-from podium.controllers.actions import Action
 from podium.controllers.ledger.consumption import Consumption
 from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
 from podium.controllers.ledger.ledger import DisruptionLedger
-from podium.controllers.observations import Problem
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -29,6 +27,9 @@ class DisruptionAccount:
         self._file = file
         self._rules = rules
         self._ledger = DisruptionLedger(self._keep, self._find, last_id=file.last_id)
+        # They take an action of a component before it is carried out, and the problem with it.
+        self.asked = self._ledger.asked
+        self.answered = self._ledger.answered
         self.tallies = DisruptionTotals(file.last_id)
         self._consumption = Consumption()
         self._usage_due_ns = now + _USAGE_PERIOD_NS
@@ -47,7 +48,9 @@ class DisruptionAccount:
         if is_eviction or self._is_deletion(request):
             stored = self._store.find(_POD, request.key)
             if stored is not None:
-                self._ledger.wanted(stored.uid, request.user, _component(request.body) if is_eviction else "")
+                # The component that an Eviction states; other problems of it are reported elsewhere.
+                found = value_at(request.body, "metadata", "annotations", COMPONENT) if is_eviction else None
+                self._ledger.wanted(stored.uid, request.user, found if isinstance(found, str) else "")
 
     def responded(self, request: Request, response: Response) -> None:
         """Record the response: a refused request disrupts nothing; the pods of a deleted collection are known now."""
@@ -59,13 +62,6 @@ class DisruptionAccount:
         elif self._is_deletion(request) and not request.key and response.page is not None:
             for stored in response.page.items:
                 self._ledger.wanted(stored.uid, request.user)
-
-    def asked(self, action: Action, by: str) -> None:
-        """Record an action of a component before it is carried out."""
-        self._ledger.asked(action, by)
-
-    def answered(self, action: Action, problem: Problem | None) -> None:
-        self._ledger.answered(action, problem)
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Process a write."""
@@ -140,9 +136,3 @@ def _is_dry(request: Request) -> bool:
     """Return whether a request is a dry run, by its parameters or its options."""
     options = object_at(request.body, "deleteOptions") or request.body
     return request.dry_run or bool(value_at(options, "dryRun"))
-
-
-def _component(body: object) -> str:
-    """Return the component that an Eviction states; other problems of it are reported elsewhere."""
-    found = value_at(body, "metadata", "annotations", COMPONENT)
-    return found if isinstance(found, str) else ""

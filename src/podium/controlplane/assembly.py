@@ -9,26 +9,30 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
+from podium.api.input.documents import Encoded
+from podium.api.input.pod_stencil import FilledStencil, PodStencil
+from podium.api.input.pod_template import PodTemplate
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace
+from podium.api.pod import Pod
 from podium.api.present import as_running
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlane
 from podium.controlplane.ledger_file import LedgerFile
-from podium.controlplane.similar_pods import SimilarPods
 from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
 from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
 from podium.store.initial_objects import create_initial_objects
 from podium.store.store import Store
-from podium.store.stored import reread
+from podium.store.stored import Stored, reread
 
 _RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
 _DEFINITION = "CustomResourceDefinition"
@@ -88,6 +92,80 @@ def _shared(part: Any) -> Any:
 @lru_cache(maxsize=_MOST_SHARED)
 def _known(packed: bytes) -> Any:
     return msgspec.msgpack.decode(packed)
+
+
+class SimilarPods:
+    """Creates pods that were read with a stencil from the first pod of that stencil.
+
+    Their texts differ only in names, uids, times, addresses and the like, on which neither defaults nor admission of a
+    pod from a cluster depend. All pods must be created in one go: the result for the first one holds while no classes
+    change.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # By stencil; None for pods that the store completes.
+        self._patterns: dict[PodStencil, _Pattern | None] = {}
+
+    def create(self, document: Document) -> bool:
+        """Create the pod; return False if it has to be created like any object. Raises StoreError as `create` does."""
+        filled = _filled(document)
+        pattern = None if filled is None else self._patterns.get(filled.stencil)
+        if pattern is None or filled is None or not isinstance(document.object, Pod):
+            return False
+        self._store.create_alike(*pattern.pod(document.object, filled.values), pattern.stored)
+        return True
+
+    def learn(self, document: Document, stored: Stored) -> None:
+        """Record what the store made of a pod."""
+        filled = _filled(document)
+        if filled is not None and filled.stencil not in self._patterns:
+            self._patterns[filled.stencil] = _pattern_of(document, filled, stored)
+
+
+class _Pattern:
+    """A pod as the store created it, and the wire form of all pods like it."""
+
+    def __init__(self, stored: Stored, template: PodTemplate) -> None:
+        self.stored = stored
+        self._generation = stored.object.metadata.generation
+        # Pods that started at the same times share parts of their status: by name of the part and values.
+        self._template, self._parts = template.apart("status")
+        self._shared: dict[tuple[str, ...], Any] = {}
+
+    def pod(self, pod: Pod, values: list[str]) -> tuple[Raw, Pod]:
+        """Return both forms of a pod with these values."""
+        raw: Raw = self._template.of(values)
+        for name, part in self._parts.items():
+            own = (name, *[values[number] for number in part.numbers])
+            found = self._shared.get(own)
+            if found is None:
+                if len(self._shared) >= _MOST_SHARED:
+                    self._shared.clear()
+                found = self._shared[own] = part.of(values)
+            raw["status"][name] = found
+        if pod.metadata.generation != self._generation:
+            pod = structs.replace(pod, metadata=structs.replace(pod.metadata, generation=self._generation))
+        return raw, pod
+
+
+def _filled(document: Document) -> FilledStencil | None:
+    text = document.written.text if isinstance(document.written, Encoded) else None
+    return text if isinstance(text, FilledStencil) else None
+
+
+def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _Pattern | None:
+    """Return the pattern of a pod; None if the store completed its reading, or if the text has no template."""
+    template = document.written.template() if isinstance(document.written, Encoded) else None
+    pod = document.object
+    if template is None or not isinstance(pod, Pod) or not pod.metadata.uid:
+        return None
+    pattern = _Pattern(stored, template.on(stored.raw))
+    raw, reading = pattern.pod(pod, filled.values)
+    version = stored.object.metadata.resource_version
+    made = structs.replace(reading, metadata=structs.replace(reading.metadata, resource_version=version))
+    written = {**raw, "metadata": {**raw["metadata"], "resourceVersion": version}}
+    return pattern if (made, written) == (stored.object, stored.raw) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +229,6 @@ def _completed(raw: Raw) -> Raw:
     metadata = raw.get("metadata")
     was_there = isinstance(metadata, dict) and metadata.get("uid")
     return raw if was_there and raw["kind"] == "Pod" else with_defaults(raw["kind"], raw)
-
-
-def has_absent_owners(store: Store) -> bool:
-    """Return whether objects name owners that do not exist: then the cluster is known only in part."""
-    there = {object_.metadata.uid for object_ in all_objects(store)}
-    owners = (owner.uid for object_ in all_objects(store) for owner in object_.metadata.owner_references)
-    return not there.issuperset(owners)
 
 
 def located(error: InputError, document: Document) -> InputError:
@@ -235,9 +306,15 @@ def assemble(
     store.serve_as(settings.release)
     create_initial_objects(store, now=now)
     population = populate(store, beginning.documents, now)
-    if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
+    objects = list(all_objects(store)) if population.created else []
+    owners = (owner.uid for object_ in objects for owner in object_.metadata.owner_references)
+    has_absent_owners = not {object_.metadata.uid for object_ in objects}.issuperset(owners)
+    if has_absent_owners and store.find("ConfigMap", _ORIGIN_KEY) is None:
+        # The cluster is known only in part.
         store.create(_ORIGIN, now=now)
-    create_nodes(store, beginning.nodes, beginning.template, now)
+    for name in (f"node-{number}" for number in range(1, beginning.nodes + 1)):
+        if store.find("Node", name) is None:
+            store.create(node_of(beginning.template, name), now=now, is_new=True)
     is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
     if journal is not None:
@@ -269,11 +346,3 @@ def node_of(template: Raw, name: str) -> Raw:
     metadata: Raw = template.get("metadata", {})
     labels = {**_LABELS, **metadata.get("labels", {}), HOSTNAME: name}
     return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}
-
-
-def create_nodes(store: Store, count: int, template: Raw, now: int) -> None:
-    """Create the nodes `node-1` to `node-COUNT` that do not exist."""
-    for number in range(1, count + 1):
-        name = f"node-{number}"
-        if store.find("Node", name) is None:
-            store.create(node_of(template, name), now=now, is_new=True)

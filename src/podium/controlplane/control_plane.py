@@ -32,7 +32,6 @@ from podium.controlplane.action_events import ActionEvents
 from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
 from podium.controlplane.components import ControlPlaneSettings, components_of
 from podium.controlplane.node_simulation import News, NodeLeases, NodePower
-from podium.controlplane.off_loop import OffLoop
 from podium.controlplane.required_objects import RequiredObjects
 from podium.runtime.clock import Clock
 from podium.runtime.component import Component, RequestedAction
@@ -94,7 +93,8 @@ class ControlPlane:
         self._required = RequiredObjects(store, settings.authority, settings.client_authority, settings.without)
         self._required.work(now)
         self.keep()
-        self._off_loop = OffLoop()
+        # The request that is answered off the event loop: it alone may use the plane.
+        self._off_loop: asyncio.Task[Response] | None = None
         self._calling: set[asyncio.Task[None]] = set()
         self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
         self._components = {component.name: component for component in components_of(settings, nodes)}
@@ -133,7 +133,10 @@ class ControlPlane:
             await self.idle()
             try:
                 if self._takes_long(request, size):
-                    return await self._off_loop.run(self._answer_off_loop(request, answers, now))
+                    # It goes on if the caller is cancelled.
+                    task = self._off_loop = asyncio.ensure_future(self._answer_off_loop(request, answers, now))
+                    task.add_done_callback(self._end_off_loop)
+                    return await asyncio.shield(task)
                 with self._router.knowing(answers):
                     return self._answer(request, now)
             except CallNeededError as needed:
@@ -148,11 +151,12 @@ class ControlPlane:
     @property
     def is_busy(self) -> bool:
         """Whether a request is answered off the event loop; nothing else may use the plane until it is `idle`."""
-        return self._off_loop.is_busy
+        return self._off_loop is not None
 
     async def idle(self) -> None:
-        """Wait until no request is answered off the event loop."""
-        await self._off_loop.idle()
+        """Wait until no request is answered off the event loop; the plane may then be used until the next await."""
+        while self._off_loop is not None:
+            await asyncio.wait((self._off_loop,))
 
     def _takes_long(self, request: Request, size: int) -> bool:
         if request.verb not in _WRITES:
@@ -168,6 +172,12 @@ class ControlPlane:
         with self.store.waking_later(), self._router.knowing(answers):
             response = await asyncio.get_running_loop().run_in_executor(None, self._router.answer, request, now)
         return self._finish(request, response, now)
+
+    def _end_off_loop(self, task: asyncio.Task[Response]) -> None:
+        self._off_loop = None
+        if not task.cancelled():
+            # Mark the exception as retrieved: the caller may be gone.
+            task.exception()
 
     def _begin(self, request: Request, now: int) -> None:
         if self._leases is not None:
@@ -235,13 +245,11 @@ class ControlPlane:
 
     # Faults and events outside the API
 
-    def stop_node(self, name: str) -> None:
-        """Stop a node's machine and everything on it; its heartbeat stops, and nothing else reports it."""
-        self._change_power(name, is_up=False)
-
-    def start_node(self, name: str) -> None:
-        """Restart a stopped machine of a node."""
-        self._change_power(name, is_up=True)
+    def change_power(self, name: str, *, is_up: bool) -> None:
+        """Stop a node's machine and everything on it, or start it again; only missing heartbeats show the stop."""
+        self.store.get(_NODE, name)
+        self._tell(self._power.change(name, self._clock.now(), is_up=is_up))
+        self.on_work()
 
     def finish_pod(self, key: str) -> None:
         """Let the containers of the pod `namespace/name` exit with success. Raises StoreError 404."""
@@ -250,11 +258,6 @@ class ControlPlane:
             exited = ContainersExited(pod.spec.node_name, pod.metadata.uid)
             self._live.tell(self._components[KUBELET], exited)
             self.on_work()
-
-    def _change_power(self, name: str, *, is_up: bool) -> None:
-        self.store.get(_NODE, name)
-        self._tell(self._power.change(name, self._clock.now(), is_up=is_up))
-        self.on_work()
 
     def _tell(self, found: News) -> None:
         for name, news in found:
@@ -356,8 +359,8 @@ class ControlPlane:
             self._live.show(kind, observation_of(event), aspects_of(event, self._is_node))
             if kind == EVENT:
                 self._expiry.observe(event, now)
-            elif kind == _NODE:
-                self._observe_node(event, now)
+            elif isinstance(node := event.stored.object, Node):
+                self._tell(self._power.observe(node, now, is_gone=event.type == "DELETED"))
             else:
                 self._required.observe(event)
         if self._required.work(now):
@@ -365,13 +368,6 @@ class ControlPlane:
 
     def _is_node(self, name: str) -> bool:
         return self.store.find(_NODE, name) is not None
-
-    def _observe_node(self, event: WatchEvent, now: int) -> None:
-        node = event.stored.object
-        if event.type == "DELETED":
-            self._tell(self._power.forget(node.metadata.name, now))
-        elif isinstance(node, Node):
-            self._tell(self._power.observe(node, now))
 
     def _listed(self, watches: frozenset[str]) -> Iterator[Observation]:
         """Yield the first observations of a component that begins again."""
@@ -476,6 +472,7 @@ class CleanupControllers:
         self._collected = -1
         # The retries: of objects by uid, and of namespaces by name.
         self._retries: Deadlines[str] = Deadlines()
+        self.next_time = self._retries.next_time
 
     def collect(self, now: int) -> None:
         """Process the writes since the last call, and the retries that are due."""
@@ -489,10 +486,6 @@ class CleanupControllers:
             self._collected = self._store.version
             for controller in self._controllers:
                 controller.collect(now)
-
-    def next_time(self) -> int | None:
-        """Return the time of the next retry, None if there is none."""
-        return self._retries.next_time()
 
     def _carry_out(self, step: Step, now: int) -> None:
         try:

@@ -153,8 +153,13 @@ class LedgerFile:
             recent = run("SELECT id, record FROM disruptions ORDER BY id DESC LIMIT ?", (MOST_OPEN,)).fetchall()
         except sqlite3.Error as error:
             raise InputError(f"cannot be read: {error}", source=self._path) from None
+        read_trail = msgspec.json.Decoder(FollowUp).decode
         followed = [
-            (_record(number, record, self._path), _trail(number, trail, self._path)) for number, record, trail in rows
+            (
+                _record(number, record, self._path),
+                _read(trail, f"trail of disruption {number}", self._path, read_trail),
+            )
+            for number, record, trail in rows
         ]
         came = [_record(number, record, self._path).replacement for number, record in recent] if followed else []
         return EarlierRecords(tuple(followed), frozenset(found.uid for found in came if found is not None))
@@ -196,8 +201,13 @@ class LedgerFile:
             many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
             count = self._count + sum(number > self.last_id for number in self._waiting)
             first = self._first if self._count else self._find_first()
-            dropped = self._drop_excess(count - self._most_records)
-            dropped += self._drop_aged(first[1], max(record.time for record, _ in waiting))
+            excess, dropped = count - self._most_records, 0
+            # Excess records are dropped in batches; aged ones only if the first one is too old.
+            if excess >= min(_SPARE, self._most_records):
+                dropped += self._drop("SELECT id FROM disruptions ORDER BY id LIMIT 1 OFFSET ?", excess)
+            least = max(record.time for record, _ in waiting) - self._kept_seconds
+            if self._kept_seconds and first[1] < least:
+                dropped += self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
             if dropped:
                 first = self._find_first()
         self._count, self._first = count - dropped, first
@@ -226,19 +236,6 @@ class LedgerFile:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
-
-    def _drop_excess(self, excess: int) -> int:
-        """Drop excess records in batches; return the number dropped."""
-        if excess < min(_SPARE, self._most_records):
-            return 0
-        return self._drop("SELECT id FROM disruptions ORDER BY id LIMIT 1 OFFSET ?", excess)
-
-    def _drop_aged(self, first: float, time: float) -> int:
-        """Drop records that are too old at a time, if the first one is; return the number dropped."""
-        least = time - self._kept_seconds
-        if not self._kept_seconds or first >= least:
-            return 0
-        return self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
 
     def _drop(self, first_kept: str, number: float) -> int:
         """Drop all records before the one that a query returns; return the number dropped."""
@@ -315,11 +312,6 @@ def _read_usage(connection: sqlite3.Connection) -> tuple[UsageEntry, ...]:
 
 def _record(number: int, record: bytes, path: str) -> Disruption:
     return _read(record, f"disruption {number}", path, lambda text: disruption_of(msgspec.json.decode(text)))
-
-
-def _trail(number: int, trail: bytes, path: str) -> FollowUp:
-    what = f"trail of disruption {number}"
-    return _read(trail, what, path, lambda text: msgspec.json.decode(text, type=FollowUp))
 
 
 def _read(text: bytes, what: str, path: str, read: Callable[[bytes], Result]) -> Result:

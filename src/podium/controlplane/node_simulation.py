@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
-from podium.api.meta import Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.times import format_micro_time
 from podium.apirequests.request import Request, Response
@@ -56,19 +55,17 @@ class NodePower:
         self._down[node] = now
         return [(KUBELET, NodeStopped(node)), (NODE_LIFECYCLE, NodeSilent(node, now))]
 
-    def observe(self, node: Node, now: int) -> News:
-        """Stop or start the machine of an observed node if its annotation says so."""
+    def observe(self, node: Node, now: int, *, is_gone: bool) -> News:
+        """Stop or start the machine of an observed node if its annotation says so.
+
+        A node that comes after a deleted one of its name is a different machine.
+        """
         name, power = node.metadata.name, node.metadata.annotations.get(POWER)
-        if power == _OFF:
+        if power == _OFF and not is_gone:
             self._switched_off.add(name)
             return self.change(name, now, is_up=False)
-        if power is None and name not in self._switched_off:
+        if power is None and name not in self._switched_off and not is_gone:
             return []
-        self._switched_off.discard(name)
-        return self.change(name, now, is_up=True)
-
-    def forget(self, name: str, now: int) -> News:
-        """Remove a deleted node; a later node of that name is a different machine."""
         self._switched_off.discard(name)
         return self.change(name, now, is_up=True)
 
@@ -147,24 +144,15 @@ class NodeLeases:
             return
         self._renewed[name] = now
         try:
+            time = format_micro_time(now)
+            spec = {"holderIdentity": name, "leaseDurationSeconds": _DURATION_SECONDS, "renewTime": time}
             if known is None:
-                self._store.create(_lease(name, node.uid, now), now=now, is_new=True)
+                owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.uid}
+                metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
+                lease = {"apiVersion": "coordination.k8s.io/v1", "kind": _LEASE, "metadata": metadata, "spec": spec}
+                self._store.create(lease, now=now, is_new=True)
             else:
-                self._store.update({**known.raw, "spec": _spec(name, now)})
+                self._store.update({**known.raw, "spec": spec})
         except StoreError:
             # The write is refused, such as in a terminating namespace; the next read retries it.
             return
-
-
-def _lease(name: str, uid: str, now: int) -> Raw:
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": _LEASE,
-        "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]},
-        "spec": _spec(name, now),
-    }
-
-
-def _spec(name: str, now: int) -> Raw:
-    return {"holderIdentity": name, "leaseDurationSeconds": _DURATION_SECONDS, "renewTime": format_micro_time(now)}

@@ -19,10 +19,9 @@ from podium.controllers.controller import (
     ANY,
     NO_CHANGE,
     PLACED,
-    idle_deferral_of,
     is_idle,
+    is_watched_kind,
     may_concern,
-    watches_kind,
 )
 from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
@@ -83,9 +82,6 @@ class Runtime:
         """All components, in the order in which they joined."""
         return list(self._components.values())
 
-    def at(self, place: int) -> Component:
-        return self._components[place]
-
     def add(self, component: Component) -> None:
         """Add a component; it is down until it begins."""
         self._joined += 1
@@ -104,7 +100,7 @@ class Runtime:
         if component.is_at_rest:
             self._unread.end(component)
         component.machine = component.make()
-        component.rest = idle_deferral_of(component.machine)
+        component.rest = getattr(component.machine, "idle_deferral", None)
         self._lives += 1
         component.life += 1
         component.began = self._lives
@@ -292,7 +288,7 @@ class Runtime:
         is_put_off = False
         for component in self._components.values():
             machine, rest = component.machine, component.rest
-            if machine is None or not watches_kind(machine, kind) or not may_concern(machine, kind, aspects):
+            if machine is None or not is_watched_kind(kind, machine.watches) or not may_concern(machine, kind, aspects):
                 continue
             if rest is None or not component.is_at_rest:
                 receivers.append(component)
@@ -372,7 +368,7 @@ class DeferredObservations:
         return [
             entry.observation
             for entry in sorted((entry for _, entry in missed), key=_BY_PLACE)
-            if machine is not None and watches_kind(machine, entry.kind)
+            if machine is not None and is_watched_kind(entry.kind, machine.watches)
         ]
 
     def put(self, kind: str, observation: Changed | Gone, aspects: int) -> None:

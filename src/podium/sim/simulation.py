@@ -16,7 +16,7 @@ from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import Bind, Evict, Record
-from podium.controllers.controller import watches_kind
+from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controllers.observations import Answered, Changed, Observation
@@ -231,7 +231,7 @@ class Simulation:
                 self.driver.tell(component, one)
         elif component.machine is not None:
             for kind in self.store.resources.all():
-                if watches_kind(component.machine, kind.name) and (seen := self._existing(kind.name)):
+                if is_watched_kind(kind.name, component.machine.watches) and (seen := self._existing(kind.name)):
                     self.driver.tell_all(component, seen)
 
     def send(self, asked: RequestedAction, now: int) -> None:

@@ -306,13 +306,13 @@ class ControlPlane:
     @_there
     def stop_node(self, name: str) -> None:
         """Stop a node's machine, with everything on it; only missing heartbeats show that."""
-        self.plane.stop_node(name)
+        self.plane.change_power(name, is_up=False)
         self.settle()
 
     @_there
     def start_node(self, name: str) -> None:
         """Start a stopped node's machine."""
-        self.plane.start_node(name)
+        self.plane.change_power(name, is_up=True)
         self.settle()
 
     @_there
