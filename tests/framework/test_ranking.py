@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from podium.cluster.arrays import stable_hash
 from podium.cluster.nodes import NameOrder
-from podium.framework.cache.rankings import ClassRanking
+from podium.framework.cache.rankings import ClassRanking, Totals
+from podium.framework.cache.row_filters import NO_FIT
 from tests.fuzzing import Effort, efforts
 
 COUNT = 12
@@ -56,5 +57,30 @@ def test_rows_are_where_they_were_put_last(effort: Effort) -> None:
                 ranking.put(row, *entry)
                 table[row] = entry
             assert_holds(ranking, table)
+
+    check()
+
+
+@efforts(50)
+def test_the_best_total_is_the_one_of_a_full_search(effort: Effort) -> None:
+    @effort
+    @given(
+        st.dictionaries(st.integers(0, COUNT - 1), st.integers(0, 3)),
+        st.lists(
+            st.tuples(st.dictionaries(st.integers(0, COUNT - 1), st.integers(NO_FIT, 3)), st.integers(0, 99)),
+            max_size=20,
+        ),
+    )
+    def check(filled: dict[int, int], changes: list[tuple[dict[int, int], int]]) -> None:
+        totals = Totals(ORDER)
+        table = dict(filled)
+        totals.write(np.array(list(filled), dtype=np.int64), np.array(list(filled.values()), dtype=np.int64))
+        for changed, lot in changes:
+            totals.put(list(changed), list(changed.values()))
+            table |= changed
+            highest = max(table.values(), default=NO_FIT)
+            best = sorted(ORDER.rank_of[row] for row, total in table.items() if total == highest)
+            wanted = None if highest == NO_FIT else ORDER.rows[best[lot % len(best)]]
+            assert totals.best(lot) == wanted
 
     check()

@@ -246,19 +246,17 @@ class DisruptedWorkloads:
     def __init__(self) -> None:
         self.span_ns = 0
         """How long a disruption counts; 0 if none does."""
+        self.counts = False
+        """Whether disruptions are remembered."""
         self._last: dict[str, int] = {}
         # The times that a pod of the workload has in its annotation.
         self._noted: dict[str, int] = {}
         self._most = _FEW
 
-    @property
-    def counts(self) -> bool:
-        """Return whether disruptions are remembered."""
-        return self.span_ns > 0
-
     def remember(self, span_ns: int) -> None:
         """Remember disruptions for at least so long."""
         self.span_ns = max(self.span_ns, span_ns)
+        self.counts = self.span_ns > 0
 
     def see(self, pod: Pod) -> None:
         """Record a pod that is disrupted or has the annotation."""

@@ -197,7 +197,7 @@ def _best(
 
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
     """Return the row for a pod, if a ranking has one, and where the next search starts."""
-    if not runner.profile.is_sampling:
+    if not runner.is_sampling:
         row = runner.rankings.best(state, pod, lambda: lot(pod.uid, seed))
         return None if row is None else (row, cursor)
     order = runner.cluster.nodes.tree_order()
@@ -221,7 +221,7 @@ def _sample(
     ``outcome`` is the filters' answer for ``rows``, and ``among`` are the rows of the nodes that count (None: all). The
     node ``nominated_node`` ("" for none) was examined before, and rejected.
     """
-    if not runner.profile.is_sampling:
+    if not runner.is_sampling:
         return rows[outcome.feasible], cursor, outcome.error()
     order = runner.cluster.nodes.tree_order()
     order = order if among is None else order[np.isin(order, among)]

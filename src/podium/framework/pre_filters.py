@@ -64,12 +64,12 @@ class PreFilters:
         After a rejection that preemption might resolve, the others still prepare their filters, which preemption needs;
         any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        plugins, skipped = self._applicable(pod.pod_class)
+        applicable = self._applicable(pod.pod_class)
         skipping: list[str] = []
         try:
-            return self._call(plugins, state, pod, skipping)
+            return self._call(applicable.plugins, state, pod, skipping)
         finally:
-            state.skip_filter = skipped.union(skipping)
+            state.skip_filter = applicable.skipped_with(skipping)
 
     def _call(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
@@ -124,14 +124,31 @@ class PreFilters:
         reasons = (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]",) if self._counts_left_out else ()
         return PreFiltered(SUCCESS, rows, tuple(plugins), unresolvable(*reasons).by(LEFT_OUT))
 
-    def _applicable(self, pod_class: PodClass) -> tuple[list[PreFilterPlugin], frozenset[str]]:
-        """Return the plugins that may apply to the pods of a class, and the names of the others."""
-        known: tuple[list[PreFilterPlugin], frozenset[str]] | None = pod_class.memo.get(self._memo_key)
+    def _applicable(self, pod_class: PodClass) -> _Applicable:
+        known: _Applicable | None = pod_class.memo.get(self._memo_key)
         if known is None:
-            skipping = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
-            known = [plugin for plugin in self._plugins if plugin.name not in skipping], skipping
+            skipped = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
+            known = _Applicable([plugin for plugin in self._plugins if plugin.name not in skipped], skipped)
             pod_class.memo[self._memo_key] = known
         return known
+
+
+class _Applicable:
+    """The plugins that may apply to the pods of a class, and the names of the others."""
+
+    def __init__(self, plugins: Sequence[PreFilterPlugin], skipped: frozenset[str]) -> None:
+        self.plugins = plugins
+        self._skipped = skipped
+        self._last: tuple[list[str], frozenset[str]] = [], skipped
+
+    def skipped_with(self, skipping: list[str]) -> frozenset[str]:
+        """Return the skipped plugins and ``skipping``: for the same names as last time the same object.
+
+        Comparing that is free for caches by skipped plugins.
+        """
+        if self._last[0] != skipping:
+            self._last = skipping, self._skipped.union(skipping)
+        return self._last[1]
 
 
 def has_code(answer: object, code: Code) -> bool:

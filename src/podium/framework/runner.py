@@ -78,7 +78,8 @@ class Runner:
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         self.profile = profile
         self.cluster = cluster
-        if profile.is_sampling:
+        self.is_sampling = profile.is_sampling
+        if self.is_sampling:
             # From now on, the order in which nodes appear is remembered.
             cluster.nodes.tree_order()
         # The extenders that are called besides the plugins; None if there are none.
@@ -137,7 +138,7 @@ class Runner:
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
         """Run every PreFilter plugin (see `PreFilters.run`), at the start of an attempt."""
-        if self.profile.is_sampling:
+        if self.is_sampling:
             # kube-scheduler takes a snapshot of the nodes, with their order, for each attempt.
             self.cluster.nodes.tree_order()
         for simple in self._simple:

@@ -83,9 +83,12 @@ class NodePreferAvoidPods:
 
     def _held(self, controller: OwnerReference | None) -> dict[int, AwaitedPod]:
         """Return the pods for whose replacements nodes keep room from a controller's pods, by row."""
+        listed = self._lists.about(controller)
+        if not listed:
+            return {}
         return {
             row: entry.until_replaced
-            for row, entry in self._lists.about(controller).items()
+            for row, entry in listed.items()
             if entry.until_replaced is not None and self._is_kept(entry)
         }
 

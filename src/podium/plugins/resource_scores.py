@@ -170,20 +170,24 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
         total = weights = 0
         for offered, requested, weight, wanted in each:
             allocatable = offered[row]
-            if allocatable <= 0:
-                continue
-            after = min(requested[row] + wanted, allocatable)
-            if shape:
-                score = shape[after * _MAX_UTILIZATION // allocatable]
-                if not score:
-                    continue
-            else:
-                score = (allocatable - after if is_least else after) * MAX_NODE_SCORE // allocatable
-            total += weight * score
-            weights += weight
-        return math.floor(total / max(weights, 1) + 0.5) if shape else total // max(weights, 1)
+            if allocatable > 0:
+                after = requested[row] + wanted
+                free = allocatable - after if after < allocatable else 0
+                total += weight * ((free if is_least else allocatable - free) * MAX_NODE_SCORE // allocatable)
+                weights += weight
+        return total // weights if weights else 0
 
-    return score_row
+    def score_by_shape(_: PodRecord, row: int) -> int:
+        total = weights = 0
+        for offered, requested, weight, wanted in each:
+            allocatable = offered[row]
+            utilization = min(requested[row] + wanted, allocatable) * _MAX_UTILIZATION
+            score = shape[utilization // allocatable] if allocatable > 0 else 0
+            total += weight * score
+            weights += weight * (score > 0)
+        return math.floor(total / max(weights, 1) + 0.5)
+
+    return score_by_shape if shape else score_row
 
 
 def check_strategy(strategy: ScoringStrategy, plugin: str, release: Release) -> None:
@@ -302,22 +306,36 @@ class NodeResourcesBalancedAllocation:
                     before.append(taken / allocatable if taken < allocatable else 1.0)
                     taken += wanted
                     after.append(taken / allocatable if taken < allocatable else 1.0)
-            if len(after) == 2:
-                # As `_evenness_of`, without calls: most nodes have the two default resources.
-                evenness = int((1 - abs((after[0] - after[1]) / 2)) * MAX_NODE_SCORE)
-                gain = evenness - int((1 - abs((before[0] - before[1]) / 2)) * MAX_NODE_SCORE)
-            else:
-                evenness = _evenness_of(after)
-                gain = evenness - _evenness_of(before)
-            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2 if rates_gain else evenness
+            evenness = _evenness_of(after)
+            if not rates_gain:
+                return evenness
+            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + evenness - _evenness_of(before)) // 2
 
-        return score
+        if len(each) != 2:
+            return score
+        # Most profiles rate the two default resources, and most nodes have both.
+        (first, first_taken, _, first_wanted), (second, second_taken, _, second_wanted) = each
+
+        def score_two(pod: PodRecord, row: int) -> int:
+            one, two, one_taken, two_taken = first[row], second[row], first_taken[row], second_taken[row]
+            one_after, two_after = one_taken + first_wanted, two_taken + second_wanted
+            if one_after > one or two_after > two or not (one and two):
+                return score(pod, row)
+            evenness = int((1 - abs((one_after / one - two_after / two) / 2)) * MAX_NODE_SCORE)
+            if not rates_gain:
+                return evenness
+            gain = evenness - int((1 - abs((one_taken / one - two_taken / two) / 2)) * MAX_NODE_SCORE)
+            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+        return score_two
 
 
 def _evenness_of(fractions: list[float]) -> int:
-    """Return 100 minus the standard deviation in percent."""
+    """Return 100 minus the standard deviation in percent; of two fractions it is half their distance."""
     if len(fractions) < 2:
         return MAX_NODE_SCORE
+    if len(fractions) == 2:
+        return int((1 - abs((fractions[0] - fractions[1]) / 2)) * MAX_NODE_SCORE)
     mean = sum(fractions) / len(fractions)
     deviation = math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
     return int((1 - deviation) * MAX_NODE_SCORE)

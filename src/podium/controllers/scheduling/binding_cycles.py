@@ -203,14 +203,15 @@ class BindingCycles:
         cycle = self._cycles.get(action.uid)
         if cycle is None or not (cycle.sent is action or cycle.sent == action):
             return [], None
-        answered, is_in_doubt = Answered(action, problem), cycle.stage is BindingStage.IN_DOUBT
-        answer = answered.answer
-        if is_in_doubt and answer is Answer.STALE:
-            return [], None
-        if answer is Answer.UNKNOWN or (is_in_doubt and answer not in (Answer.DONE, Answer.GONE)):
-            cycle.stage = BindingStage.IN_DOUBT
-            self._ask_again(cycle, now)
-            return [], None
+        answered = Answered(action, problem)
+        if problem is not None:
+            answer, is_in_doubt = answered.answer, cycle.stage is BindingStage.IN_DOUBT
+            if is_in_doubt and answer is Answer.STALE:
+                return [], None
+            if answer is Answer.UNKNOWN or (is_in_doubt and answer is not Answer.GONE):
+                cycle.stage = BindingStage.IN_DOUBT
+                self._ask_again(cycle, now)
+                return [], None
         self.refused.answered(answered, cycle.queued.record)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
@@ -400,6 +401,8 @@ class RefusedBindings:
 
     def answered(self, answered: Answered, pod: PodRecord) -> None:
         """Take in how a request to bind a pod ended; a refusal that may pass changes nothing."""
+        if answered.problem is None and not self._by_request:
+            return
         action = answered.action
         if not isinstance(action, BindingAction):
             raise TypeError(f"{type(action).__name__} does not bind a pod")

@@ -78,6 +78,12 @@ class DeferredResizes:
             self._due.pop(uid, None)
             self._attempts.preemptions.forget(uid)
 
+    def leave(self, pod: PodRecord) -> None:
+        """Forget a pod that left its node, and attempt the others there again."""
+        if self._requests:
+            self.forget(pod.uid)
+            self.wake(pod.node_name)
+
     def wake(self, node_name: str) -> None:
         """Attempt the pods on a node again, after a change there."""
         placed = self._cluster.placed

@@ -107,13 +107,12 @@ class EventHandlers:
             record.nominated_node_name = ""
             self._pending(record, pod, now)
             self._assumed[record.uid] = pod, record
-            return actions + self._noting_disruption(record, now)
+            return actions + self._noting_disruption(record, now) if self.cluster.disrupted.counts else actions
         return actions + self._withdraw(record, now)
 
     def _noting_disruption(self, record: PodRecord, now: int) -> list[Action]:
         """Record in a pending pod when its workload was last disrupted, for the next scheduler."""
-        disrupted = self.cluster.disrupted
-        text = disrupted.note_for(record, now) if disrupted.counts else None
+        text = self.cluster.disrupted.note_for(record, now)
         if text is None:
             return []
         patch = {"metadata": {"annotations": {WORKLOAD_DISRUPTED_AT: text}}}
@@ -221,8 +220,7 @@ class EventHandlers:
             cluster.remove_pod(uid)
         if placed is not None:
             self.capacity.capacity_freed(placed, now)
-            self.resizes.forget(uid)
-            self.resizes.wake(placed.node_name)
+            self.resizes.leave(placed)
         elif nominated:
             self.capacity.nomination_ended(record, nominated, now)
         if group and cluster.nominations.uids and self.gangs.is_short(record):

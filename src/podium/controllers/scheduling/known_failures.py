@@ -205,7 +205,7 @@ class DerivedFailures:
             outcome = Outcome.of(found.refused, found.decoders, Counted(+found.numbers))
             rejected = Placement(pod, state, pre_filter, nodes.all_rows(), outcome, _NO_ROWS, None, None)
             found.failure = self._failure(found, rejected)
-        if runner.profile.is_sampling:
+        if runner.is_sampling:
             # An attempt has examined all nodes, and ends where it began.
             nodes.search_start %= max(len(nodes.tree_order()), 1)
         found.position = nodes.changes.position

@@ -19,7 +19,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.controllers.actions import Action, DeleteObject, Evict, Rationale, Record, ReportStatus
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import Answer, Answered
 from podium.decide.cap import put_off_by
 
 DELETION_SHOWN_WITHIN_NS = 30 * 10**9
@@ -116,21 +116,20 @@ class RunningPreemptions:
         return actions if preemption.outstanding else self._begin_last(preemption)
 
     def answered(
-        self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None, now: int
+        self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
     ) -> tuple[list[Action], list[RunningPreemption]]:
         """Take in the answer to a victim's mark, deletion or eviction; return what to do, and what ended.
 
         A victim that is gone counts as deleted. Any other problem ends all preemptions that wait for this victim.
         """
-        uid = action.uid
+        uid, problem = action.uid, answered.problem
         waiting = self._pending.pop(uid, None)
         if waiting is None:
             return [], []
         actions: list[Action] = []
         # A deletion conflicts only with its precondition on the uid: a namesake has the victim's place. A mark also
         # conflicts with other writes to the pod: the victim may be alive, and the preemptor has to try again.
-        is_gone = Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
-        if problem is not None and not is_gone:
+        if problem is not None and answered.answer not in (Answer.GONE, Answer.REPLACED):
             for preemption in waiting:
                 preemption.failure = problem.message
         elif type(action) is not ReportStatus:
@@ -144,7 +143,8 @@ class RunningPreemptions:
             if going:
                 self._pending[uid] = going
                 actions.append(DeleteObject("Pod", action.key, uid, action.cause))
-                waiting = [preemption for preemption in waiting if preemption.failure is not None]
+                is_whole = len(going) == len(waiting)
+                waiting = [] if is_whole else [preemption for preemption in waiting if preemption.failure is not None]
         ended: list[RunningPreemption] = []
         for preemption in waiting:
             preemption.outstanding.discard(uid)
@@ -153,9 +153,9 @@ class RunningPreemptions:
 
     def _go_on(self, preemption: RunningPreemption, ended: list[RunningPreemption]) -> list[Action]:
         """Delete the last victim once all others have their answers; note the preemption's end after that."""
-        actions: list[Action] = []
-        if not preemption.outstanding and not preemption.is_at_last:
-            actions = self._begin_last(preemption)
+        if preemption.outstanding:
+            return []
+        actions = [] if preemption.is_at_last else self._begin_last(preemption)
         if not preemption.outstanding:
             del self._by_preemptor[preemption.preemptor.uid]
             ended.append(preemption)

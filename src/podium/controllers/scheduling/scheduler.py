@@ -153,6 +153,8 @@ class Scheduler:
             *(self.waiting_pods.uids, *self.bindings.timed, self.reports.unwritten),
             *(self.cap.held, self.futile.waiting, self.resizes.due),
         )
+        # A table, since asking a Struct for its type one by one is slow.
+        self._on_answers = self._answer_handlers()
         # The last deadline; an equal one is returned as the same object.
         self._last_deadline = NEVER
 
@@ -171,7 +173,8 @@ class Scheduler:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
         # The most frequent types come first; `isinstance` is slow for a Struct of another type.
         if type(observation) is Answered:
-            actions = self._answered(observation, now)
+            answered = self._on_answers.get(type(observation.action))
+            actions = NO_CHANGE if answered is None else answered(observation.action, observation, now)
         elif type(observation) is Changed:
             shown = observation.object
             actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
@@ -235,33 +238,37 @@ class Scheduler:
 
     # How actions ended
 
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
-        """Handle the answer to an action; `NO_CHANGE` if it has no effect."""
-        match answered.action:
-            case Bind() as bind:
-                result = self.bindings.bind_answered(bind, answered.problem, now)
-                if answered.problem is None and bind.uid in self.bindings.unseen:
-                    self.queue.done(bind.uid)
-                return self.attempts.finish_binding_step(result, now)
-            case ReportUnschedulable() | Nominate():
-                self.reports.answered(answered, now)
-            case BindClaim() | ReserveClaim() | ReleaseClaim() as write:
-                return self._claim_answered(write, answered, now)
-            case Evict() as eviction if eviction.cause == GANG_RELEASE:
-                self.gangs.releases.answered(eviction, answered)
-            case ReportStatus() | DeleteObject() | Evict() as action:
-                return self._victim_answered(action, answered, now)
-            case PatchObject(kind=kind):
-                if kind == "PodGroup":
-                    self.gangs.reports.answered(answered, now)
-            case _:
-                return NO_CHANGE
+    def _answer_handlers(self) -> dict[type[Action], Callable[[Any, Answered, int], list[Action]]]:
+        """Return what handles the answer to an action, by the action's type; answers to others have no effect."""
+        return {
+            Bind: self._bind_answered,
+            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
+            **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
+            **dict.fromkeys((ReportUnschedulable, Nominate, PatchObject), self._report_answered),
+        }
+
+    def _bind_answered(self, bind: Bind, answered: Answered, now: int) -> list[Action]:
+        result = self.bindings.bind_answered(bind, answered.problem, now)
+        if answered.problem is None and bind.uid in self.bindings.unseen:
+            self.queue.done(bind.uid)
+        return self.attempts.finish_binding_step(result, now)
+
+    def _report_answered(
+        self, action: ReportUnschedulable | Nominate | PatchObject, answered: Answered, now: int
+    ) -> list[Action]:
+        if not isinstance(action, PatchObject):
+            self.reports.answered(answered, now)
+        elif action.kind == "PodGroup":
+            self.gangs.reports.answered(answered, now)
         return []
 
     def _victim_answered(
         self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
     ) -> list[Action]:
-        actions, ended = self.preemptions.answered(action, answered.problem, now)
+        if action.cause == GANG_RELEASE and isinstance(action, Evict):
+            self.gangs.releases.answered(action, answered)
+            return []
+        actions, ended = self.preemptions.answered(action, answered, now)
         for preemption in ended:
             if preemption.attempt is not None:
                 actions += self.attempts.conclude(preemption.attempt, now, preemption.failure)

@@ -188,7 +188,7 @@ def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
         return PreemptionPlan(True, message=message, error=_errors(best.tally))
     victims = tuple(map(cluster.pods.record, best.victims))
     chosen = PreemptionCandidate(cluster.nodes.name(best.row), victims, best.budget_violations)
-    choice = CandidateChoice(best.candidates, tuple(map(cluster.nodes.name, best.equals)))
+    choice = CandidateChoice(best.candidates, tuple(map(cluster.nodes.names.__getitem__, best.equals)))
     return PreemptionPlan(True, chosen=chosen, choice=choice)
 
 

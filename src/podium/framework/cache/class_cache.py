@@ -32,6 +32,9 @@ def verify(cached: Int64s, recomputed: Int64s) -> None:
         raise AssertionError(f"{len(wrong)} cached values are outdated: {found}")
 
 
+_NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
+
+
 @dataclass(slots=True, weakref_slot=True)
 class KeptRows:
     """One value for each row, valid as of a position of a change log. ``whole``: one changed row can change all values.
@@ -53,7 +56,7 @@ class KeptRows:
         if position == log.position and len(self.values) == count:
             if VERIFIES:
                 verify(self.values, compute(None))
-            return np.empty(0, dtype=np.int64)
+            return _NO_ROWS
         rows = log.since(position) if position >= 0 and len(self.values) == count else None
         if rows is not None and (self.whole or len(rows) > count // 4):
             rows = None

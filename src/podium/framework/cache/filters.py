@@ -12,6 +12,7 @@ from weakref import ref
 import numpy as np
 
 from podium.cluster.arrays import ChangeLog, Int64s
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache import class_cache
@@ -56,6 +57,8 @@ class KeptFilters:
         self._wide = frozenset(placed.plugin.name for placed in filters if placed.scope is Scope.CLUSTER)
         # For the plugins that were skipped at the last call: these, and all of scope CLUSTER.
         self._local_known: tuple[frozenset[str], frozenset[str]] = (frozenset(), self._wide)
+        # For the class, the skipped plugins and the position in the log of nodes of the last call.
+        self._last_row_filters: tuple[ref[PodClass], frozenset[str], int, RowFilters] | None = None
         self.few_rows = FEW_ROWS
         self._are_own = all(is_own(placed.plugin) for placed in filters)
 
@@ -160,10 +163,16 @@ class KeptFilters:
         return self._row_filters(state.skip_filter, state, pod)
 
     def _row_filters(self, skipped: frozenset[str], state: CycleState, pod: PodRecord) -> RowFilters | None:
+        position = self._cluster.nodes.node_changes.position
+        last = self._last_row_filters
+        if last is not None and last[0]() is pod.pod_class and last[1] is skipped and last[2] == position:
+            return last[3]
         filters = self._with_one_row_form(skipped)
         if filters is None:
             return None
-        return RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+        self._last_row_filters = ref(pod.pod_class), skipped, position, found
+        return found
 
     def local_filters(self, state: CycleState, pod: PodRecord) -> RowFilters | None:
         """Return the filters of scope NODE and ROW for one row at a time; None if one lacks that form."""

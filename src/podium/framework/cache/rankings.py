@@ -18,6 +18,7 @@ import numpy.typing as npt
 from podium.cluster.arrays import Int64s, lexsort
 from podium.cluster.nodes import NameOrder
 from podium.cluster.pods import PodRecord
+from podium.framework.cache import class_cache
 from podium.framework.cache.class_cache import KeptByClass, as_many_as
 from podium.framework.cache.row_filters import NO_FIT, CannotRankError, RowJudge
 from podium.framework.handle import CycleState
@@ -165,34 +166,48 @@ class ClassRanking:
 class Totals:
     """Non-negative totals in node order; infeasible nodes have none."""
 
-    __slots__ = ("_entries", "_order", "_totals")
+    __slots__ = ("_entries", "_highest", "_order", "_top", "_totals")
 
     def __init__(self, order: NameOrder) -> None:
         self._order = order
         self._totals: Int64s = np.full(len(order.rows), NO_FIT, dtype=np.int64)
         # The same memory, for access to single entries.
         self._entries = self._totals.data
+        # The ranks with the highest total, ascending, so that not all totals are compared for each pod; empty: unknown.
+        self._top = array("q")
+        self._highest = NO_FIT
 
     def write(self, feasible: Int64s, totals: Int64s) -> None:
         """Set the totals of all feasible rows."""
         self._totals.fill(NO_FIT)
         self._totals[self._order.ranks[feasible]] = totals
+        self._top = array("q")
 
     def put(self, rows: Sequence[int], totals: Sequence[int]) -> None:
         """Set the totals of rows with nodes; `NO_FIT` for infeasible ones."""
         entries, rank_of = self._entries, self._order.rank_of
         for row, total in zip(rows, totals, strict=True):
-            entries[rank_of[row]] = total
+            rank = rank_of[row]
+            before, entries[rank] = entries[rank], total
+            if before == total or not self._top:
+                continue
+            if total > self._highest:
+                self._highest, self._top = total, array("q", [rank])
+            elif total == self._highest:
+                insort(self._top, rank)
+            elif before == self._highest:
+                del self._top[bisect_left(self._top, rank)]
 
     def best(self, lot: int) -> int | None:
         """Return the row at index ``lot``, modulo their number, among those with the highest total, in node order."""
-        totals = self._totals
-        highest = self._entries[totals.argmax()] if len(totals) else NO_FIT
-        if highest == NO_FIT:
-            return None
-        places = (totals == highest).nonzero()[0]
-        rank: int = places.item(lot % len(places))
-        return self._order.rows[rank]
+        if not self._top or class_cache.VERIFIES:
+            known, totals = self._top, self._totals
+            self._highest = self._entries[totals.argmax()] if len(totals) else NO_FIT
+            if self._highest == NO_FIT:
+                return None
+            self._top = array("q", (totals == self._highest).nonzero()[0].tobytes())
+            class_cache.verify(np.array(known or self._top), np.array(self._top))
+        return self._order.rows[self._top[lot % len(self._top)]]
 
     def best_of(self, rows: Int64s, wanted: int, lot: int) -> tuple[int, int] | None:
         """Return the best of the first ``wanted`` feasible ones of ``rows``, as `best`, and how many were examined.
@@ -361,7 +376,7 @@ class Rankings:
         if entry.waits:
             entry.waits -= 1
             return False
-        nodes, is_sampling = self._runner.cluster.nodes, self._runner.profile.is_sampling
+        nodes, is_sampling = self._runner.cluster.nodes, self._runner.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
         was_used = missed is not None and len(missed) <= MOST_CHANGES
         if not (are_few or was_used):
