@@ -191,11 +191,11 @@ def test_more_than_the_log_holds_is_seen_all_the_same() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(deployment())
         store = cluster.plane.store
-        store.compact(store.version)
+        store.log.compact(store.version)
         answer = cluster.plane.answer
         with store.transaction():
             cluster.plane._router.answer(Request(verb="create", kind="Pod", body=pod("late")), cluster.now_ns)
-        store.compact(store.version)
+        store.log.compact(store.version)
 
         answer(Request(verb="create", kind="Pod", body=pod("later")))
         cluster.settle()

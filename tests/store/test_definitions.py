@@ -10,10 +10,9 @@ import pytest
 
 from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions
+from podium.store.listing import ListOptions, Watch
 from podium.store.store import Store
 from podium.store.verbs.scale import scale_of, scaled
-from podium.store.watch import Watch
 from tests.store.objects import Raw, node
 from tests.store.refusals import answer, refusal
 
@@ -121,7 +120,7 @@ class TestServing:
 
         with store.transaction(dry_run=True):
             store.create(definition(), now=0, is_new=True)
-        store.follow_definitions()
+        store.definitions.follow()
 
         assert answer(refusal(store, lambda: store.objects("Widget.example.com"))) == (404, "NotFound")
 
@@ -342,7 +341,7 @@ def test_stored_objects_have_the_defaults_that_a_definition_gains(tmp_path: Path
     raw = definition(version(spec={"properties": properties}))
     with store.transaction(dry_run=True):
         store.update(raw)
-    store.follow_definitions()
+    store.definitions.follow()
     assert "level" not in store.get("Widget.example.com", "default/a").raw["spec"]
 
     store.update(raw)
@@ -568,7 +567,7 @@ class TestWatching:
 
         with store.transaction(dry_run=True):
             store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
-        store.follow_definitions()
+        store.definitions.follow()
 
         store.create(widget(), now=0, is_new=True)
         assert not watch.is_ended

@@ -199,7 +199,7 @@ def test_b36_a_token_of_a_forgotten_version_has_expired() -> None:
     store = store_of(5)
     token = store.page("Pod", options=ListOptions(limit=2)).continue_token
     store.create(pod("late"), now=0)
-    store.compact(6)
+    store.log.compact(6)
 
     error = refusal(store, lambda: store.page("Pod", options=ListOptions(limit=2, continue_token=token)))
 

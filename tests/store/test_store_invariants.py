@@ -10,10 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from podium.api.input.codec import decode
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions, ListPage
+from podium.store.listing import ListOptions, ListPage, Watch
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.watch import Watch
 from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw, pod
 
@@ -152,7 +151,7 @@ class Writers(RuleBasedStateMachine):
     def forget_what_happened(self) -> None:
         """Compact the log, but for what a checker has yet to see."""
         self.floor = max(self.floor, self.checked - 5)
-        self.store.compact(self.floor)
+        self.store.log.compact(self.floor)
 
     @rule(label=st.sampled_from(["", "label=x", "label!=x"]), back=st.integers(0, 8))
     def open_watch(self, label: str, back: int) -> None:

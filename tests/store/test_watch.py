@@ -2,9 +2,8 @@
 
 import pytest
 
-from podium.store.listing import ListOptions
+from podium.store.listing import ListOptions, Notice, Watch
 from podium.store.store import Store
-from podium.store.watch import Notice, Watch
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
@@ -95,7 +94,7 @@ def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
     store = Store()
     store.create(pod("a"), now=0)
     store.create(node("n1"), now=0)
-    store.compact(2)
+    store.log.compact(2)
 
     notices = store.watch("Pod", options=initial(resource_version=version)).pull()
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from podium.store import watch_log as kind_log
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions
+from podium.store.listing import ListOptions, Watch
 from podium.store.store import Store
-from podium.store.watch import Watch
 from tests.store.objects import node, pod
 from tests.store.refusals import answer, refusal
 
@@ -102,7 +101,7 @@ def test_compaction_forgets_old_revisions_of_every_kind() -> None:
     store = Store()
     store.create(node("n1"), now=0)
     store.create(pod("a"), now=0)
-    store.compact(2)
+    store.log.compact(2)
 
     for kind in ("Node", "Pod", "Service"):
         assert answer(refusal(store, lambda kind=kind: watch_from(store, kind, 1))) == (410, "Expired")  # type: ignore[misc]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from podium.api.meta import Raw
 from podium.api.nested import list_at, object_at, objects_at
 from podium.apirequests.identity import ACCOUNT, MASTERS, User
-from podium.store.creations import ReadableStore
 from podium.store.errors import StoreError
+from podium.store.listing import ReadableStore
 
 _KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 _ALL = "*"

@@ -72,7 +72,7 @@ def list_(context: Context, request: Request, now: int) -> Response:
 def watch(context: Context, request: Request, now: int) -> Response:
     """Open a watch of the objects."""
     found = context.store.watch(request.kind, request.namespace, options_of(request))
-    found.serve_as(request.api_version)
+    found.api_version = request.api_version
     return Response(watch=found)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, value_at
-from podium.store.creations import ReadableStore
+from podium.store.listing import ReadableStore
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"

@@ -13,9 +13,8 @@ import msgspec
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.apirequests.request import FieldValidation, Verb
-from podium.store.creations import DEFAULT_LIST_OPTIONS
 from podium.store.errors import StoreError, bad_request, invalid_options
-from podium.store.listing import ListOptions
+from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions
 from podium.store.verbs.deletion import Propagation
 
 Query = Iterable[tuple[str, str]]

@@ -13,12 +13,10 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.times import format_duration, parse_duration
 from podium.controllers.observations import Problem
-from podium.store.creations import DEFAULT_LIST_OPTIONS
 from podium.store.errors import StoreError, bad_request
-from podium.store.listing import ListOptions, ListPage
+from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage, Watch
 from podium.store.patching import PatchType, wire_patch
 from podium.store.stored import Stored
-from podium.store.watch import Watch
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]

@@ -135,7 +135,7 @@ class Router:
         finally:
             if request.kind == DEFINITION:
                 # Undo the effects of definitions from a dry run or a refused request.
-                self.store.follow_definitions()
+                self.store.definitions.follow()
 
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
         if not request.dry_run and not self._admission.concerns(request):

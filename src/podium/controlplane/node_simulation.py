@@ -11,8 +11,8 @@ from podium.apirequests.request import Request, Response
 from podium.controllers.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
 from podium.controlplane.component_names import KUBELET, NODE_LIFECYCLE
 from podium.store.errors import StoreError
+from podium.store.listing import Watch
 from podium.store.store import Store
-from podium.store.watch import Watch
 
 POWER = "podium.dev/power"
 """An annotation of Nodes: `off` stops the machine and everything on it, until the value changes or is removed."""

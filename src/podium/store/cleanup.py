@@ -60,8 +60,8 @@ class GarbageCollector:
         """Return the steps that are due because of writes since the last call, in order; each step is returned once."""
         if self._version != self._store.version:
             self._catch_up(now)
-        if self._gone:
-            self._forget(now)
+        while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
+            del self._gone[next(iter(self._gone))]
         if not self._dirty:
             return []
         dirty, self._dirty = self._dirty, {}
@@ -98,11 +98,6 @@ class GarbageCollector:
                 self._observe(stored, False, now)
         self._gone |= {uid: now for uid in before if uid not in self._objects}
 
-    def _forget(self, now: int) -> None:
-        """Forget objects that were deleted long ago."""
-        while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
-            del self._gone[next(iter(self._gone))]
-
     def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
         uid, before = stored.uid, self._objects.get(stored.uid)
         after = [] if is_gone else _owners(stored)
@@ -126,11 +121,19 @@ class GarbageCollector:
     def _steps(self, stored: Stored) -> list[Step]:
         meta = stored.object.metadata
         if meta.deletion_timestamp is not None:
+            owned = [(self._objects[uid], _references(self._objects[uid])) for uid in self._owned.get(stored.uid, ())]
             if ORPHAN in meta.finalizers:
-                return [*self._orphaned(stored), _without_finalizer(stored, ORPHAN)]
-            if FOREGROUND in meta.finalizers and not self._is_blocked(stored):
-                return [_without_finalizer(stored, FOREGROUND)]
-            return []
+                steps: list[Step] = []
+                for dependent, references in owned:
+                    left = [reference for reference in references if reference.get("uid") != stored.uid]
+                    steps.append(RewriteMetadata(dependent, "ownerReferences", left))
+                return [*steps, _without_finalizer(stored, ORPHAN)]
+            is_blocked = any(
+                reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
+                for _, references in owned
+                for reference in references
+            )
+            return [_without_finalizer(stored, FOREGROUND)] if FOREGROUND in meta.finalizers and not is_blocked else []
         return self._judged(stored) if _owners(stored) else []
 
     def _judged(self, stored: Stored) -> list[Step]:
@@ -159,9 +162,15 @@ class GarbageCollector:
         return [DeleteStep(stored, "Foreground" if FOREGROUND in finalizers else "Background")]
 
     def _owner(self, stored: Stored, reference: OwnerReference) -> Stored | None:
-        """Return the owner that a reference identifies, or None."""
+        """Return the object with the reference's uid, if it also has its kind, name and namespace; otherwise None."""
         found = self._objects.get(reference.uid)
-        return found if found is not None and _is_meant(stored, reference, found) else None
+        if found is None:
+            return None
+        meta, resource = found.object.metadata, found.resource
+        if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
+            return None
+        is_in_reach = meta.namespace in ("", stored.object.metadata.namespace)
+        return found if is_in_reach and meta.name == reference.name else None
 
     def _is_solid(self, stored: Stored, reference: OwnerReference) -> bool:
         """Return whether the owner exists and does not wait for its dependents to be deleted."""
@@ -171,23 +180,6 @@ class GarbageCollector:
         was_there = reference.uid in self._objects or reference.uid in self._gone
         return not self._absent_is_gone and not was_there
 
-    def _orphaned(self, stored: Stored) -> list[Step]:
-        """Return the steps that orphan the dependents of this owner."""
-        steps: list[Step] = []
-        for uid in self._owned.get(stored.uid, ()):
-            dependent = self._objects[uid]
-            left = [reference for reference in _references(dependent) if reference.get("uid") != stored.uid]
-            steps.append(RewriteMetadata(dependent, "ownerReferences", left))
-        return steps
-
-    def _is_blocked(self, stored: Stored) -> bool:
-        """Return whether dependents must be deleted before this owner."""
-        return any(
-            reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
-            for uid in self._owned.get(stored.uid, ())
-            for reference in _references(self._objects[uid])
-        )
-
 
 def _references(stored: Stored) -> list[Raw]:
     references: list[Raw] = stored.raw["metadata"].get("ownerReferences", [])
@@ -196,14 +188,6 @@ def _references(stored: Stored) -> list[Raw]:
 
 def _owners(stored: Stored) -> list[str]:
     return [owner.uid for owner in stored.object.metadata.owner_references]
-
-
-def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
-    """Return whether an object with a reference's uid also has the reference's kind, name and namespace."""
-    meta, resource = owner.object.metadata, owner.resource
-    if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
-        return False
-    return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
 
 
 def _waits(stored: Stored) -> bool:
@@ -284,24 +268,17 @@ class NamespaceCleaner:
         namespace = self._store.find("Namespace", name)
         if namespace is None:
             return 0
-        pods, others = self._contents(name)
-        if not pods and not others:
-            return self._let_go(namespace, now)
-        deletable = [pod for pod in pods or others if pod.object.metadata.deletion_timestamp is None]
-        for stored in deletable:
-            self._carry_out(DeleteStep(stored), now)
-        return len(deletable)
-
-    def _contents(self, name: str) -> tuple[list[Stored], list[Stored]]:
-        """Return the pods of a namespace, and all other objects in it, by kind and key."""
-        pods: list[Stored] = []
-        others: list[Stored] = []
-        for resource in self._store.resources.all():
-            if resource.namespaced:
-                (pods if resource.name == "Pod" else others).extend(self._store.objects(resource.name, name))
-        return pods, others
-
-    def _let_go(self, namespace: Stored, now: int) -> int:
+        contents = self._store.objects("Pod", name) or [
+            stored
+            for resource in self._store.resources.all()
+            if resource.namespaced
+            for stored in self._store.objects(resource.name, name)
+        ]
+        if contents:
+            deletable = [stored for stored in contents if stored.object.metadata.deletion_timestamp is None]
+            for stored in deletable:
+                self._carry_out(DeleteStep(stored), now)
+            return len(deletable)
         finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
         left = [finalizer for finalizer in finalizers if finalizer != NAMESPACE_FINALIZER]
         if left == finalizers:

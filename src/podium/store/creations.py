@@ -22,99 +22,21 @@ from podium.store.admission.admission_control import Admission
 from podium.store.admission.priorities import check_rule_classes, missing_classes
 from podium.store.admission.quotas import QuotaAccounting
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store.api_resources import BUILT_IN, APIResources
 from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
-from podium.store.errors import StoreError, already_exists, bad_request, invalid, not_found
+from podium.store.errors import StoreError, already_exists, bad_request, forbidden, invalid, not_found
 from podium.store.field_ownership import FieldWriter
-from podium.store.listing import ListOptions, ListPage, ObjectSelector, check_version, list_page, read_object_selector
+from podium.store.listing import ReadableStore
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import SET_BY_SERVER, Stored, reread
 from podium.store.verbs.deletion import (
     as_new_namespace,
-    check_namespace,
     check_preconditions,
     default_service_account,
     deletion_metadata,
-    has_namespace_finalizers,
     is_due,
 )
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
-from podium.store.watch import Watch, open_watch
-from podium.store.watch_log import WatchEvent
-
-DEFAULT_LIST_OPTIONS = ListOptions()
-
-
-class ReadableStore:
-    """Objects of the kinds in `resources`, each at its newest version, and the log of their changes."""
-
-    def __init__(self, resources: APIResources, revisions: Revisions) -> None:
-        self.resources = resources
-        self.log = revisions.log
-        """The log of committed writes."""
-        self._revisions = revisions
-        self._objects = revisions.objects
-
-    @property
-    def version(self) -> int:
-        """The last committed version; 0 before the first."""
-        return self._revisions.version
-
-    def get(self, kind: str, key: str) -> Stored:
-        """Return the object. Raises StoreError 404."""
-        try:
-            return self._objects[kind][key]
-        except KeyError:
-            raise not_found(self.resources.named(kind), key) from None
-
-    def find(self, kind: str, key: str) -> Stored | None:
-        """Return the object, or None."""
-        return self._objects.get(kind, NO_OBJECTS).get(key)
-
-    def objects(self, kind: str, namespace: str = "") -> list[Stored]:
-        """Return the objects of a kind in a namespace (all for ""), by key.
-
-        Raises StoreError 404 for an unknown kind.
-        """
-        self.resources.named(kind)
-        return self._revisions.in_order(kind, namespace)
-
-    def changes(self, kind: str) -> int:
-        """Return a counter of the changes of a kind's objects; undone changes count twice."""
-        return self._revisions.changes(kind)
-
-    def count(self) -> int:
-        """Return the number of objects, of all kinds."""
-        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
-
-    def check_version(self, text: str) -> None:
-        """Raise StoreError 400 for a malformed version, 504 for one in the future."""
-        check_version(self._revisions, text)
-
-    def page(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> ListPage:
-        """Return a page of a kind's objects, of one namespace (all for ""). Raises StoreError as `list_page` does."""
-        return list_page(self._revisions, self._selector(kind, namespace, options), options)
-
-    def watch(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> Watch:
-        """Return a watch of a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
-        return open_watch(self._revisions, self._selector(kind, namespace, options), options)
-
-    def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
-        """Return the events after `version`, of one kind (all for ""), in order.
-
-        Raises StoreError 410 and 504 as `WatchLog.check` does.
-        """
-        return self.log.since(version, kind)
-
-    def compact(self, version: int) -> None:
-        """Drop the events up to `version`: lists and watches of earlier versions are answered with 410."""
-        self.log.compact(version)
-
-    def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
-        return read_object_selector(
-            self.resources.named(kind), namespace, options.label_selector, options.field_selector
-        )
-
 
 _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
@@ -146,11 +68,11 @@ class WritableStore(ReadableStore):
         self._admission = Admission(revisions)
         self._labels_pods = True
         self._quotas = QuotaAccounting(revisions)
-        self._definitions = CustomKinds(revisions, resources)
-        self._definitions.follow()
+        self.definitions = CustomKinds(revisions, resources)
+        self.definitions.follow()
         for definition in self.objects(DEFINITION):
-            if kind := self._definitions.kind_of(definition):
-                self._definitions.complete(kind)
+            if kind := self.definitions.kind_of(definition):
+                self.definitions.complete(kind)
         self._require_namespaces = require_namespaces
         self._writer: FieldWriter | None = None
         self._admit: Callable[[Raw], Raw] | None = None
@@ -206,7 +128,8 @@ class WritableStore(ReadableStore):
         """
         metadata, is_gone = raw["metadata"], False
         if "deletionTimestamp" in metadata:
-            is_gone = previous is not None and is_due(metadata) and not has_namespace_finalizers(resource, raw)
+            has_contents = resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))
+            is_gone = previous is not None and is_due(metadata) and not has_contents
         if self._writer is not None and self._writer.writes(resource):
             raw = self._writer.recorded(None if previous is None else previous.raw, raw)
         if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
@@ -246,7 +169,7 @@ class WritableStore(ReadableStore):
 
     def _remove_definition(self, resource: APIResource) -> None:
         """Remove the terminating definition of a kind when the last object of the kind is gone."""
-        definition = self._definitions.of_kind(resource)
+        definition = self.definitions.of_kind(resource)
         if definition is None or self.objects(resource.name):
             return
         finalizers = definition.object.metadata.finalizers
@@ -256,7 +179,7 @@ class WritableStore(ReadableStore):
         raw = {**definition.raw, "metadata": {**definition.raw["metadata"], "finalizers": left}}
         object_ = rereading(definition.resource, definition.object, definition.raw, raw)
         self.commit(definition.resource, definition, raw, object_)
-        self._definitions.follow()
+        self.definitions.follow()
 
     def create(
         self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False, was_there: bool = False
@@ -273,7 +196,11 @@ class WritableStore(ReadableStore):
         if resource.name in _BRINGING:
             with self.transaction():
                 stored = self._create(resource, raw, now, reading, is_new=is_new, was_there=was_there)
-                self._bring_along(stored, now, is_new=is_new)
+                self._complete_levels(stored)
+                if is_new and stored.kind == "Namespace":
+                    self.create(default_service_account(stored.key), now=now, is_new=True)
+                if stored.kind == DEFINITION:
+                    self.definitions.follow()
                 return stored
         identities = self._revisions.identities
         mark = identities.mark()
@@ -332,9 +259,17 @@ class WritableStore(ReadableStore):
             raise
 
     def _check_free(self, resource: APIResource, object_: Kubernetes) -> None:
-        """Raise StoreError if the object cannot be created in its namespace, or if its key is taken."""
-        key, must_exist = object_.key, self._require_namespaces
-        check_namespace(self._revisions, resource, object_.metadata.namespace, key, must_exist=must_exist)
+        """Raise StoreError if the object cannot be created in its namespace, or if its key is taken.
+
+        404 if the namespace has to exist and does not; 403 with cause NamespaceTerminating if it is terminating.
+        """
+        key, name = object_.key, object_.metadata.namespace
+        namespace = self.find("Namespace", name) if resource.namespaced else None
+        if namespace is not None and namespace.object.metadata.deletion_timestamp is not None:
+            problem = f"the namespace {name} is being deleted, and nothing new can be created in it"
+            raise forbidden(resource, key, problem, "NamespaceTerminating")
+        if namespace is None and resource.namespaced and self._require_namespaces:
+            raise not_found(BUILT_IN["", "Namespace"], name)
         if key in self._objects.get(resource.name, NO_OBJECTS):
             raise already_exists(resource, key)
 
@@ -347,25 +282,17 @@ class WritableStore(ReadableStore):
     def _shaped(self, resource: APIResource, named: Raw, *, is_new: bool) -> Raw:
         """Return an object to be created, with the defaults of its kind alone."""
         if resource.is_custom:
-            self._definitions.check_creation(resource)
-            return self._definitions.shaped(resource, named)
+            self.definitions.check_creation(resource)
+            return self.definitions.shaped(resource, named)
         return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 
     def _judged(self, resource: APIResource, named: Raw, now: int) -> Raw:
         """Return the object after the checks by its definition, or by the kind that it defines. Raises StoreError."""
         if resource.is_custom:
-            self._definitions.check(resource, named, None)
+            self.definitions.check(resource, named, None)
         elif resource.name == DEFINITION:
-            return self._definitions.judged(resource, named, None, now)
+            return self.definitions.judged(resource, named, None, now)
         return named
-
-    def _bring_along(self, stored: Stored, now: int, *, is_new: bool) -> None:
-        """Create the objects that a new object brings along, and serve the kind that it defines."""
-        self._complete_levels(stored)
-        if is_new and stored.kind == "Namespace":
-            self.create(default_service_account(stored.key), now=now, is_new=True)
-        if stored.kind == DEFINITION:
-            self._definitions.follow()
 
     def _complete_levels(self, stored: Stored) -> None:
         """Create the PriorityClasses that a DisruptionPolicy lacks, and check the classes that its rules name."""

@@ -126,7 +126,7 @@ class DurableJournal:
         self._tables.commit()
         if self._acknowledgements is not None:
             self._acknowledgements.write(self._tables.last)
-        if self._tables.count >= _MOST_EVENTS:
+        if self._tables.state.last_version - self._tables.state.version >= _MOST_EVENTS:
             self.compact(_MOST_EVENTS // 2)
 
     @_guarded
@@ -147,9 +147,6 @@ class DurableJournal:
         finally:
             self._let_go()
 
-    def _error(self, problem: str) -> JournalError:
-        return JournalError(self._placed(problem))
-
     def _placed(self, problem: str) -> str:
         return f"{escape(self.path, _MAX_PATH)}: {problem}"
 
@@ -159,7 +156,7 @@ class DurableJournal:
             raise JournalError(f"{self.path!r} is no path of a file that a journal could be kept in")
         self._was_there = os.path.isfile(self.path)
         if self._was_there and not os.path.getsize(self.path):
-            raise self._error("is empty, and so no journal: remove it to begin a new one there")
+            raise JournalError(self._placed("is empty, and so no journal: remove it to begin a new one there"))
 
     @_guarded
     def _connected(self) -> sqlite3.Connection:
@@ -201,7 +198,7 @@ class DurableJournal:
     def _ask_witness(self) -> None:
         """Compare the content with the acknowledgement; raise sqlite3.DatabaseError if writes were, or may be, lost."""
         last = self._tables.last.version
-        if self._witness is None and self._tables.was_left_open:
+        if self._witness is None and self._tables.state.is_open:
             name = os.path.basename(self._witness_path)
             raise sqlite3.DatabaseError(
                 f"was not closed, and {name}, which belongs to it, is missing or damaged: what was written last may be "

@@ -42,17 +42,12 @@ def row_digest(*fields: str | int, after: bytes = b"") -> bytes:
     return blake2b("\0".join(map(str, fields)).encode(), digest_size=DIGEST_SIZE, key=after).digest()
 
 
-def total(digests: Iterable[bytes], begin: bytes = FIRST_DIGEST) -> bytes:
-    """Return one digest for a set of rows, independent of their order; ``begin`` is the total of other rows."""
-    return _written(int.from_bytes(begin) + sum(map(int.from_bytes, digests)))
+def total(digests: Iterable[bytes], begin: bytes = FIRST_DIGEST, *, sign: int = 1) -> bytes:
+    """Return one digest for a set of rows, independent of their order.
 
-
-def without(whole: bytes, digests: Iterable[bytes]) -> bytes:
-    """Return the total of a set of rows after some of them were removed."""
-    return _written(int.from_bytes(whole) - sum(map(int.from_bytes, digests)))
-
-
-def _written(number: int) -> bytes:
+    ``begin`` is the total of other rows; with the sign -1, that of a set from which these rows are removed.
+    """
+    number = int.from_bytes(begin) + sign * sum(map(int.from_bytes, digests))
     return (number % _SUMS).to_bytes(DIGEST_SIZE)
 
 
@@ -78,7 +73,7 @@ _COMPACT = (
 
 
 @dataclass(frozen=True, slots=True)
-class _StateRow:
+class StateRow:
     """The only row of `state`: the table's columns without its checksum.
 
     ``version`` and ``digest`` belong to the state of the objects, after which the events begin; ``last_version`` and
@@ -104,49 +99,40 @@ class JournalTables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._state = _StateRow()
+        self.state = StateRow()
+        """The row of the table `state`, once `read_state` has loaded it."""
         connection.create_function("row_digest", 4, row_digest, deterministic=True)
 
     def create(self) -> None:
         """Create the tables, within the caller's transaction."""
         for statement in _SCHEMA.split(";"):
             self._connection.execute(statement)
-        values = (*astuple(self._state), self._state.checksum())
+        values = (*astuple(self.state), self.state.checksum())
         self._connection.execute(f"INSERT INTO state VALUES ({', '.join('?' * len(values))})", values)  # noqa: S608
 
     @property
     def last(self) -> Acknowledged:
         """The version and digest of the last event."""
-        return Acknowledged(self._state.last_version, self._state.last_digest)
-
-    @property
-    def count(self) -> int:
-        """The number of events after the state."""
-        return self._state.last_version - self._state.version
-
-    @property
-    def was_left_open(self) -> bool:
-        """Return whether the journal was not closed after its last use."""
-        return bool(self._state.is_open)
+        return Acknowledged(self.state.last_version, self.state.last_digest)
 
     def read_state(self) -> None:
         """Load the state row, which everything else needs."""
-        names = ", ".join(field.name for field in fields(_StateRow))
+        names = ", ".join(field.name for field in fields(StateRow))
         rows = self._connection.execute(f"SELECT {names}, checksum FROM state").fetchall()  # noqa: S608
         if len(rows) != 1:
             raise sqlite3.DatabaseError(f"is damaged: {len(rows)} states instead of one")
         *values, checksum = rows[0]
-        self._state = _StateRow(*values)
-        if not all(isinstance(value, int | bytes) for value in values) or self._state.checksum() != checksum:
+        self.state = StateRow(*values)
+        if not all(isinstance(value, int | bytes) for value in values) or self.state.checksum() != checksum:
             raise sqlite3.DatabaseError("is damaged: its state is not what was written")
 
     def mark(self, *, is_open: bool) -> None:
         """Record whether the journal is in use."""
-        self._state = replace(self._state, is_open=int(is_open))
+        self.state = replace(self.state, is_open=int(is_open))
 
     def load(self) -> tuple[JournalContent, dict[int, bytes]]:
         """Return all content, each row checked against its checksum, and the digest of the chain at each version."""
-        state, digests = self._state, {self._state.version: self._state.digest}
+        state, digests = self.state, {self.state.version: self.state.digest}
         events: list[tuple[Any, str, Raw]] = []
         for version, type_, kind, key, text, digest in self._rows("version, type, kind, key, object, digest", "events"):
             expected = state.version + len(events) + 1
@@ -165,7 +151,7 @@ class JournalTables:
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Write the events of one transaction of the store, within the caller's transaction."""
-        rows, digest = [], self._state.last_digest
+        rows, digest = [], self.state.last_digest
         for event in events:
             stored = event.stored
             row = (event.version, event.type, stored.kind, stored.key, json.dumps(stored.raw))
@@ -175,32 +161,32 @@ class JournalTables:
         given = [uid for uid in created if identities.was_given(uid)]
         self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO given_uids VALUES (?)", ((uid,) for uid in given))
-        self._state = replace(
-            self._state,
+        self.state = replace(
+            self.state,
             last_version=events[-1].version,
             last_digest=digest,
-            uids_total=total(map(row_digest, given), self._state.uids_total),
+            uids_total=total(map(row_digest, given), self.state.uids_total),
             identities=identities.count,
         )
 
     def compact(self, keep: int) -> None:
         """Merge all but the last ``keep`` events into the objects, within the caller's transaction."""
-        until = self._state.last_version - keep
-        if until <= self._state.version:
+        until = self.state.last_version - keep
+        if until <= self.state.version:
             return
         run = self._connection.execute
-        rest = without(self._state.objects_total, self._digests_of_objects(until))
+        rest = total(self._digests_of_objects(until), self.state.objects_total, sign=-1)
         for statement in _COMPACT:
             run(statement, (until,))
         objects_total = total(self._digests_of_objects(until), rest)
         (digest,) = run("SELECT digest FROM events WHERE version = ?", (until,)).fetchone()
         run("DELETE FROM events WHERE version <= ?", (until,))
-        self._state = replace(self._state, version=until, digest=digest, objects_total=objects_total)
+        self.state = replace(self.state, version=until, digest=digest, objects_total=objects_total)
 
     def commit(self) -> None:
         """Write the state, and commit the caller's transaction."""
-        columns = ", ".join(f"{field.name} = ?" for field in fields(_StateRow))
-        values = (*astuple(self._state), self._state.checksum())
+        columns = ", ".join(f"{field.name} = ?" for field in fields(StateRow))
+        values = (*astuple(self.state), self.state.checksum())
         self._connection.execute(f"UPDATE state SET {columns}, checksum = ?", values)  # noqa: S608
         self._connection.execute("COMMIT")
 
@@ -216,13 +202,13 @@ class JournalTables:
                 raise _changed(f"{kind} {key}")
             digests.append(digest)
             objects.append((kind, _raw(text)))
-        if total(digests) != self._state.objects_total:
+        if total(digests) != self.state.objects_total:
             raise sqlite3.DatabaseError("is damaged: objects are missing")
         return objects
 
     def _uids(self) -> list[str]:
         uids = [uid for (uid,) in self._rows("uid", "given_uids")]
-        if total(map(row_digest, uids)) != self._state.uids_total:
+        if total(map(row_digest, uids)) != self.state.uids_total:
             raise _changed("uids")
         return uids
 

@@ -1,27 +1,31 @@
-"""Lists of objects at one version, in pages."""
+"""Reads of a store: objects, lists at one version in pages, and watches, pulled at the watcher's own pace."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from podium.api.errors import InputError, shown
 from podium.api.meta import Raw
 from podium.api.nested import value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.store.api_resource import APIResource
-from podium.store.errors import bad_request, invalid_options, too_large
-from podium.store.revisions import Revisions
-from podium.store.stored import Stored
+from podium.store.api_resources import APIResources
+from podium.store.errors import bad_request, invalid_options, not_found, too_large
+from podium.store.revisions import NO_OBJECTS, Revisions
+from podium.store.stored import Stored, encoded, framed
+from podium.store.version_conversion import converted
+from podium.store.watch_log import WatchEvent
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +52,6 @@ class ObjectSelector:
         if not self.labels.matches(metadata.labels):
             return False
         return not self.fields.requirements or self.fields.matches(_fields(stored))
-
-
-def read_object_selector(
-    resource: APIResource, namespace: str, label_selector: str, field_selector: str
-) -> ObjectSelector:
-    """Return the selection for label and field selectors in text form.
-
-    Raises StoreError 400 for malformed selectors.
-    """
-    try:
-        labels, fields = parse_label_selector(label_selector), parse_field_selector(field_selector)
-    except InputError as error:
-        raise bad_request(str(error)) from None
-    known = (*_NAMES, *(name for name, _ in resource.selectable))
-    for requirement in fields.requirements:
-        if requirement.key not in known:
-            choice = ", ".join(known)
-            raise bad_request(f"field label not supported: {shown(requirement.key)}; {resource.kind} has {choice}")
-    return ObjectSelector(resource, namespace, labels, fields)
 
 
 def _fields(stored: Stored) -> dict[str, str]:
@@ -144,42 +129,140 @@ class ListPage:
         return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
 
 
-def list_page(revisions: Revisions, selector: ObjectSelector, options: ListOptions) -> ListPage:
-    """Return the page that the options request.
-
-    Without a version it shows the newest state. Raises StoreError: 400 for malformed options, 410 for a version that is
-    no longer known, 422 for contradictory options, 504 for a version in the future.
-    """
-    _check(options)
-    version, start = _place(revisions, options)
-    part = PartOfKind(revisions, selector.resource.name, selector.namespace, start, version)
-    found = filter(selector.covers, part) if selector.selects else iter(part)
-    items = tuple(islice(found, options.limit) if options.limit > 0 else found)
-    if selector.selects:
-        return ListPage(selector, items, version, _token(version, items[-1].key) if next(found, None) else "", None)
-    rest = len(part) - len(items)
-    return ListPage(selector, items, version, _token(version, items[-1].key) if rest else "", rest or None)
+DEFAULT_LIST_OPTIONS = ListOptions()
 
 
-def read_version(text: str) -> int:
-    """Return the version that a parameter names; 0 for "", which names none. Raises StoreError 400."""
-    if not text:
-        return 0
-    if not text.isascii() or not text.isdigit() or len(text) > 19:
-        raise bad_request(f"resourceVersion: Invalid value: {shown(text)}: it is a number that the API has given out")
-    return int(text)
+class ReadableStore:
+    """Objects of the kinds in `resources`, each at its newest version, and the log of their changes."""
+
+    def __init__(self, resources: APIResources, revisions: Revisions) -> None:
+        self.resources = resources
+        self.log = revisions.log
+        """The log of committed writes."""
+        self._revisions = revisions
+        self._objects = revisions.objects
+
+    @property
+    def version(self) -> int:
+        """The last committed version; 0 before the first."""
+        return self._revisions.version
+
+    def get(self, kind: str, key: str) -> Stored:
+        """Return the object. Raises StoreError 404."""
+        try:
+            return self._objects[kind][key]
+        except KeyError:
+            raise not_found(self.resources.named(kind), key) from None
+
+    def find(self, kind: str, key: str) -> Stored | None:
+        """Return the object, or None."""
+        return self._objects.get(kind, NO_OBJECTS).get(key)
+
+    def objects(self, kind: str, namespace: str = "") -> list[Stored]:
+        """Return the objects of a kind in a namespace (all for ""), by key.
+
+        Raises StoreError 404 for an unknown kind.
+        """
+        self.resources.named(kind)
+        return self._revisions.in_order(kind, namespace)
+
+    def changes(self, kind: str) -> int:
+        """Return a counter of the changes of a kind's objects; undone changes count twice."""
+        return self._revisions.changes(kind)
+
+    def count(self) -> int:
+        """Return the number of objects, of all kinds."""
+        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
+    def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
+        """Return the events after `version`, of one kind (all for ""), in order.
+
+        Raises StoreError 410 and 504 as `WatchLog.check` does.
+        """
+        return self.log.since(version, kind)
+
+    def check_version(self, text: str) -> int:
+        """Return the version that a parameter names. Raises StoreError 400, and 504 for a version in the future."""
+        version = _read_version(text)
+        if version > self.version:
+            raise too_large(version, self.version)
+        return version
+
+    def page(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> ListPage:
+        """Return the page of a kind's objects, of one namespace (all for ""), that the options request.
+
+        Without a version it shows the newest state. Raises StoreError: 400 for malformed options, 410 for a version
+        that is no longer known, 422 for contradictory options, 504 for a version in the future.
+        """
+        selector = self._selector(kind, namespace, options)
+        _check_list_options(options)
+        version, start = self._place(options)
+        part = PartOfKind(self._revisions, selector.resource.name, namespace, start, version)
+        found = filter(selector.covers, part) if selector.selects else iter(part)
+        items = tuple(islice(found, options.limit) if options.limit > 0 else found)
+        if selector.selects:
+            rest, has_more = None, next(found, None) is not None
+        else:
+            rest = len(part) - len(items) or None
+            has_more = rest is not None
+        return ListPage(selector, items, version, _token(version, items[-1].key) if has_more else "", rest)
+
+    def watch(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> Watch:
+        """Return the watch of a kind's objects that the options request.
+
+        Without a version, or with 0, it begins with the existing objects as ADDED. It also does so if initial events
+        are requested, and then marks their end. Raises StoreError: 400 for a malformed version, 410 for a version after
+        which events are no longer known, 422 for contradictory options, 504 for a version in the future.
+        """
+        selector = self._selector(kind, namespace, options)
+        if options.send_initial_events is None:
+            if options.resource_version_match:
+                problem = "goes with sendInitialEvents alone in a watch"
+                raise invalid_options("ListOptions", "resourceVersionMatch", problem)
+        elif options.resource_version_match != "NotOlderThan":
+            raise invalid_options("ListOptions", "resourceVersionMatch", "must be NotOlderThan with sendInitialEvents")
+        log, version = self.log, _read_version(options.resource_version)
+        if not (options.send_initial_events or (options.send_initial_events is None and not version)):
+            begin = version or log.version
+            log.check(begin, selector.resource.name)
+            return Watch(self._revisions, selector, begin, [])
+        if version > log.version:
+            raise too_large(version, log.version)
+        objects = filter(selector.covers, self._revisions.in_order(selector.resource.name, namespace))
+        initial = [Notice("ADDED", stored.raw, stored.version, stored) for stored in objects]
+        if options.send_initial_events:
+            initial.append(_bookmark(selector, log.version, {"annotations": {_INITIAL_EVENTS_END: "true"}}))
+        return Watch(self._revisions, selector, log.version, initial)
+
+    def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
+        """Return the selection of the options. Raises StoreError 404 for an unknown kind, 400 for a malformed one."""
+        resource = self.resources.named(kind)
+        try:
+            labels, fields = parse_label_selector(options.label_selector), parse_field_selector(options.field_selector)
+        except InputError as error:
+            raise bad_request(str(error)) from None
+        known = (*_NAMES, *(name for name, _ in resource.selectable))
+        for requirement in fields.requirements:
+            if requirement.key not in known:
+                choice = f"{resource.kind} has {', '.join(known)}"
+                raise bad_request(f"field label not supported: {shown(requirement.key)}; {choice}")
+        return ObjectSelector(resource, namespace, labels, fields)
+
+    def _place(self, options: ListOptions) -> tuple[int, str]:
+        """Return the version to list, and the key after which the page begins."""
+        if options.continue_token:
+            if options.resource_version not in ("", "0"):
+                raise bad_request("a continue token has its own version; leave resourceVersion out")
+            version, start = _read_token(options.continue_token)
+            if version > self.version:
+                raise bad_request("the continue token is not one of this store")
+            return version, start
+        version = self.check_version(options.resource_version)
+        return (version if options.resource_version_match == "Exact" else self.version), ""
 
 
-def check_version(revisions: Revisions, text: str) -> int:
-    """Return the version that a parameter names. Raises StoreError 400, and 504 for a version in the future."""
-    version = read_version(text)
-    if version > revisions.version:
-        raise too_large(version, revisions.version)
-    return version
-
-
-def _check(options: ListOptions) -> None:
-    """Check that the options are compatible (apimachinery's internalversion/validation)."""
+def _check_list_options(options: ListOptions) -> None:
+    """Check that the options of a list are compatible (apimachinery's internalversion/validation)."""
     match, version = options.resource_version_match, options.resource_version
     if options.send_initial_events is not None:
         raise invalid_options("ListOptions", "sendInitialEvents", "goes with a watch alone")
@@ -196,17 +279,13 @@ def _check(options: ListOptions) -> None:
         raise invalid_options("ListOptions", "resourceVersionMatch", "Exact does not go with resourceVersion 0")
 
 
-def _place(revisions: Revisions, options: ListOptions) -> tuple[int, str]:
-    """Return the version to list, and the key after which the page begins."""
-    if options.continue_token:
-        if options.resource_version not in ("", "0"):
-            raise bad_request("a continue token has its own version; leave resourceVersion out")
-        version, start = _read_token(options.continue_token)
-        if version > revisions.version:
-            raise bad_request("the continue token is not one of this store")
-        return version, start
-    version = check_version(revisions, options.resource_version)
-    return (version if options.resource_version_match == "Exact" else revisions.version), ""
+def _read_version(text: str) -> int:
+    """Return the version that a parameter names; 0 for "", which names none. Raises StoreError 400."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or len(text) > 19:
+        raise bad_request(f"resourceVersion: Invalid value: {shown(text)}: it is a number that the API has given out")
+    return int(text)
 
 
 def _token(version: int, key: str) -> str:
@@ -257,3 +336,124 @@ class PartOfKind:
             return map(self._objects.__getitem__, keys)
         found = (self._was.get(key, self._objects.get(key)) for key in merge(keys, self._restored))
         return (stored for stored in found if stored is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A watch event: an object after a change, or a BOOKMARK with the version up to which all events were delivered.
+
+    `stored` has the encoded bytes of `raw`; None if only this watcher gets the object in this form.
+    """
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+    raw: Raw
+    version: int
+    stored: Stored | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event object of the API."""
+        return {"type": self.type, "object": self.raw}
+
+    def encoded(self) -> bytes:
+        """Return the event as JSON, from the cached bytes of the object if they match."""
+        return framed(self.type, encoded(self.raw) if self.stored is None else self.stored.encoded)
+
+
+class Watch:
+    """The events of the objects of one selector, each once and in order.
+
+    An object that starts to match is ADDED. One that no longer matches is DELETED, with its state before.
+    """
+
+    def __init__(self, revisions: Revisions, selector: ObjectSelector, version: int, initial: list[Notice]) -> None:
+        """Begin after `version`; `initial` is delivered first."""
+        self._log = revisions.log
+        self._events = revisions.log.of(selector.resource.name)
+        self._selector = selector
+        self._waiting = initial
+        self._wake: Callable[[], None] | None = None
+        self.api_version = ""
+        """The version of the kind in which all events are delivered; "" is the storage version."""
+        self.version = version
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether no further events will occur: the kind is no longer served, or is served differently."""
+        return self._events.is_ended
+
+    def pull(self) -> list[Notice]:
+        """Return all events since the last call.
+
+        Raises StoreError 410 if some of them are no longer known, which ends the watch.
+        """
+        notices, self._waiting, covers = self._waiting, [], self._selector.covers
+        if self._events.last > self.version:
+            if not self._events.is_ended:
+                self._log.check(self.version, self._selector.resource.name)
+            for event in self._events.since(self.version):
+                was = event.previous is not None and covers(event.previous)
+                if event.type != "DELETED" and covers(event.stored):
+                    type_: Literal["MODIFIED", "ADDED"] = "MODIFIED" if was else "ADDED"
+                    notices.append(Notice(type_, event.stored.raw, event.version, event.stored))
+                elif was:
+                    notices.append(_left(event))
+        self.version = self._log.version
+        if self._wake is not None and not self._events.is_ended:
+            self._events.waiting[self] = self._wake
+        return [self._served(notice) for notice in notices] if self.api_version else notices
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when events may be available: immediately, or with the next event of the kind.
+
+        It is called once, and again only after the next pull, so that a slow watcher costs nothing in between. The call
+        happens within the write, which is committed by then. `wake` may set a flag or schedule a task; it must neither
+        raise nor write. `close` ends it.
+        """
+        self.close()
+        self._wake = wake
+        if self._waiting or self._events.last > self.version or self._events.is_ended:
+            wake()
+        else:
+            self._events.waiting[self] = wake
+
+    def close(self) -> None:
+        """Cancel the pending wake-up."""
+        self._events.waiting.pop(self, None)
+        self._wake = None
+
+    def bookmark(self) -> Notice:
+        """Return a bookmark with the version up to which events were pulled.
+
+        Raises ValueError before the first pull of initial events.
+        """
+        if self._waiting:
+            raise ValueError("the watch has initial events that nobody has pulled")
+        return self._served(_bookmark(self._selector, self.version))
+
+    def _served(self, notice: Notice) -> Notice:
+        if not self.api_version:
+            return notice
+        if notice.stored is not None:
+            stored = notice.stored.served_as(self.api_version)
+            return Notice(notice.type, stored.raw, notice.version, stored)
+        raw = converted(self._selector.resource, notice.raw, self.api_version)
+        return Notice(notice.type, raw, notice.version)
+
+
+def _left(event: WatchEvent) -> Notice:
+    """Return the DELETED notice for an object that is gone or no longer selected, with its last matching state."""
+    if event.type == "DELETED" or event.previous is None:
+        return Notice("DELETED", event.stored.raw, event.version, event.stored)
+    raw = event.previous.raw
+    metadata = {**raw["metadata"], "resourceVersion": str(event.version)}
+    return Notice("DELETED", {**raw, "metadata": metadata}, event.version)
+
+
+def _bookmark(selector: ObjectSelector, version: int, metadata: Raw | None = None) -> Notice:
+    resource = selector.resource
+    raw = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"resourceVersion": str(version), **(metadata or {})},
+    }
+    return Notice("BOOKMARK", raw, version)

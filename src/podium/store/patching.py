@@ -233,9 +233,16 @@ class _Document:
                 self._get(path)
                 self._set(path, _taken(operation["value"]))
             case "copy":
-                self._add(path, self._copy(_pointer(operation["from"])))
+                encoded = msgspec.json.encode(self._get(_pointer(operation["from"])))
+                self._copied_bytes += len(encoded)
+                if self._copied_bytes > MAX_COPIED_BYTES:
+                    raise ValueError(f"the copies of the patch take more than {MAX_COPIED_BYTES} bytes")
+                self._add(path, msgspec.json.decode(encoded))
             case "move":
-                self._move(_pointer(operation["from"]), path)
+                source = _pointer(operation["from"])
+                if path != source and path[: len(source)] == source:
+                    raise ValueError("nothing can be moved into itself")
+                self._add(path, self._remove(source))
             case _:
                 self._test(path, operation)
 
@@ -268,19 +275,6 @@ class _Document:
         parent = self._get(path[:-1])
         del parent[_index(path[-1], len(parent)) if isinstance(parent, list) else path[-1]]
         return removed
-
-    def _copy(self, source: list[str]) -> Any:
-        value = self._get(source)
-        encoded = msgspec.json.encode(value)
-        self._copied_bytes += len(encoded)
-        if self._copied_bytes > MAX_COPIED_BYTES:
-            raise ValueError(f"the copies of the patch take more than {MAX_COPIED_BYTES} bytes")
-        return msgspec.json.decode(encoded)
-
-    def _move(self, source: list[str], path: list[str]) -> None:
-        if path != source and path[: len(source)] == source:
-            raise ValueError("nothing can be moved into itself")
-        self._add(path, self._remove(source))
 
     def _test(self, path: list[str], operation: dict[str, Any]) -> None:
         try:

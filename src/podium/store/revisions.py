@@ -227,7 +227,14 @@ class Revisions:
         """Create the next version: the object as `raw` and `object_` say, or its removal if it `is_gone`."""
         name, version = resource.name, self.version + 1
         key = object_.key if previous is None else previous.key
-        stored = _at_version(version, resource, raw, object_, key)
+        text = str(version)
+        after, metadata = raw.copy(), raw["metadata"].copy()
+        after["metadata"] = metadata
+        metadata["resourceVersion"] = text
+        reading = replace(object_, metadata=replace(object_.metadata, resource_version=text))
+        # All versions share one key string, so dictionary lookups succeed by identity.
+        reading.__dict__["key"] = key
+        stored = Stored(after, reading, version, resource, key)
         if previous is None or is_gone:
             self._set(name, key, None if is_gone else stored)
             event = WatchEvent("DELETED" if is_gone else "ADDED", stored, previous)
@@ -324,19 +331,6 @@ class Revisions:
         objects[key] = stored
 
 
-def _at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str) -> Stored:
-    """Return the object with that version in both of its forms."""
-    text = str(version)
-    after, written = raw.copy(), raw["metadata"].copy()
-    after["metadata"] = written
-    written["resourceVersion"] = text
-    metadata = replace(object_.metadata, resource_version=text)
-    reading = replace(object_, metadata=metadata)
-    # All versions share one key string, so dictionary lookups succeed by identity.
-    reading.__dict__["key"] = key
-    return Stored(after, reading, version, resource, key)
-
-
 _FEW = 64
 """The maximum number of changes that are inserted one by one; more are merged by sorting."""
 
@@ -390,12 +384,10 @@ class SortedKeys:
         return (keys[index] for index in range(begin, min(end, len(keys))))
 
     def _settled(self) -> list[str]:
-        if self._added or self._gone:
-            self._settle()
-        return self._sorted
-
-    def _settle(self) -> None:
+        """Return the keys with all recorded changes."""
         keys = self._sorted
+        if not self._added and not self._gone:
+            return keys
         if len(self._added) + len(self._gone) <= _FEW:
             for key in self._gone:
                 del keys[bisect_left(keys, key)]
@@ -409,3 +401,4 @@ class SortedKeys:
             self._sorted = keys
         self._added.clear()
         self._gone.clear()
+        return keys

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.avoid_list import Wishes
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
@@ -20,10 +20,10 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.admission_control import Admission
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
-from podium.store.creations import DEFAULT_LIST_OPTIONS, WritableStore, with_topology
+from podium.store.creations import WritableStore, with_topology
 from podium.store.custom_kinds import DEFINITION, as_terminating, register
 from podium.store.errors import StoreError, conflict, unknown_kind
-from podium.store.listing import ListOptions, ListPage
+from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage
 from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
@@ -91,7 +91,7 @@ class Store(WritableStore):
     def restore(self, state: RevisionsState) -> None:
         """Repeat the writes of another store in this one, which is empty. The two share the objects."""
         self._revisions.restore(state)
-        self._definitions.follow()
+        self.definitions.follow()
 
     def update(self, raw: Raw) -> Stored:
         """Replace an object, except for its status and fields that only the server writes.
@@ -108,18 +108,29 @@ class Store(WritableStore):
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
         raw = self._admitted(raw)
-        given = self._definitions.shaped(resource, raw) if resource.is_custom else self._admission.kept(previous, raw)
+        given = self.definitions.shaped(resource, raw) if resource.is_custom else self._admission.kept(previous, raw)
         updated = replaced(previous, given)
         object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
         if resource.is_custom:
-            self._definitions.check(resource, updated, previous.raw)
+            self.definitions.check(resource, updated, previous.raw)
         elif resource.name == DEFINITION:
-            return self._update_definition(previous, updated, object_)
+            created = parse_time(updated["metadata"]["creationTimestamp"])
+            judged = self.definitions.judged(resource, updated, previous.raw, created)
+            stored = self.commit(resource, previous, judged, object_)
+            self.definitions.follow()
+            return stored
         check_update(previous, updated, self._job_rules)
         self._admission.check_update(previous, object_)
-        if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
-            return self._update_policy(previous, previous.object, updated, object_)
-        return self.commit(previous.resource, previous, updated, object_)
+        if not isinstance(object_, DisruptionPolicy) or not isinstance(previous.object, DisruptionPolicy):
+            return self.commit(resource, previous, updated, object_)
+        if previous.object.status.caps:
+            # The usage of the caps is kept.
+            given, updated = updated, {**updated, "status": object_.status_carried_over(previous.object)}
+            object_ = rereading(resource, object_, given, updated)
+        with self.transaction():
+            stored = self.commit(resource, previous, updated, object_)
+            self._complete_levels(stored)
+            return stored
 
     def update_status(self, raw: Raw) -> Stored:
         """Replace an object's status, and for most kinds its metadata; preconditions and errors as of `update`.
@@ -138,8 +149,8 @@ class Store(WritableStore):
         if status is not _UNSAID:
             updated = {**updated, "status": self._admitted({**updated, "status": status}).get("status")}
             if resource.is_custom:
-                updated = self._definitions.shaped(resource, updated)
-                self._definitions.check(resource, updated, previous.raw)
+                updated = self.definitions.shaped(resource, updated)
+                self.definitions.check(resource, updated, previous.raw)
             else:
                 updated = self._admission.kept(previous, updated)
             object_ = with_status(previous, updated)
@@ -293,24 +304,12 @@ class Store(WritableStore):
             written = with_topology(*written, self.find("Node", node_name))
         return self.commit(previous.resource, previous, *written)
 
-    def follow_definitions(self) -> None:
-        """Serve custom kinds as their definitions currently say, and remove those whose creation was undone."""
-        self._definitions.follow()
-
-    def _update_definition(self, previous: Stored, raw: Raw, object_: Kubernetes) -> Stored:
-        """Write a definition, and serve its kind accordingly. Raises StoreError 422 as `Definitions.judged` does."""
-        created = parse_time(raw["metadata"]["creationTimestamp"])
-        raw = self._definitions.judged(previous.resource, raw, previous.raw, created)
-        stored = self.commit(previous.resource, previous, raw, object_)
-        self._definitions.follow()
-        return stored
-
     def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
         """Delete a definition with all objects of its kind; return it while objects remain, None if it is gone.
 
         Definitions of the same group whose names become free by that are established.
         """
-        kind = self._definitions.kind_of(previous)
+        kind = self.definitions.kind_of(previous)
         with self.transaction():
             for stored in self.objects(kind) if kind else ():
                 if stored.object.metadata.deletion_timestamp is None:
@@ -318,22 +317,12 @@ class Store(WritableStore):
             has_objects = bool(kind and self.objects(kind))
             raw = as_terminating(previous.raw, now) if has_objects else previous.raw
             remaining = self.terminate(previous, raw, None, now)
-        self._definitions.follow()
-        for stored in self._definitions.waiting(previous.raw["spec"]["group"]):
-            raw = self._definitions.judged(stored.resource, stored.raw, stored.raw, now)
+        self.definitions.follow()
+        for stored in self.definitions.waiting(previous.raw["spec"]["group"]):
+            raw = self.definitions.judged(stored.resource, stored.raw, stored.raw, now)
             self.commit(stored.resource, stored, raw, stored.object)
-        self._definitions.follow()
+        self.definitions.follow()
         return remaining
-
-    def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
-        """Write a DisruptionPolicy and its missing PriorityClasses; the usage of its caps is kept."""
-        if before.status.caps:
-            updated = {**raw, "status": policy.status_carried_over(before)}
-            raw, policy = updated, rereading(previous.resource, policy, raw, updated)
-        with self.transaction():
-            stored = self.commit(previous.resource, previous, raw, policy)
-            self._complete_levels(stored)
-            return stored
 
 
 def _pod(stored: Stored) -> Pod:

@@ -45,8 +45,13 @@ def _directed(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
         target = {}
     elif directive is not None:
         raise bad_request(f"{_PATCH} is delete or replace")
-    result = _retained(target, patch)
+    result = dict(target)
     values = {field: value for field, value in patch.items() if not field.startswith("$")}
+    if _RETAIN in patch:
+        kept = patch[_RETAIN]
+        if not isinstance(kept, list) or any(values[field] is not None and field not in kept for field in values):
+            raise bad_request(f"{_RETAIN} is a list of all fields that stay, those of the patch among them")
+        result = {field: value for field, value in target.items() if field in kept}
     for field in sorted({field.partition("/")[2] for field in patch if field.startswith((_ORDER, _DELETE_FROM))}):
         changed = _changed_list(result, patch, field, schema)
         values.pop(field, None)
@@ -65,17 +70,6 @@ def _with_values(result: Raw, values: Raw, schema: MergeSchema) -> Raw:
     return result
 
 
-def _retained(target: Raw, patch: Raw) -> Raw:
-    """Return the target with only the fields that `$retainKeys` lists, if it is given."""
-    if _RETAIN not in patch:
-        return dict(target)
-    kept = patch[_RETAIN]
-    given = (field for field, value in patch.items() if value is not None and not field.startswith("$"))
-    if not isinstance(kept, list) or any(field not in kept for field in given):
-        raise bad_request(f"{_RETAIN} is a list of all fields that stay, those of the patch among them")
-    return {field: value for field, value in target.items() if field in kept}
-
-
 def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
     """Return the new value of one field."""
     if isinstance(new, dict):
@@ -84,7 +78,7 @@ def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
     if isinstance(new, list):
         key = schema.lists.get(field)
         if key is None:
-            return [_without_directives(item) for item in new]
+            return [_merged({}, item, _PLAIN) if isinstance(item, dict) else item for item in new]
         old = old if isinstance(old, list) else []
         merged, given = _merged_list(old, new, key, schema.of(field))
         return in_order(merged, given, old, key)
@@ -110,10 +104,10 @@ def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> l
     if deleted:
         gone = set(identities(deleted, ""))
         merged = [item for item, identity in zip(merged, identities(merged, ""), strict=True) if identity not in gone]
-    if order is None:
-        return in_order(merged, given, old, key)
-    _check_order(given, order, key)
-    return in_order(merged, order, old, key)
+    wanted = iter(identities(order or [], key))
+    if order and not all(identity in wanted for identity in identities(given, key)):
+        raise bad_request("the order of the items in the patch is not that of $setElementOrder")
+    return in_order(merged, given if order is None else order, old, key)
 
 
 def _merged_as_ordered(
@@ -175,17 +169,6 @@ def _sorted_out(items: list[Any], key: str) -> tuple[list[Raw], set[Any], bool]:
         else:
             raise bad_request(f"{_PATCH} of an item is delete or replace")
     return given, set(identities(deleted, key)), replaces
-
-
-def _check_order(given: list[Any], order: list[Any], key: str) -> None:
-    """Check that the patch's own items are in the order that it requests."""
-    wanted = iter(identities(order, key))
-    if order and not all(identity in wanted for identity in identities(given, key)):
-        raise bad_request("the order of the items in the patch is not that of $setElementOrder")
-
-
-def _without_directives(item: Any) -> Any:
-    return _merged({}, item, MergeSchema()) if isinstance(item, dict) else item
 
 
 def identities(items: Sequence[Any], key: str) -> list[Hashable]:

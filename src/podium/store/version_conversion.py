@@ -110,14 +110,6 @@ def to_core(raw: Raw) -> Raw:
     return {_CORE_NAMES.get(name, name): value for name, value in raw.items()}
 
 
-def core_selector(field_selector: str) -> str:
-    """Return a field selector over events.k8s.io Events as one over core Events."""
-    parts = field_selector.split(",")
-    for theirs, ours in _SELECTED:
-        parts = [ours + part.removeprefix(theirs) if part.startswith(theirs) else part for part in parts]
-    return ",".join(parts)
-
-
 _FORMS = {
     ("events.k8s.io/v1", "Event"): Form(to_core, to_events_group),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): Form(to_v2, to_v1),
@@ -148,7 +140,12 @@ def as_stored(resource: APIResource, raw: Raw, api_version: str) -> Raw:
 
 def stored_selector(field_selector: str, api_version: str) -> str:
     """Return a field selector over objects of a version as one over stored objects."""
-    return core_selector(field_selector) if api_version == "events.k8s.io/v1" else field_selector
+    if api_version != "events.k8s.io/v1":
+        return field_selector
+    parts = field_selector.split(",")
+    for theirs, ours in _SELECTED:
+        parts = [ours + part.removeprefix(theirs) if part.startswith(theirs) else part for part in parts]
+    return ",".join(parts)
 
 
 def refused_as(error: StoreError, kind: str, api_version: str) -> StoreError:

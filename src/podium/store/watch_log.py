@@ -42,17 +42,14 @@ class WatchLog:
             found = self._kinds[kind] = KindLog(self._floor, self._capacity)
         return found
 
-    def begin_anew(self, kind: str) -> None:
-        """End the log of a kind, and start another one after the current version."""
-        self.end(kind)
-        self._kinds[kind] = KindLog(self.version, self._capacity)
-
-    def end(self, kind: str) -> None:
-        """End the log of a kind and remove it, so that waiters learn that no more events follow."""
+    def end(self, kind: str, *, begins_anew: bool = False) -> None:
+        """End the log of a kind, so that waiters learn that no more events follow; another one may begin anew."""
         found = self._kinds.pop(kind, None)
         if found is not None:
             found.is_ended = True
             self.woken += found.take_waiting()
+        if begins_anew:
+            self._kinds[kind] = KindLog(self.version, self._capacity)
 
     def append(self, event: WatchEvent) -> None:
         """Add the event of the next version. Raises ValueError for any other."""
@@ -140,6 +137,7 @@ class KindLog:
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
         self._left = EncodedVersionCache(LEFT_ENCODED)
         self.waiting: dict[object, Callable[[], None]] = {}
+        """The waiters, each with a function that is called once, with the next event."""
         self.is_ended = False
 
     @property
@@ -181,14 +179,6 @@ class KindLog:
             found.append(event)
         found.reverse()
         return found
-
-    def wait(self, who: object, wake: Callable[[], None]) -> None:
-        """Call `wake` once, with the next event."""
-        self.waiting[who] = wake
-
-    def wait_no_longer(self, who: object) -> None:
-        """Remove a waiter, if it is registered."""
-        self.waiting.pop(who, None)
 
     def take_waiting(self) -> list[Callable[[], None]]:
         """Remove all waiters and return their callbacks in the order of registration."""

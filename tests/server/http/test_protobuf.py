@@ -44,9 +44,9 @@ def test_a_watch_in_protobuf_sends_events_and_the_error_that_ends_it() -> None:
             assert event[1] == b"ADDED"
             assert isinstance(event[2], bytes)
             assert decode(event[2][event[2].index(MAGIC) :])["metadata"]["name"] == "a"
-        client.backend.store.compact(1)
+        client.backend.store.log.compact(1)
         client.backend.store.create(pod("b"), now=0)
-        client.backend.store.compact(2)
+        client.backend.store.log.compact(2)
         async with client.session.get(f"{url}&resourceVersion=1", headers=ACCEPT) as watched:
             body = await watched.content.read()
             assert decode(body[body.index(MAGIC) :])["code"] == 410

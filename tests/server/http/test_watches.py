@@ -98,7 +98,7 @@ def test_a_watch_ends_when_its_time_is_over() -> None:
 def test_a_watch_from_a_version_that_is_forgotten_ends_with_gone() -> None:
     async def check(client: Client) -> None:
         create(client, *(f"p{index}" for index in range(300)))
-        client.backend.store.compact(200)
+        client.backend.store.log.compact(200)
         async with client.watch(f"{PODS}?watch=1&resourceVersion=5") as watcher:
             assert watcher.response.status == 200
             event = await watcher.next()

@@ -25,8 +25,8 @@ from podium.server.http.settings import ServerLimits
 from podium.server.protobuf_encoding import encode, encode_event
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
+from podium.store.listing import Notice, Watch
 from podium.store.stored import encoded, framed
-from podium.store.watch import Notice, Watch
 
 _LOG = logging.getLogger("podium.server")
 # More events than this are written by the stream's own task, so that other tasks can run.

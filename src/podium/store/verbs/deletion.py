@@ -13,10 +13,7 @@ from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS, format_time, parse_time
 from podium.store.admission.priorities import SYSTEM_CLASSES
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN
-from podium.store.errors import conflict, forbidden, invalid_options, not_found
-from podium.store.revisions import Revisions
+from podium.store.errors import conflict, forbidden, invalid_options
 from podium.store.stored import Stored
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
@@ -72,7 +69,11 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
     meta = object_.metadata
     current = meta.deletion_grace_period_seconds
     if meta.deletion_timestamp is None:
-        return _deleted(metadata, now, _first_grace(object_, grace_seconds))
+        grace = 0
+        if isinstance(object_, Pod) and object_.spec.node_name and not object_.is_terminal:
+            own = object_.spec.termination_grace_period_seconds
+            grace = _not_negative(own if grace_seconds is None else grace_seconds)
+        return _deleted(metadata, now, grace)
     if not current or grace_seconds is None or _not_negative(grace_seconds) >= current:
         return metadata
     since = parse_time(meta.deletion_timestamp) - current * _SECOND
@@ -108,13 +109,6 @@ def is_due(metadata: Raw) -> bool:
     )
 
 
-def _first_grace(object_: Kubernetes, grace_seconds: int | None) -> int:
-    if not isinstance(object_, Pod) or not object_.spec.node_name or object_.is_terminal:
-        return 0
-    own = object_.spec.termination_grace_period_seconds
-    return _not_negative(own if grace_seconds is None else grace_seconds)
-
-
 def _not_negative(grace_seconds: int) -> int:
     """Return the grace period; the API server treats a negative one as one second."""
     return grace_seconds if grace_seconds >= 0 else 1
@@ -128,25 +122,6 @@ def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
 
 NAMESPACE_FINALIZER = "kubernetes"
 """The entry in a namespace's `spec.finalizers` until it is empty."""
-
-_NAMESPACE = BUILT_IN["", "Namespace"]
-
-
-def check_namespace(revisions: Revisions, resource: APIResource, namespace: str, key: str, *, must_exist: bool) -> None:
-    """Raise StoreError if an object cannot be created in the namespace.
-
-    404 if the namespace has to exist and does not; 403 with cause NamespaceTerminating if it is terminating.
-    """
-    if not resource.namespaced:
-        return
-    found = revisions.of("Namespace").get(namespace)
-    if found is None:
-        if must_exist:
-            raise not_found(_NAMESPACE, namespace)
-        return
-    if found.object.metadata.deletion_timestamp is not None:
-        problem = f"the namespace {namespace} is being deleted, and nothing new can be created in it"
-        raise forbidden(resource, key, problem, "NamespaceTerminating")
 
 
 def as_new_namespace(raw: Raw) -> Raw:
@@ -185,8 +160,3 @@ def as_terminating_namespace(raw: Raw, *, is_empty: bool) -> Raw:
     others = [finalizer for finalizer in spec.get("finalizers", []) if finalizer != NAMESPACE_FINALIZER]
     finalizers = others if is_empty else [*others, NAMESPACE_FINALIZER]
     return {**raw, "spec": {**spec, "finalizers": finalizers}, "status": {**status, "phase": "Terminating"}}
-
-
-def has_namespace_finalizers(resource: APIResource, raw: Raw) -> bool:
-    """Return whether an object is a namespace with finalizers in its spec."""
-    return resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))
