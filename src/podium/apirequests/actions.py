@@ -315,12 +315,14 @@ _UNKNOWN = frozenset((502, 504))
 
 
 def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
-    """Record the eviction hints on the pod's node, and evict the pod."""
+    """Record the eviction hints on the pod's node, and evict the pod. 409 if a different pod has that name now."""
     plain = _eviction(action)
     if not action.wishes:
         yield plain
         return None
-    pod = yield from _find(action)
+    pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
+    if pod.metadata.uid != action.uid:
+        raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
     key = action.avoid_for.until_scheduled
     awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
     wishes = yield from _wishes(action)
@@ -380,14 +382,6 @@ def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[R
         else:
             return before
     raise AssertionError("the last try either succeeds or fails")
-
-
-def _find(action: Evict) -> Generator[Request, Response, Pod]:
-    """Return the pod to evict. Raises StoreError 409 if a different pod has that name now."""
-    pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
-    if pod.metadata.uid != action.uid:
-        raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
-    return pod
 
 
 def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:

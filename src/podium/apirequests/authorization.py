@@ -91,7 +91,9 @@ def _matches(rule: Raw, attributes: Attributes) -> bool:
     if not _has(rule, "verbs", attributes.verb):
         return False
     if attributes.path:
-        return any(_covers(url, attributes.path) for url in list_at(rule, "nonResourceURLs"))
+        path = attributes.path
+        urls = list_at(rule, "nonResourceURLs")
+        return any(path.startswith(url[:-1]) if url.endswith(_ALL) else path == url for url in urls)
     names = list_at(rule, "resourceNames")
     resources = (attributes.full_resource, f"*/{attributes.subresource}" if attributes.subresource else _ALL, _ALL)
     return (
@@ -99,10 +101,6 @@ def _matches(rule: Raw, attributes: Attributes) -> bool:
         and any(one in resources for one in list_at(rule, "resources"))
         and (not names or attributes.name in names)
     )
-
-
-def _covers(url: str, path: str) -> bool:
-    return path.startswith(url[:-1]) if url.endswith(_ALL) else path == url
 
 
 def _has(rule: Raw, field: str, value: str) -> bool:

@@ -15,7 +15,7 @@ from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at
-from podium.api.schemas.structure import findings
+from podium.api.schemas.structure import findings, without_unknown
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store.admission.defaults import with_addresses, with_defaults
@@ -61,10 +61,6 @@ class RequestRules:
         default_factory=lambda: MappingProxyType({"system:kube-scheduler": SCHEDULER, "kube-scheduler": SCHEDULER})
     )
 
-    def component_of(self, request: Request, said: str) -> str:
-        """Return the component whose cap counts an eviction; `said` is the component that the request states."""
-        return self.components.get(identity_of(request), said)
-
     def is_person(self, request: Request) -> bool:
         """Return whether a person sent the request, and not a component of the cluster."""
         identity = identity_of(request)
@@ -108,12 +104,7 @@ class Context:
         raw = _in_place(raw, request)
         if not self.creates_new:
             return raw
-        raw = self._as_stored(resource, raw, request.api_version)
-        return self.completed(resource, raw) if completes else raw
-
-    def _as_stored(self, resource: APIResource, raw: Raw, api_version: str) -> Raw:
-        """Return the object in the storage version, without nulls. Raises StoreError 400."""
-        version = api_version or str(raw["apiVersion"])
+        version = request.api_version or str(raw["apiVersion"])
         if raw["apiVersion"] != version:
             problem = (
                 f"the API version in the data ({shown(raw['apiVersion'])}) does not match the expected API version"
@@ -121,7 +112,8 @@ class Context:
             raise bad_request(f"{problem} ({version})")
         if not resource.is_custom:
             raw = without_nulls(raw, raw)
-        return as_stored(resource, raw, version)
+        raw = as_stored(resource, raw, version)
+        return self.completed(resource, raw) if completes else raw
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
         """Return an object of a built-in kind with its defaults."""
@@ -228,28 +220,34 @@ def _is_short(body: Any) -> bool:
         return False
 
 
-def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[str, ...]:
-    """Return the warnings about unknown and repeated fields, if the request wants warnings.
+def checked_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
+    """Return the object without unknown fields, and the warnings about unknown and repeated ones.
 
-    Raises StoreError 400 for such fields in strict mode, for an invalid `fieldValidation`, and for a field whose value
-    has the wrong type; and 500 as kube-apiserver does for an unknown field in an applied configuration.
+    An object is returned as it is if the request does not validate fields. Fields that the schema of a custom kind does
+    not know are pruned on writing. Raises StoreError 400 for unknown and repeated fields in strict mode, for an invalid
+    `fieldValidation`, and for a field whose value has the wrong type; and 500 as kube-apiserver does for an unknown
+    field in an applied configuration.
     """
     mode = request.field_validation
+    if not mode:
+        return raw, ()
     if mode not in ("Ignore", "Warn", "Strict"):
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
     if structural is not None:
         try:
             unknown = [] if mode == "Ignore" and not _applies(request) else shaped(raw, structural)[1]
-            return _field_warnings(request, raw, unknown)
         except TooLargeError:
             raise too_large_object() from None
-    found = findings(raw, advises=False)
-    for finding in found:
-        if not finding.is_unknown:
-            place = finding.path.removeprefix(".")
-            raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
-    return _field_warnings(request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
+    else:
+        found = findings(raw, advises=False)
+        for finding in found:
+            if not finding.is_unknown:
+                place = finding.path.removeprefix(".")
+                raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
+        unknown = [finding.path.removeprefix(".") for finding in found]
+    warnings = _field_warnings(request, raw, unknown)
+    return without_unknown(raw), warnings
 
 
 def _applies(request: Request) -> bool:
@@ -265,7 +263,13 @@ def _field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, 
         if lines and mode == "Strict":
             raise _not_strict(f"error strict decoding YAML: error converting YAML to JSON: {lines[0]}")
         if paths:
-            raise _undeclared(request, raw, paths)
+            # The message of managedfields' structuredmerge.go.
+            namespace, _, name = request.key.rpartition("/")
+            undeclared = [f".{path}: field not declared in schema" for path in paths]
+            listed = undeclared[0] if len(paths) == 1 else "".join(["errors:", *(f"\n  {one}" for one in undeclared)])
+            of = f"{namespace}/{name}; {raw['apiVersion']}, Kind={raw['kind']}"
+            message = f"failed to create typed patch object ({of}): {listed}"
+            raise StoreError(500, "", message, status_message=message)
     unknown = [f'unknown field "{path}"' for path in paths]
     problems = (*lines, *unknown, *(repeated if not lines else ()))
     if problems and mode == "Strict":
@@ -276,16 +280,6 @@ def _field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, 
 def _not_strict(problem: str) -> StoreError:
     """Return the refusal of unknown and repeated fields, which may have several lines."""
     return StoreError(400, "BadRequest", problem, status_message=problem)
-
-
-def _undeclared(request: Request, raw: Raw, paths: list[str]) -> StoreError:
-    """Return the refusal of an applied configuration with unknown fields (managedfields' structuredmerge.go)."""
-    namespace, _, name = request.key.rpartition("/")
-    problems = [f".{path}: field not declared in schema" for path in paths]
-    listed = problems[0] if len(problems) == 1 else "".join(["errors:", *(f"\n  {problem}" for problem in problems)])
-    of = f"{namespace}/{name}; {raw['apiVersion']}, Kind={raw['kind']}"
-    message = f"failed to create typed patch object ({of}): {listed}"
-    return StoreError(500, "", message, status_message=message)
 
 
 def _unhandled(raw: Raw) -> str:

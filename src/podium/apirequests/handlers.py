@@ -1,14 +1,19 @@
-"""Reads and writes of objects and their status."""
+"""The handlers of requests: reads and writes of objects and their parts, and server-side apply.
+
+Source: apiserver (pkg/endpoints/handlers).
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at, value_at
+from podium.api.ownership.field_sets import KeyMissingError
+from podium.api.ownership.owned import fields_of_value
 from podium.api.pod import Pod
-from podium.api.schemas.structure import without_unknown
 from podium.api.times import format_time
 from podium.api.validation.objects import is_unqualified_finalizer
 from podium.apirequests.admission.policies import compile_problems
@@ -17,8 +22,9 @@ from podium.apirequests.context import (
     DELETE_ANNOTATION,
     DIRECT,
     Context,
-    check_fields,
     check_size,
+    checked_fields,
+    identity_of,
     object_response,
 )
 from podium.apirequests.identity import ISSUER, issued_token, token_claims
@@ -33,12 +39,14 @@ from podium.apirequests.request import (
     read_eviction,
 )
 from podium.store.custom_kinds import DEFINITION
-from podium.store.errors import StoreError, bad_request, invalid
+from podium.store.errors import StoreError, bad_request, conflict, invalid, not_found
+from podium.store.field_ownership import KUBECTL, FieldWriter, owned_part, with_last_applied, with_part
 from podium.store.listing import ListOptions
+from podium.store.managed_fields import entry_of
 from podium.store.patching import patched
 from podium.store.stored import Stored
-from podium.store.verbs.deletion import check_preconditions
-from podium.store.verbs.scale import scale_of, scaled
+from podium.store.verbs.deletion import check_preconditions, preconditions_of
+from podium.store.verbs.scale import nested, replicas_path, scale_of, scaled, with_value
 from podium.store.verbs.updates import PARTS
 from podium.store.version_conversion import as_stored, stored_selector
 
@@ -49,6 +57,7 @@ _PREFERRED = (
 )
 _ADMISSION = "admissionregistration.k8s.io"
 _NO_VERSIONS = (None, "", "0")
+_NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
 _CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
 
@@ -82,21 +91,21 @@ def create(context: Context, request: Request, now: int) -> Response:
     Raises StoreError 500 for an object with a resourceVersion, as etcd's store does; kube-apiserver has no better code
     for that refusal (pkg/storage/errors.go).
     """
-    raw, warnings = checked_fields(context, request, context.object_of(request))
+    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request))
     if context.creates_new and value_at(raw, "metadata", "resourceVersion") not in _NO_VERSIONS:
         raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     reading = request.reading if raw is request.body else None
-    return write_response(
+    return _write_response(
         context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings
     )
 
 
 def update(context: Context, request: Request, now: int) -> Response:
     """Replace the object, except for its status."""
-    raw, warnings = checked_fields(context, request, context.object_of(request))
+    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request))
     _check_condition(context, request, raw)
     previous = context.store.find(request.kind, request.key)
-    return write_response(context.store.update(raw), 200, warnings, previous)
+    return _write_response(context.store.update(raw), 200, warnings, previous)
 
 
 def update_status(context: Context, request: Request, now: int) -> Response:
@@ -109,7 +118,7 @@ def update_status(context: Context, request: Request, now: int) -> Response:
 def patch_status(context: Context, request: Request, now: int) -> Response:
     """Patch the object's status."""
     body, type_ = request.body, request.patch_type
-    return write_response(
+    return _write_response(
         context.store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ()
     )
 
@@ -125,12 +134,12 @@ def patch(context: Context, request: Request, now: int) -> Response:
         if request.field_manager:
             # Many patches together can create a larger object than each of them contains.
             check_size(resource, request.key, raw)
-        raw, warnings = checked_fields(context, request, raw)
+        raw, warnings = checked_fields(context.store.resources, request, raw)
         return context.completed(resource, raw) if context.creates_new else raw
 
     previous = store.find(request.kind, request.key)
     stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
-    return write_response(stored, 200, warnings, previous)
+    return _write_response(stored, 200, warnings, previous)
 
 
 def _check_condition(context: Context, request: Request, raw: Raw) -> None:
@@ -143,19 +152,7 @@ def _check_condition(context: Context, request: Request, raw: Raw) -> None:
         raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
 
 
-def checked_fields(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
-    """Return the object without unknown fields, and the warnings about them, if the request validates fields.
-
-    Fields that the schema of a custom kind does not know are pruned on writing. Raises StoreError as `check_fields`
-    does.
-    """
-    if not request.field_validation:
-        return raw, ()
-    warnings = check_fields(context.store.resources, request, raw)
-    return without_unknown(raw), warnings
-
-
-def write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
+def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
     """Return the response to a write, with the warnings about a policy or a custom object that was written."""
     resource = stored.resource
     if resource.group == _ADMISSION:
@@ -194,7 +191,7 @@ def update_scale(context: Context, request: Request, now: int) -> Response:
     """Replace the scale of a workload."""
     body = request.body
     if not isinstance(body, dict):
-        raise bad_request("an autoscaling/v1 Scale with metadata is expected")
+        raise bad_request(_NO_SCALE)
     return Response(object=scale_of(context.store.update(scaled(context.store.get(request.kind, request.key), body))))
 
 
@@ -301,11 +298,6 @@ def patch_part(context: Context, request: Request, now: int) -> Response:
     )
 
 
-def unserved(subresource: str) -> StoreError:
-    """Return the refusal for a subresource that needs running containers."""
-    return StoreError(501, "NotImplemented", f"pods/{subresource}: {UNSERVED[subresource]}")
-
-
 # The kinds for which the answer is the deleted object instead of a Status (ReturnDeletedObject in pkg/registry, visible
 # in the responses of the API reference).
 _RETURNED_KINDS = """
@@ -319,10 +311,15 @@ _RETURNED = frozenset(_RETURNED_KINDS.split())
 def delete(context: Context, request: Request, now: int) -> Response:
     """Delete an object; return its last or terminating state, or for most kinds a Status once it is gone."""
     options = read_delete_options(request.body)
-    if options.dry_run:
-        with context.store.transaction(dry_run=True):
-            return _delete_one(context, request, options, now)
-    return _delete_one(context, request, options, now)
+    with context.store.transaction(dry_run=True) if options.dry_run else nullcontext():
+        previous = context.store.get(request.kind, request.key)
+        left = _delete(context, request, previous, options, now)
+    if left is not None or previous.kind in _RETURNED:
+        return object_response(left or previous)
+    resource = previous.resource
+    about = {"name": previous.object.metadata.name, "group": resource.group, "kind": resource.plural}
+    details = {name: value for name, value in {**about, "uid": previous.uid}.items() if value}
+    return Response(object={**CREATED, "code": 200, "details": details})
 
 
 def delete_collection(context: Context, request: Request, now: int) -> Response:
@@ -361,20 +358,11 @@ def _evict(context: Context, request: Request, eviction: EvictionOptions, now: i
         uid=options.uid,
         resource_version=options.resource_version,
         grace_seconds=options.grace_seconds,
-        component=context.rules.component_of(request, eviction.component),
+        # The component that the request states counts if the identity implies none.
+        component=context.rules.components.get(identity_of(request), eviction.component),
         wishes=eviction.wishes,
         dry_run=options.dry_run,
     )
-
-
-def _delete_one(context: Context, request: Request, options: DeleteOptions, now: int) -> Response:
-    previous = context.store.get(request.kind, request.key)
-    left = _delete(context, request, previous, options, now)
-    if left is not None:
-        return object_response(left)
-    if previous.kind in _RETURNED:
-        return object_response(previous)
-    return Response(object=_success(previous))
 
 
 def _delete(context: Context, request: Request, stored: Stored, options: DeleteOptions, now: int) -> Stored | None:
@@ -400,8 +388,81 @@ def _is_eviction(context: Context, request: Request, stored: Stored, options: De
     return context.rules.is_person(request) and not is_direct and not stored.object.is_terminating
 
 
-def _success(deleted: Stored) -> Raw:
-    """Return the Status of a completed deletion."""
-    resource = deleted.resource
-    about = {"name": deleted.object.metadata.name, "group": resource.group, "kind": resource.plural, "uid": deleted.uid}
-    return {**CREATED, "code": 200, "details": {name: value for name, value in about.items() if value}}
+def apply(context: Context, request: Request, now: int) -> Response:
+    """Apply a configuration to an object; 201 if that creates it (applyPatcher)."""
+    _check_manager(request)
+    config = context.object_of(request, completes=False)
+    metadata = _applied_metadata(config)
+    config, warnings = checked_fields(context.store.resources, request, config)
+    resource, part = context.store.resources.named(request.kind), request.subresource
+    writer = context.writer(resource, request, "Apply", now)
+    stored = context.store.find(request.kind, request.key)
+    if stored is None:
+        return _created(context, request, config, writer, warnings)
+    check_preconditions(stored, *preconditions_of(metadata))
+    live, wanted = owned_part(stored.raw, resource, part), owned_part(config, resource, part)
+    result = writer.applied(stored.raw, live, wanted, force=request.force, subresource=part)
+    raw = with_part(stored.raw, result, resource, part)
+    if request.field_manager == KUBECTL and not part:
+        raw = with_last_applied(raw, config)
+    with context.store.written_by(writer):
+        if part == "status":
+            after = context.store.update_status(raw)
+        elif part:
+            after = context.store.update_part(context.completed(resource, raw), PARTS[part])
+        else:
+            after = context.store.update(context.completed(resource, raw))
+    return _write_response(after, 200, warnings, stored)
+
+
+def apply_scale(context: Context, request: Request, now: int) -> Response:
+    """Apply a configuration to a scale; the manager then owns the replicas in the workload's managed fields."""
+    _check_manager(request)
+    stored, config = context.store.get(request.kind, request.key), request.body
+    if not isinstance(config, dict):
+        raise bad_request(_NO_SCALE)
+    _applied_metadata(config)
+    wanted = scaled(stored, config)
+    path, spec = replicas_path(stored), config.get("spec") or {}
+    writer = context.writer(stored.resource, request, "Apply", now)
+    live, replicas = nested(path, value_at(stored.raw, *path)), nested(path, spec.get("replicas"))
+    result = writer.applied(stored.raw, live, replicas, force=request.force)
+    with context.store.written_by(writer):
+        raw = with_value(wanted, path, value_at(result, *path) or 0)
+        return Response(object=scale_of(context.store.update(raw)))
+
+
+def _check_manager(request: Request) -> None:
+    if not request.field_manager:
+        raise bad_request("fieldManager is required for apply patch")
+
+
+def _applied_metadata(config: Raw) -> Raw:
+    """Return the metadata of an applied configuration. Raises StoreError 400."""
+    metadata = config.get("metadata")
+    if not isinstance(metadata, dict):
+        raise bad_request("metadata is not an object")
+    if metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    return metadata
+
+
+def _created(
+    context: Context, request: Request, config: Raw, writer: FieldWriter, warnings: tuple[str, ...]
+) -> Response:
+    """Create the object of an applied configuration."""
+    resource = writer.resource
+    if request.subresource:
+        raise not_found(resource, request.key)
+    uid = config["metadata"].get("uid")
+    if uid:
+        problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise conflict(resource, request.key, problem)
+    try:
+        fields = fields_of_value(owned_part(config, resource, ""), writer.shape)
+    except KeyMissingError as error:
+        raise bad_request(f"failed to create typed patch object: {error}") from None
+    writer.settled = {writer.manager: entry_of(fields, writer.api_version, writer.now)} if fields else {}
+    with context.store.written_by(writer):
+        stored = context.store.create(context.completed(resource, config), now=writer.now, is_new=True)
+    return _write_response(stored, 201, warnings)

@@ -61,7 +61,8 @@ def groups_of(name: str) -> tuple[str, ...]:
 
 def issued_token(key: bytes, claims: Raw) -> str:
     """Return a token with these claims."""
-    signed = ".".join(map(_encoded, ({"alg": "HS256", "kid": "podium"}, claims)))
+    head = {"alg": "HS256", "kid": "podium"}
+    signed = ".".join(_text(json.dumps(part, separators=(",", ":")).encode()) for part in (head, claims))
     return f"{signed}.{_text(hmac.digest(key, signed.encode(), hashlib.sha256))}"
 
 
@@ -94,12 +95,12 @@ def token_user(
 
 def is_issued(token: str) -> bool:
     """Return whether a text claims to be a token of the cluster; it may be invalid."""
-    return (_part(token, 1) or {}).get("iss") == ISSUER
+    return (_payload(token) or {}).get("iss") == ISSUER
 
 
 def token_audiences(token: str) -> list[str]:
     """Return the audiences in a token, which is not verified."""
-    return audiences_of(_part(token, 1) or {})
+    return audiences_of(_payload(token) or {})
 
 
 def audiences_of(claims: Raw) -> list[str]:
@@ -113,21 +114,17 @@ def _claims(key: bytes, token: str) -> Raw | None:
     right = _text(hmac.digest(key, signed.encode("utf-8", "surrogateescape"), hashlib.sha256))
     if not hmac.compare_digest(right.encode(), signature.encode("utf-8", "surrogateescape")):
         return None
-    return _part(token, 1)
+    return _payload(token)
 
 
-def _part(token: str, index: int) -> Raw | None:
-    """Return a part of a token as an object; None if it is not one."""
+def _payload(token: str) -> Raw | None:
+    """Return the claims in a token, which are not verified; None if it has none."""
     try:
-        text = token.split(".")[index]
+        text = token.split(".")[1]
         found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (IndexError, ValueError, binascii.Error, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _encoded(part: Raw) -> str:
-    return _text(json.dumps(part, separators=(",", ":")).encode())
 
 
 def _text(data: bytes) -> str:

@@ -95,7 +95,10 @@ def read_parameters(query: Query) -> Parameters:
         if name == "dryRun":
             dry_runs.append(text)
         elif name not in said and name in _TYPES:
-            said[name] = _read(name, text)
+            type_ = _TYPES[name]
+            # Of booleans only "false" and "0" are false; an empty value is true.
+            is_true = text.lower() not in ("false", "0")
+            said[name] = is_true if type_ is bool else _number(name, text) if type_ is int else text
     if dry_runs:
         said["dryRun"] = dry_run_of(dry_runs)
     if not said:
@@ -181,16 +184,6 @@ def dry_run_of(values: Iterable[Any]) -> Any:
             return value
         found = ALL
     return found
-
-
-def _read(name: str, text: str) -> Any:
-    type_ = _TYPES[name]
-    return _truth(text) if type_ is bool else _number(name, text) if type_ is int else text
-
-
-def _truth(text: str) -> bool:
-    """Return a boolean: only "false" and "0" are false; an empty value is true."""
-    return text.lower() not in ("false", "0")
 
 
 def _number(name: str, text: str) -> int:

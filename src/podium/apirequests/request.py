@@ -61,7 +61,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def written_body(self) -> Any:
         """The body in the wire form."""
         body = self.body
-        return binding_body(self.key, body) if isinstance(body, Binding) else wire_patch(body)
+        if not isinstance(body, Binding):
+            return wire_patch(body)
+        namespace, _, name = self.key.rpartition("/")
+        metadata = {"name": name, "namespace": namespace, "uid": body.uid}
+        if body.resource_version:
+            metadata["resourceVersion"] = body.resource_version
+        target = {"kind": body.target_kind, "name": body.node_name}
+        return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,9 +191,20 @@ def is_dry_run(value: Any) -> bool:
 
 def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | None = None) -> Raw:
     """Return the Eviction of a pod, with Podium's extensions in its annotations."""
-    annotations = {COMPONENT: component} if component else {}
+    said = {COMPONENT: component}
     if wishes is not None:
-        annotations |= _annotations(wishes)
+        avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
+        lasts_ns, replaced = avoid_for.expire_after_ns, avoid_for.until_replaced
+        said |= {
+            AVOID_NODE: "true" if wishes.avoid_node else "",
+            AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
+            AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
+            AVOID_UNTIL_REPLACED: "" if replaced is None else f"{replaced.key}/{replaced.uid}".rstrip("/"),
+            REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
+            REPLACEMENT_FIRST: "true" if for_replacement.first else "",
+            REPLACEMENT_NODE: for_replacement.node_name,
+        }
+    annotations = {name: value for name, value in said.items() if value}
     namespace, _, name = key.rpartition("/")
     metadata: Raw = {"name": name, "namespace": namespace}
     if annotations:
@@ -194,38 +212,11 @@ def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | N
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": delete}
 
 
-def _annotations(wishes: Wishes) -> dict[str, str]:
-    """Return the annotations that express the eviction hints."""
-    avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
-    lasts_ns, replaced = avoid_for.expire_after_ns, avoid_for.until_replaced
-    said = {
-        AVOID_NODE: "true" if wishes.avoid_node else "",
-        AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
-        AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
-        AVOID_UNTIL_REPLACED: "" if replaced is None else f"{replaced.key}/{replaced.uid}".rstrip("/"),
-        REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
-        REPLACEMENT_FIRST: "true" if for_replacement.first else "",
-        REPLACEMENT_NODE: for_replacement.node_name,
-    }
-    return {name: value for name, value in said.items() if value}
-
-
 def read_eviction(body: Any, key: str) -> EvictionOptions:
     """Return the options of an Eviction. Raises StoreError 400 for one that is malformed or names another pod."""
     raw, metadata = _about(body, "Eviction", key)
     annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
-    return EvictionOptions(
-        delete=read_delete_options(raw.get("deleteOptions")),
-        component=_text(annotations.get(COMPONENT), COMPONENT),
-        wishes=Wishes(
-            avoid_node=annotations.get(AVOID_NODE) == "true",
-            avoid_for=_avoid_for(annotations),
-            for_replacement=_for_replacement(annotations),
-        ),
-    )
-
-
-def _avoid_for(annotations: Raw) -> AvoidFor:
+    delete, component = read_delete_options(raw.get("deleteOptions")), _text(annotations.get(COMPONENT), COMPONENT)
     lasts = annotations.get(AVOID_FOR)
     try:
         expire_after_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
@@ -235,7 +226,17 @@ def _avoid_for(annotations: Raw) -> AvoidFor:
     replaced = _text(annotations.get(AVOID_UNTIL_REPLACED), AVOID_UNTIL_REPLACED)
     if until_scheduled and replaced:
         raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
-    return AvoidFor(expire_after_ns, until_scheduled, _read_pod(replaced) if replaced else None)
+    avoid_for = AvoidFor(expire_after_ns, until_scheduled, _read_pod(replaced) if replaced else None)
+    node_name = _text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE)
+    problem = subdomain_problem(node_name) if node_name else None
+    if problem:
+        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
+    avoids, is_first, is_awaited = (
+        annotations.get(name) == "true" for name in (AVOID_NODE, REPLACEMENT_FIRST, REPLACEMENT_AWAITED)
+    )
+    replacement = ForReplacement(is_first, node_name, is_awaited)
+    wishes = Wishes(avoid_node=avoids, avoid_for=avoid_for, for_replacement=replacement)
+    return EvictionOptions(delete=delete, component=component, wishes=wishes)
 
 
 def _read_pod(text: str) -> AwaitedPod:
@@ -244,26 +245,6 @@ def _read_pod(text: str) -> AwaitedPod:
         problem = f"{shown(text)} is no namespace/name or namespace/name/uid of a pod"
         raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {problem}")
     return AwaitedPod(namespace=parts[0], name=parts[1], uid="".join(parts[2:]))
-
-
-def _for_replacement(annotations: Raw) -> ForReplacement:
-    node_name = _text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE)
-    problem = subdomain_problem(node_name) if node_name else None
-    if problem:
-        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
-    return ForReplacement(
-        annotations.get(REPLACEMENT_FIRST) == "true", node_name, annotations.get(REPLACEMENT_AWAITED) == "true"
-    )
-
-
-def binding_body(key: str, binding: Binding) -> Raw:
-    """Return the Binding of a pod."""
-    namespace, _, name = key.rpartition("/")
-    metadata = {"name": name, "namespace": namespace, "uid": binding.uid}
-    if binding.resource_version:
-        metadata["resourceVersion"] = binding.resource_version
-    target = {"kind": binding.target_kind, "name": binding.node_name}
-    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
 def read_binding(body: Any, key: str) -> Binding:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import msgspec
 
-from podium.api.meta import MAX_OBJECT_BYTES
+from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.api.nested import value_at
 from podium.apirequests import handlers
-from podium.apirequests.admission.control import AdmissionControl
-from podium.apirequests.admission.webhooks import WebhookAnswers
-from podium.apirequests.apply import apply, apply_scale
+from podium.apirequests.admission.matching import CONFIGURING, EXEMPT, Attributes, Matcher
+from podium.apirequests.admission.policies import Policies
+from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
 from podium.store.api_resource import APIResource
@@ -61,6 +62,8 @@ SERVED = frozenset(_HANDLERS)
 _OWNING = frozenset(("create", "update", "patch"))
 _OWNED = frozenset(("", "ephemeralcontainers", "resize", "scale", "status"))
 _SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
+# The verbs about which policies and webhooks are asked, each with its operation.
+_OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE"}
 
 
 class Router:
@@ -73,7 +76,8 @@ class Router:
     def __init__(self, store: Store, *, takes_history: bool = False, rules: RequestRules = DEFAULT_RULES) -> None:
         self.store = store
         self._context = Context(store, rules, creates_new=not takes_history)
-        self._admission = AdmissionControl(store)
+        matcher = Matcher(store)
+        self._policies, self._webhooks = Policies(store, matcher), Webhooks(store, matcher)
         # The handlers of plain requests by verb, kind and subresource, valid for the current version of the kinds.
         self._plain: dict[tuple[str, str, str], _Handle] = {}
         self._kinds_version = -1
@@ -81,12 +85,11 @@ class Router:
     @contextmanager
     def knowing(self, answers: WebhookAnswers) -> Iterator[None]:
         """Use these answers of webhooks for the request within."""
-        webhooks = self._admission.webhooks
-        before, webhooks.answers = webhooks.answers, answers
+        before, self._webhooks.answers = self._webhooks.answers, answers
         try:
             yield
         finally:
-            webhooks.answers = before
+            self._webhooks.answers = before
 
     def answer(self, request: Request, now: int) -> Response:
         """Answer a request. A refusal is a response; StoreError is never raised.
@@ -98,7 +101,7 @@ class Router:
             or request.api_version
             or request.dry_run
             or request.patch_type == "apply"
-            or self._admission.concerns(request)
+            or self._is_admitted(request)
         ):
             return self._answer_in_full(request, now)
         if self._kinds_version != self.store.resources.version:
@@ -120,7 +123,9 @@ class Router:
                 self._plain[request.verb, request.kind, request.subresource] = handle
             if resource.is_custom and not request.api_version and not request.key:
                 # A stored object may be in another version: the storage version when it was written.
-                request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
+                given = value_at(request.body, "apiVersion") if request.verb == "create" else None
+                version = given if isinstance(given, str) and given else resource.api_version
+                request = msgspec.structs.replace(request, api_version=version)
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
                 check_size(resource, request.key, request.written_body)
                 with self._context.writing(resource, request, now), self.store.transaction(dry_run=request.dry_run):
@@ -138,15 +143,67 @@ class Router:
                 self.store.definitions.follow()
 
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
-        if not request.dry_run and not self._admission.concerns(request):
+        if not request.dry_run and not self._is_admitted(request):
             return handle(self._context, request, now)
         with self.store.transaction(dry_run=request.dry_run):
             return self._admitted(handle, request, now)
 
+    def _is_admitted(self, request: Request) -> bool:
+        """Return whether policies or webhooks may be asked about a request."""
+        if request.verb not in _OPERATIONS or request.subresource not in ("", "status"):
+            return False
+        return self.store.has_any(CONFIGURING)
+
     def _admitted(self, handle: _Handle, request: Request, now: int) -> Response:
-        if not self._admission.concerns(request):
-            return handle(self._context, request, now)
-        return self._admission.answer(self._context, request, lambda: handle(self._context, request, now))
+        """Answer a request as far as policies and webhooks admit it. Call it in a transaction.
+
+        Mutating ones are asked before a write is checked, validating ones before it is committed. Raises StoreError for
+        a request that is denied, and CallNeededError for one that needs the answer of a webhook.
+        """
+        context, resource = self._context, self.store.resources.named(request.kind)
+        if not self._is_admitted(request) or resource.name in EXEMPT:
+            return handle(context, request, now)
+        warnings: list[str] = []
+        previous = self.store.find(request.kind, request.key) if request.key else None
+        old = None if previous is None else previous.raw
+        seen = Attributes(
+            operation="UPDATE" if old is not None else "CREATE",
+            resource=resource,
+            api_version=request.api_version or resource.api_version,
+            subresource=request.subresource,
+            old=old,
+            user=request.user,
+            dry_run=request.dry_run,
+        )
+        if request.verb == "delete":
+            self._validate(replace(seen, operation="DELETE"), warnings)
+            response = handle(context, request, now)
+        else:
+
+            def mutated(raw: Raw) -> Raw:
+                for mutate in (self._policies.mutated, lambda each: self._webhooks.mutated(each, warnings)):
+                    changed = mutate(replace(seen, object=raw))
+                    if changed is not None:
+                        raw = changed if resource.is_custom else context.completed(resource, changed)
+                return raw
+
+            with self.store.admitted_by(mutated):
+                response = handle(context, request, now)
+            if response.stored is not None:
+                self._validate(replace(seen, object=_unversioned(response.stored.raw, old)), warnings)
+        return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
+
+    def _validate(self, seen: Attributes, warnings: list[str]) -> None:
+        self._policies.validate(seen, warnings)
+        self._webhooks.validate(seen, warnings)
+
+
+def _unversioned(raw: Raw, old: Raw | None) -> Raw:
+    """Return an object that was written as it was before: with the version of the old one."""
+    metadata = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
+    if old is not None:
+        metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
+    return {**raw, "metadata": metadata}
 
 
 def _handle_of(resource: APIResource, request: Request) -> _Handle:
@@ -154,18 +211,17 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
     verb, subresource = request.verb, request.subresource
     handle = _HANDLERS.get((verb, subresource))
     if handle is None or (not subresource and verb not in resource.verbs):
-        raise _not_served(resource, request)
+        if resource.name == "Pod" and subresource in handlers.UNSERVED:
+            raise StoreError(501, "NotImplemented", f"pods/{subresource}: {handlers.UNSERVED[subresource]}")
+        if subresource not in _SUBRESOURCES:
+            raise unknown_kind(f"{request.kind}/{subresource}")
+        what = f"{resource.qualified}/{subresource}" if subresource else resource.qualified
+        raise StoreError(405, "MethodNotAllowed", f"{verb} is not supported on resources of kind {what}")
     if subresource and resource.subresource(subresource) is None:
         raise unknown_kind(f"{request.kind}/{subresource}")
     if verb == "patch" and request.patch_type == "apply":
-        return apply_scale if subresource == "scale" else apply
+        return handlers.apply_scale if subresource == "scale" else handlers.apply
     return _OF_KINDS.get((verb, request.kind), handle)
-
-
-def _version_of(resource: APIResource, request: Request) -> str:
-    """Return the version for a request that names none: that of its object, or the storage version."""
-    given = value_at(request.body, "apiVersion") if request.verb == "create" else None
-    return given if isinstance(given, str) and given else resource.api_version
 
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:
@@ -180,14 +236,3 @@ def _in_version(resource: APIResource, request: Request, response: Response) -> 
         stored = response.stored.served_as(api_version)
         return msgspec.structs.replace(response, object=stored.raw, stored=stored)
     return response
-
-
-def _not_served(resource: APIResource, request: Request) -> StoreError:
-    """Return the refusal of a verb on a subresource."""
-    subresource = request.subresource
-    if resource.name == "Pod" and subresource in handlers.UNSERVED:
-        return handlers.unserved(subresource)
-    if subresource not in _SUBRESOURCES:
-        return unknown_kind(f"{request.kind}/{subresource}")
-    what = f"{resource.qualified}/{subresource}" if subresource else resource.qualified
-    return StoreError(405, "MethodNotAllowed", f"{request.verb} is not supported on resources of kind {what}")

@@ -169,7 +169,13 @@ def _diff_list(patch: Raw, field: str, old: list[Any], new: list[Any], schema: M
     """Add the changes of a merged list to the patch."""
     key = schema.lists[field]
     if not key:
-        _diff_set(patch, field, old, new)
+        added = [value for value in new if value not in old]
+        gone = [value for value in old if value not in new]
+        if added:
+            patch[field] = added
+        if gone:
+            patch[_DELETE_FROM + field] = gone
+        patch[_ORDER + field] = new
         return
     before, after = _by_key(old, key), _by_key(new, key)
     if before is None or after is None:
@@ -187,16 +193,6 @@ def _diff_list(patch: Raw, field: str, old: list[Any], new: list[Any], schema: M
     patch[_ORDER + field] = [{key: identity} for identity in after]
     if changes:
         patch[field] = changes
-
-
-def _diff_set(patch: Raw, field: str, old: list[Any], new: list[Any]) -> None:
-    added = [value for value in new if value not in old]
-    gone = [value for value in old if value not in new]
-    if added:
-        patch[field] = added
-    if gone:
-        patch[_DELETE_FROM + field] = gone
-    patch[_ORDER + field] = new
 
 
 def _by_key(items: list[Any], key: str) -> dict[Any, Raw] | None:

@@ -140,7 +140,7 @@ class ControlPlane:
                 with self._router.knowing(answers):
                     return self._answer(request, now)
             except CallNeededError as needed:
-                answers.known[needed.call.key] = await self.call(needed.call)
+                answers[needed.call.key] = await self.call(needed.call)
             except JournalError:
                 # The runner ends with it.
                 self.on_work()
@@ -289,7 +289,7 @@ class ControlPlane:
         """Carry out an action after the call of a webhook."""
 
         async def called() -> None:
-            answers.known[call.key] = await self.call(call)
+            answers[call.key] = await self.call(call)
             await self.idle()
             self._send(asked, now, answers)
             self.on_work()

@@ -7,9 +7,9 @@ stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
@@ -103,46 +103,6 @@ def _taken_from_others(entries: Entries, manager: FieldManager, changes: Compari
     return found
 
 
-class ApplyRequest(NamedTuple):
-    """An apply request's manager, version and time, and a filter for the fields that it owns."""
-
-    manager: FieldManager
-    api_version: str
-    now: int
-    owned: Callable[[FieldSet], FieldSet] = lambda fields: fields
-
-
-def applied(
-    live: Raw, config: Raw, shape: Shape, entries: Entries, claim: ApplyRequest, *, force: bool
-) -> tuple[Raw, Entries]:
-    """Return the object after the application of a configuration to a live object, and its field ownership.
-
-    Raises StoreError 400 if the configuration cannot be merged, and 409 with the fields that would change and that
-    other managers own, unless `force` takes them over.
-    """
-    manager, api_version, now, owned = claim
-    if not entries:
-        first = FieldManager(BEFORE_FIRST_APPLY, "Update", api_version)
-        fields = changes_of({}, live, shape).added
-        entries = {first: entry_of(fields, api_version, now)} if fields else {}
-    try:
-        own = owned(fields_of_value(config, shape))
-        last = entries.get(manager)
-        mine = entry_of(own, api_version, now)
-        if last is not None and (last.fields, last.api_version) == (own, api_version):
-            mine = last
-        claimed = {**entries, manager: mine}
-        result = merged(live, config, shape)
-        result = _pruned(result, last.fields if last is not None else EMPTY, claimed, shape)
-        changes = compared(live, result, shape)
-    except KeyMissingError as error:
-        raise bad_request(f"failed to create typed patch object: {error}") from None
-    conflicts = _conflicts(claimed, manager, changes)
-    if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
-        raise _conflict(conflicts)
-    return result, {**_taken_from_others(claimed, manager, changes), **({manager: mine} if own else {})}
-
-
 def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     """Return the object without fields that the manager applied before, omits now, and no other manager owns."""
     if not last:
@@ -152,13 +112,6 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     gone = difference(intersection(with_named_fields(last, shape), present), kept)
     pruned: Raw = without(result, gone, shape) if gone else result
     return pruned
-
-
-def _conflicts(claimed: Entries, manager: FieldManager, changes: Comparison) -> Mapping[FieldManager, FieldSet]:
-    """Return the changed fields by the other managers that own them."""
-    changed = union(changes.modified, changes.added)
-    found = {other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager}
-    return {other: fields for other, fields in found.items() if fields}
 
 
 def _is_kubectls_own(
@@ -227,8 +180,18 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     """Return the object without unowned fields and without fields that a request to this subresource does not write."""
     found = comparable(raw)
     if subresource in PARTS:
-        spec = _pod_part(object_at(found, "spec"), subresource)
-        return {"spec": spec} if spec else {}
+        spec = object_at(found, "spec")
+        if subresource == "ephemeralcontainers":
+            part = {EPHEMERAL: spec[EPHEMERAL]} if EPHEMERAL in spec else {}
+        else:
+            part = {"resources": spec["resources"]} if "resources" in spec else {}
+            for field in CONTAINERS:
+                if isinstance(spec.get(field), list):
+                    named = ("name", *RESIZED)
+                    part[field] = [
+                        {name: one[name] for name in named if name in one} for one in objects_at(spec, field)
+                    ]
+        return {"spec": part} if part else {}
     if subresource == "status":
         return {"status": found["status"]} if "status" in found else {}
     if resource.has_status:
@@ -236,7 +199,7 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     return found
 
 
-def owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
+def _owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
     """Return the fields that an applier of the subresource owns: for resize the resources, not the containers."""
     if subresource != "resize":
         return fields
@@ -263,17 +226,6 @@ def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> R
         return {**kept, **part}
     metadata = {name: value for name, value in raw["metadata"].items() if name in SERVER_FIELDS}
     return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
-
-
-def _pod_part(spec: Raw, subresource: str) -> Raw:
-    if subresource == "ephemeralcontainers":
-        return {EPHEMERAL: spec[EPHEMERAL]} if EPHEMERAL in spec else {}
-    found = {"resources": spec["resources"]} if "resources" in spec else {}
-    for field in CONTAINERS:
-        if isinstance(spec.get(field), list):
-            named = ("name", *RESIZED)
-            found[field] = [{name: item[name] for name in named if name in item} for item in objects_at(spec, field)]
-    return found
 
 
 _KEPT_SPECS = 1_024
@@ -306,20 +258,46 @@ class FieldWriter:
     def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
         """Return the object with the entries after this write."""
         self.is_done = True
-        before = self._entries_before(previous)
-        entries = before
+        kept = {} if previous is None else entries_of(previous)
+        entries = {} if self.given == _RESET else kept
+        is_kept = not self.given or (previous is not None and self.given is previous["metadata"].get(FIELD))
+        if entries is kept and not is_kept:
+            entries = read_entries(self.given) or kept
         if self.settled is not None:
             entries = self.settled
         elif previous is None or not _same_but_for_entries(previous, raw):
-            entries = after_update(before, self.manager, self._changes(previous, raw), self.api_version, self.now)
+            entries = after_update(entries, self.manager, self._changes(previous, raw), self.api_version, self.now)
         return raw if entries_of(raw) == entries else with_entries(raw, entries)
 
-    def _entries_before(self, previous: Raw | None) -> Entries:
-        if self.given == _RESET:
-            return {}
-        kept = {} if previous is None else entries_of(previous)
-        is_kept = not self.given or (previous is not None and self.given is previous["metadata"].get(FIELD))
-        return kept if is_kept else read_entries(self.given) or kept
+    def applied(self, stored: Raw, live: Raw, config: Raw, *, force: bool, subresource: str = "") -> Raw:
+        """Return the `live` part of a stored object after the application of a configuration; settle the entries.
+
+        Raises StoreError 400 if the configuration cannot be merged, and 409 with the fields that would change and that
+        other managers own, unless `force` takes them over.
+        """
+        entries, manager, shape = entries_of(stored), self.manager, self.shape
+        if not entries:
+            first = FieldManager(BEFORE_FIRST_APPLY, "Update", self.api_version)
+            fields = changes_of({}, live, shape).added
+            entries = {first: entry_of(fields, self.api_version, self.now)} if fields else {}
+        try:
+            own = _owned_fields(fields_of_value(config, shape), subresource)
+            last = entries.get(manager)
+            mine = entry_of(own, self.api_version, self.now)
+            if last is not None and (last.fields, last.api_version) == (own, self.api_version):
+                mine = last
+            claimed = {**entries, manager: mine}
+            result = _pruned(merged(live, config, shape), last.fields if last is not None else EMPTY, claimed, shape)
+            changes = compared(live, result, shape)
+        except KeyMissingError as error:
+            raise bad_request(f"failed to create typed patch object: {error}") from None
+        changed = union(changes.modified, changes.added)
+        contested = {other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager}
+        conflicts = {other: fields for other, fields in contested.items() if fields}
+        if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
+            raise _conflict(conflicts)
+        self.settled = {**_taken_from_others(claimed, manager, changes), **({manager: mine} if own else {})}
+        return result
 
     def _changes(self, previous: Raw | None, raw: Raw) -> Comparison:
         if previous is not None:

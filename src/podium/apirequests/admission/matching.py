@@ -25,8 +25,13 @@ CONFIGURING = (
 """The kinds whose objects switch admission on."""
 
 _SCOPES = {True: "Namespaced", False: "Cluster"}
-_EXEMPT = frozenset((*CONFIGURING, "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"))
-_REVIEWS = frozenset(("TokenReview", "SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"))
+EXEMPT = frozenset(
+    (
+        *(*CONFIGURING, "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"),
+        *("TokenReview", "SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"),
+    )
+)
+"""The kinds about whose objects no policy and no webhook is asked: those that configure admission, and reviews."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +80,6 @@ class Attributes:
             "userInfo": {"username": self.user, "groups": ["system:masters", "system:authenticated"]},
             "dryRun": self.dry_run,
         }
-
-
-def is_exempt(resource: APIResource) -> bool:
-    """Return whether no policy and no webhook is asked about objects of a kind: those that configure admission."""
-    return resource.name in _EXEMPT or resource.name in _REVIEWS
 
 
 class Matcher:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -66,18 +66,8 @@ class CallNeededError(Exception):
         self.call = call
 
 
-@dataclass(slots=True)
-class WebhookAnswers:
-    """The answers that a request has got so far, by call."""
-
-    known: dict[str, WebhookAnswer] = field(default_factory=dict)
-
-    def of(self, call: WebhookCall) -> WebhookAnswer:
-        """Return the answer to a call. Raises CallNeededError."""
-        found = self.known.get(call.key)
-        if found is None:
-            raise CallNeededError(call)
-        return found
+WebhookAnswers = dict[str, WebhookAnswer]
+"""The answers that a request has got so far, by the key of the call."""
 
 
 class Webhooks:
@@ -146,7 +136,10 @@ class Webhooks:
         if attributes.dry_run and hook.get("sideEffects") not in _WITHOUT_EFFECTS:
             raise bad_request(f'admission webhook "{hook["name"]}" does not support dry run')
         try:
-            answer = self.answers.of(self._call(hook, attributes))
+            call = self._call(hook, attributes)
+            answer = self.answers.get(call.key)
+            if answer is None:
+                raise CallNeededError(call)
             problem = answer.problem
         except LookupError as error:
             answer, problem = WebhookAnswer(), str(error)
@@ -173,8 +166,20 @@ class Webhooks:
         uid = hashlib.md5(msgspec.json.encode((hook["name"], request)), usedforsecurity=False).hexdigest()
         request["uid"] = f"{uid[:8]}-{uid[8:12]}-{uid[12:16]}-{uid[16:20]}-{uid[20:]}"
         body = {"kind": "AdmissionReview", "apiVersion": _API_VERSION, "request": request}
-        seconds = hook.get("timeoutSeconds") or _DEFAULT_SECONDS
-        return call_of(self._store, object_at(hook, "clientConfig"), body, seconds)
+        config, server_name = object_at(hook, "clientConfig"), ""
+        url, service = str(config.get("url")), config.get("service")
+        if service:
+            namespace, name = str(service.get("namespace")), str(service.get("name"))
+            address = _address(self._store, namespace, name, int(service.get("port") or 443))
+            path = str(service.get("path") or "/").lstrip("/")
+            url, server_name = f"https://{address}/{path}", f"{name}.{namespace}.svc"
+        return WebhookCall(
+            url=url,
+            body=body,
+            server_name=server_name,
+            authority=base64.b64decode(str(config.get("caBundle") or "")).decode("ascii", "replace"),
+            seconds=hook.get("timeoutSeconds") or _DEFAULT_SECONDS,
+        )
 
 
 def _as_sent(raw: Raw | None) -> Raw | None:
@@ -183,23 +188,6 @@ def _as_sent(raw: Raw | None) -> Raw | None:
         return None
     metadata = {name: value for name, value in raw["metadata"].items() if name != "managedFields"}
     return {**raw, "metadata": metadata}
-
-
-def call_of(store: Store, config: Mapping[str, Any], body: Raw, seconds: float) -> WebhookCall:
-    """Return the call of a webhook by its client configuration. Raises LookupError for a service without an address."""
-    authority = ""
-    if config.get("caBundle"):
-        authority = base64.b64decode(str(config["caBundle"])).decode("ascii", "replace")
-    service = config.get("service")
-    if not service:
-        return WebhookCall(url=str(config.get("url")), body=body, authority=authority, seconds=seconds)
-    namespace, name = str(service.get("namespace")), str(service.get("name"))
-    address = _address(store, namespace, name, int(service.get("port") or 443))
-    path = str(service.get("path") or "/").lstrip("/")
-    server_name = f"{name}.{namespace}.svc"
-    return WebhookCall(
-        url=f"https://{address}/{path}", server_name=server_name, body=body, authority=authority, seconds=seconds
-    )
 
 
 def _address(store: Store, namespace: str, name: str, port: int) -> str:
