@@ -22,7 +22,7 @@ from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
-from podium.server.backend import DocumentRequest, ServedDocument
+from podium.server.backend import ServedDocument
 from podium.server.http.server import Server
 from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments
@@ -98,8 +98,8 @@ class Instance:
 class WithoutMetrics(KubernetesDocuments):
     """The documents of a cluster without a metrics server."""
 
-    def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
-        return None if METRICS_GROUP in inquiry.path else super().document(inquiry)
+    def document(self, method: str, path: str, *more: Any, **options: Any) -> ServedDocument | None:
+        return None if METRICS_GROUP in path else super().document(method, path, *more, **options)
 
 
 class Unmeasured(Scheduled):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.apirequests.identity import User
-from podium.server.backend import DocumentRequest, ServedDocument
+from podium.server.backend import ServedDocument
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
@@ -37,7 +37,7 @@ class Documents:
         self.documents = KubernetesDocuments(self.backend)
 
     def found(self, path: str, accept: str = "", **more: Any) -> ServedDocument:
-        found = self.documents.document(DocumentRequest(method="GET", path=path, accept=accept, **more))
+        found = self.documents.document("GET", path, accept=accept, **more)
         assert found is not None, path
         return found
 
@@ -46,7 +46,7 @@ class Documents:
         return raw
 
     def posted(self, path: str, body: Any) -> Raw:
-        found = self.documents.document(DocumentRequest(method="POST", path=path, body=body, user=User("anna")))
+        found = self.documents.document("POST", path, body=body, user=User("anna"))
         assert found is not None
         raw: Raw = json.loads(found.body)
         return raw
@@ -95,7 +95,7 @@ def test_discovery_is_aggregated_only_if_the_client_prefers_it(accept: str, vers
     "path", ["/", "/nothing", "/api/v2", "/apis/nothing", "/apis/apps/v2", "/openapi/v3/apis/apps/v2"]
 )
 def test_elsewhere_there_is_nothing(path: str) -> None:
-    assert Documents().documents.document(DocumentRequest(method="GET", path=path)) is None
+    assert Documents().documents.document("GET", path) is None
 
 
 def test_documents_follow_the_kinds() -> None:
@@ -143,7 +143,7 @@ def test_unsupported_methods_of_documents_are_rejected() -> None:
     documents = Documents().documents
     for method, path in (("DELETE", "/apis"), ("POST", f"{METRICS}/nodes"), ("GET", REVIEW), ("PUT", REVIEW)):
         with pytest.raises(StoreError) as refused:
-            documents.document(DocumentRequest(method=method, path=path, body=ACCESS))
+            documents.document(method, path, body=ACCESS)
         assert refused.value.code == 405
 
 
@@ -162,7 +162,7 @@ def test_a_token_review_accepts_only_the_servers_token() -> None:
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     for token, is_good in (("right", True), ("wrong", False)):
         documents = KubernetesDocuments(LocalBackend(), lambda given, _: User("a") if given == "right" else None)
-        found = documents.document(DocumentRequest(method="POST", path=path, body={"spec": {"token": token}}))
+        found = documents.document("POST", path, body={"spec": {"token": token}})
         assert found is not None
         assert json.loads(found.body)["status"].get("authenticated", False) is is_good
 

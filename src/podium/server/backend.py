@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.apirequests.identity import User
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResources
 
@@ -56,20 +54,6 @@ class Backend(Protocol):
 
     def now(self) -> int:
         """Return the time in nanoseconds since 1970."""
-
-
-class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a path without stored objects.
-
-    `body` is decoded, None for no body; `user` None is an administrator.
-    """
-
-    method: str
-    path: str
-    query: Sequence[tuple[str, str]] = ()
-    accept: str = ""
-    body: Any = None
-    user: User | None = None
 
 
 class ServedDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,12 +51,20 @@ def resource_list(kinds: Iterable[APIResource], api_version: str) -> Raw | None:
 
 def aggregated(kinds: Iterable[APIResource], version: str, *, is_core: bool) -> Raw:
     """Return `/api` or `/apis` with its full content, as in `version` of apidiscovery.k8s.io."""
-    return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": f"{AGGREGATED}/{version}",
-        "metadata": {},
-        "items": [_aggregated_group(name, found) for name, found in _by_group(kinds) if is_core is (not name)],
-    }
+    items: list[Raw] = []
+    for name, found in _by_group(kinds):
+        if is_core is (not name):
+            versions = [
+                {
+                    "version": served,
+                    "resources": [_aggregated_resource(kind) for kind in found if kind.version == served],
+                    "freshness": "Current",
+                }
+                for served in _versions(found)
+            ]
+            items.append({"metadata": {"name": name} if name else {}, "versions": versions})
+    api_version = f"{AGGREGATED}/{version}"
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": api_version, "metadata": {}, "items": items}
 
 
 def _by_group(kinds: Iterable[APIResource]) -> list[tuple[str, list[APIResource]]]:
@@ -74,6 +82,9 @@ def _group(name: str, kinds: Sequence[APIResource]) -> Raw:
 
 
 def _resource(kind: APIResource) -> Raw:
+    # The hash of a storage version, as in apiserver's pkg/endpoints/discovery/storageversionhash.go.
+    group, _, version = (kind.stored_as or kind.api_version).rpartition("/")
+    digest = hashlib.sha256(f"{group}/{version}/{kind.kind}".encode()).digest()[:8]
     return {
         "name": kind.plural,
         "singularName": kind.singular,
@@ -81,14 +92,8 @@ def _resource(kind: APIResource) -> Raw:
         "kind": kind.kind,
         "verbs": list(kind.verbs),
         **_also_called(kind),
-        **({} if kind in ANSWERED else {"storageVersionHash": _storage_hash(kind)}),
+        **({} if kind in ANSWERED else {"storageVersionHash": base64.b64encode(digest).decode()}),
     }
-
-
-def _storage_hash(kind: APIResource) -> str:
-    """Return the hash of a kind's storage version (apiserver, pkg/endpoints/discovery/storageversionhash.go)."""
-    group, _, version = (kind.stored_as or kind.api_version).rpartition("/")
-    return base64.b64encode(hashlib.sha256(f"{group}/{version}/{kind.kind}".encode()).digest()[:8]).decode()
 
 
 def _part(of: APIResource, part: Subresource) -> Raw:
@@ -107,18 +112,6 @@ def _part(of: APIResource, part: Subresource) -> Raw:
 def _also_called(kind: APIResource) -> Raw:
     names = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
     return {field: found for field, found in names.items() if found}
-
-
-def _aggregated_group(name: str, kinds: Sequence[APIResource]) -> Raw:
-    versions = [
-        {
-            "version": version,
-            "resources": [_aggregated_resource(kind) for kind in kinds if kind.version == version],
-            "freshness": "Current",
-        }
-        for version in _versions(kinds)
-    ]
-    return {"metadata": {"name": name} if name else {}, "versions": versions}
 
 
 def _aggregated_resource(kind: APIResource) -> Raw:

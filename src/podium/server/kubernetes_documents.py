@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.apirequests.authorization import Authorizer
+from podium.apirequests.identity import User
 from podium.apirequests.paths import not_allowed
 from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
-from podium.server.backend import Backend, DocumentRequest, ServedDocument
+from podium.server.backend import Backend, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_path, index
-from podium.server.protobuf_encoding import bytes_field
+from podium.server.protobuf import bytes_field
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
+from podium.store.custom_kinds import DEFINITION
 from podium.store.stored import encoded
 
 _JSON = "application/json"
@@ -52,23 +55,30 @@ class KubernetesDocuments:
         # Cached documents, by path and format.
         self._made: dict[tuple[str, str], ServedDocument] = {}
 
-    def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
-        """Return the document at a path, or None. Raises StoreError for an invalid request."""
-        path = inquiry.path.rstrip("/") or "/"
+    def document(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        accept: str = "",
+        body: Any = None,
+        user: User = ADMINISTRATOR,
+    ) -> ServedDocument | None:
+        """Return the document at a path, or None; `body` is decoded. Raises StoreError for an invalid request."""
+        path = path.rstrip("/") or "/"
         review = review_at(path)
         if review is not None:
-            if inquiry.method != "POST":
+            if method != "POST":
                 raise not_allowed()
             kind, namespace = review
-            raw = self._reviews.reviewed(kind, inquiry.body, inquiry.user or ADMINISTRATOR, namespace)
-            return ServedDocument(body=encoded(raw), code=201)
+            return ServedDocument(body=encoded(self._reviews.reviewed(kind, body, user, namespace)), code=201)
         if path.startswith(_METRICS):
-            _check_read(inquiry)
-            found = self._metrics.at(path.removeprefix(_METRICS).split("/"), inquiry.query)
+            _check_read(method)
+            found = self._metrics.at(path.removeprefix(_METRICS).split("/"), query)
             return None if found is None else ServedDocument(body=encoded(found))
-        made = _version_2(inquiry.accept) if path == _OPENAPI_2 else self._cached(path, inquiry.accept)
+        made = _version_2(accept) if path == _OPENAPI_2 else self._cached(path, accept)
         if made is not None:
-            _check_read(inquiry)
+            _check_read(method)
         return made
 
     def takes_body(self, path: str) -> bool:
@@ -154,7 +164,11 @@ class KubernetesDocuments:
         kinds = [
             (kind, resources.served_at(version, kind.plural)) for kind in self._kinds if kind.api_version == version
         ]
-        definitions = {kind.kind: definition_of(self._definition(kind), version) for kind, _ in kinds}
+        definitions: dict[str, Raw | None] = {}
+        for kind, _ in kinds:
+            request = Request(verb="get", kind=DEFINITION, key=kind.qualified)
+            custom = self._backend.answer(request).object if "." in kind.group else None
+            definitions[kind.kind] = definition_of(custom, version)
         return document(kinds, version, definitions)
 
     def _schema_hash(self, place: str) -> str:
@@ -162,11 +176,6 @@ class KubernetesDocuments:
         if made is None:
             raise AssertionError(f"{place} is served and has no document")
         return made.etag.strip('"')
-
-    def _definition(self, kind: APIResource) -> Raw | None:
-        """Return the CustomResourceDefinition of a kind, or None."""
-        request = Request(verb="get", kind="CustomResourceDefinition", key=f"{kind.plural}.{kind.group}")
-        return self._backend.answer(request).object if "." in kind.group else None
 
 
 def _aggregated_version(accept: str) -> str:
@@ -183,8 +192,8 @@ def _aggregated_version(accept: str) -> str:
     return ""
 
 
-def _check_read(inquiry: DocumentRequest) -> None:
-    if inquiry.method not in ("GET", "HEAD"):
+def _check_read(method: str) -> None:
+    if method not in ("GET", "HEAD"):
         raise not_allowed()
 
 

@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 from podium.api.input.yaml import Dumper, parse_documents
-from podium.server.backend import DocumentRequest, ServedDocument
+from podium.apirequests.identity import User
+from podium.server.backend import ServedDocument
 from podium.server.http.settings import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
-from podium.server.protobuf_encoding import encode
+from podium.server.protobuf import encode
+from podium.server.reviews import ADMINISTRATOR
 from podium.store.api_resource import APIResource
 from tests.server.serving import PODS, Client, LocalBackend, with_server
 from tests.store.objects import Raw, budget, node, pod, running
@@ -27,12 +29,18 @@ METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g
 class Documents(KubernetesDocuments):
     """Tables of names, one document, and one place where something may be posted."""
 
-    def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
-        if inquiry.path == "/apis/review":
-            return ServedDocument(
-                body=json.dumps([inquiry.body, inquiry.user and inquiry.user.name]).encode(), code=201
-            )
-        return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if inquiry.path == "/api" else None
+    def document(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        accept: str = "",
+        body: Any = None,
+        user: User = ADMINISTRATOR,
+    ) -> ServedDocument | None:
+        if path == "/apis/review":
+            return ServedDocument(body=json.dumps([body, user.name]).encode(), code=201)
+        return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if path == "/api" else None
 
     def takes_body(self, path: str) -> bool:
         return path == "/apis/review"

@@ -9,8 +9,7 @@ import pytest
 
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery import served_kinds
-from podium.server.openapi import REFERENCE, definition_of, document, index
-from podium.server.openapi_descriptions import DESCRIPTIONS, described
+from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document, index
 from podium.store.api_resource import APIResource
 from tests.store.objects import Raw, serving
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from podium.server.protobuf import MAGIC, decode, fields, message_of
-from podium.server.protobuf_encoding import encode, encode_event, encode_item, encode_list
+from podium.server.protobuf import MAGIC, decode, encode, encode_event, encode_item, encode_list, fields, message_of
 from tests.server.protobuf.encoder import field
 from tests.server.protobuf.test_decoding import envelope, of_any_kind
 from tests.store.objects import Raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -237,14 +238,16 @@ def test_service_rows_show_ports_and_selector() -> None:
 
 def test_custom_kinds_show_what_their_definition_names() -> None:
     printer = custom_printer(
-        [
-            {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
-            {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
-            {"name": "On", "type": "boolean", "jsonPath": ".spec.on", "priority": 1},
-            {"name": "Since", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-            {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
-            {"name": "Nothing", "type": "string", "jsonPath": ".spec.nothing"},
-        ]
+        msgspec.json.encode(
+            [
+                {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+                {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+                {"name": "On", "type": "boolean", "jsonPath": ".spec.on", "priority": 1},
+                {"name": "Since", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+                {"name": "Tags", "type": "string", "jsonPath": ".spec.tags"},
+                {"name": "Nothing", "type": "string", "jsonPath": ".spec.nothing"},
+            ]
+        )
     )
     raw = {
         "metadata": {"name": "w", "creationTimestamp": AN_HOUR_AGO},

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import zlib
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from aiohttp import HttpVersion11, hdrs
@@ -36,13 +37,8 @@ class _Entries(list[tuple[str, Any]]):
 
 def read_json(data: bytes) -> Body:
     """Return the content of a body, including nulls. Raises StoreError 400."""
-    try:
+    with suppress(UncertainError):
         return Body(decode_with_nulls(data)[0])
-    except UncertainError:
-        return _read_closely(data)
-
-
-def _read_closely(data: bytes) -> Body:
     try:
         written = json.loads(data.decode("utf-8"), **_READER)
         repeated: list[str] = []
@@ -132,7 +128,10 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
     else:
         try:
             async with asyncio.timeout(seconds):
-                await _say_go_on(request)
+                if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version == HttpVersion11:
+                    await request.writer.write(_CONTINUE)
+                    # The interim response does not count as a part of the response.
+                    request.writer.output_size = 0
                 data = await _read(request, most_bytes)
         except TimeoutError:
             problem = "Timeout: request did not complete within the allotted timeout"
@@ -161,15 +160,6 @@ def _decoded(data: bytes, content_type: str) -> Body:
         raise bad_request(str(error)) from None
 
 
-async def _say_go_on(request: BaseRequest) -> None:
-    """Send 100 Continue to a client that waits for it."""
-    expected = request.headers.get(hdrs.EXPECT, "")
-    if expected.lower() == "100-continue" and request.version == HttpVersion11:
-        await request.writer.write(_CONTINUE)
-        # The interim response does not count as a part of the response.
-        request.writer.output_size = 0
-
-
 async def _read(request: BaseRequest, most_bytes: int) -> bytes:
     content = request.content
     chunks: list[bytes] = []
@@ -187,10 +177,8 @@ async def _read(request: BaseRequest, most_bytes: int) -> bytes:
 def _read_yaml(data: bytes) -> Body:
     if data[:1] == b"{":
         # JSON is also YAML, and is parsed many times faster as JSON.
-        try:
+        with suppress(StoreError):
             return read_json(data)
-        except StoreError:
-            pass
     repeated: list[str] = []
     try:
         documents = list(parse_documents(data.decode("utf-8"), repeated=repeated))

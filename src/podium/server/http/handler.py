@@ -20,8 +20,8 @@ from podium.api.times import format_exact_time
 from podium.api.versions.release import Release
 from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import body_type
-from podium.apirequests.paths import Paths, ResourcePath, not_allowed
-from podium.server.backend import Backend, DocumentRequest, ServedDocument
+from podium.apirequests.paths import Paths, not_allowed
+from podium.server.backend import Backend, ServedDocument
 from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange, Pages, check_timeout, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
@@ -171,14 +171,7 @@ class Handler:
             body = (await decoded(data, written_in)).value
         await self._backend.idle()
         document = self._documents.document(
-            DocumentRequest(
-                method=exchange.method,
-                path=exchange.path,
-                query=exchange.query,
-                accept=exchange.accepts(),
-                body=body,
-                user=exchange.caller.identity,
-            )
+            exchange.method, exchange.path, exchange.query, exchange.accepts(), body, exchange.caller.identity
         )
         return None if document is None else _of_document(document, exchange.headers.get(hdrs.IF_NONE_MATCH, ""))
 
@@ -236,6 +229,10 @@ def version_info(release: Release) -> Raw:
     The version is that of Kubernetes, since clients compare it with their own; `compiler` names Podium.
     """
     major, minor = "1", str(release.minor)
+    try:
+        podium = version("podium")
+    except PackageNotFoundError:
+        podium = "0.0.0"
     return {
         "major": major,
         "minor": minor,
@@ -248,16 +245,9 @@ def version_info(release: Release) -> Raw:
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
-        "compiler": f"podium {_podium()}",
+        "compiler": f"podium {podium}",
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
-
-
-def _podium() -> str:
-    try:
-        return version("podium")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 _LONGEST = 1_024
@@ -281,20 +271,17 @@ def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) ->
         "stageTimestamp": format_exact_time(sent_ns),
     }
     if exchange.place is not None:
-        event["objectRef"] = _reference(exchange.place)
+        place = exchange.place
+        reference = {
+            "resource": place.resource.plural,
+            "namespace": place.namespace,
+            "name": place.name,
+            "apiGroup": place.resource.group,
+            "apiVersion": place.resource.version,
+            "subresource": place.subresource,
+        }
+        event["objectRef"] = {name: value for name, value in reference.items() if value}
     return encoded(event)
-
-
-def _reference(place: ResourcePath) -> dict[str, str]:
-    found = {
-        "resource": place.resource.plural,
-        "namespace": place.namespace,
-        "name": place.name,
-        "apiGroup": place.resource.group,
-        "apiVersion": place.resource.version,
-        "subresource": place.subresource,
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 Check = tuple[str, Callable[[], str]]
@@ -359,7 +346,12 @@ def health_text(
     is_well = not any(problem for _, problem in results)
     if is_well and not is_verbose:
         return "ok", 200
-    lines = [_line(of, problem, shows_reasons=shows_reasons) for of, problem in results]
+    lines: list[str] = []
+    for name, problem in results:
+        if problem:
+            lines.append(f"[-]{name} failed: {problem if shows_reasons else 'reason withheld'}")
+        else:
+            lines.append(f"[+]{name} excluded: ok" if problem is None else f"[+]{name} ok")
     lines.append(f"{place} check {'passed' if is_well else 'failed'}")
     return "".join(f"{line}\n" for line in lines), 200 if is_well else 500
 
@@ -369,14 +361,6 @@ def _result(tell: Callable[[], str]) -> str:
         return tell()
     except Exception as error:
         return str(error) or type(error).__name__
-
-
-def _line(name: str, problem: str | None, *, shows_reasons: bool) -> str:
-    if problem is None:
-        return f"[+]{name} excluded: ok"
-    if problem:
-        return f"[-]{name} failed: {problem if shows_reasons else 'reason withheld'}"
-    return f"[+]{name} ok"
 
 
 _LONGEST_AUDIT_ID = 64

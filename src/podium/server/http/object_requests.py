@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from secrets import SystemRandom
 
 import msgspec
@@ -27,7 +28,7 @@ from podium.apirequests.http_mapping import (
 )
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.paths import ResourcePath
-from podium.apirequests.request import FieldValidation, Request, Verb
+from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
 from podium.server.http.bodies import Body, decoded, read_body, with_floats
 from podium.server.http.exchange import Exchange, check_timeout, seconds_of
@@ -37,7 +38,6 @@ from podium.server.http.replies import (
     MakeTable,
     Reply,
     ResponseForm,
-    form_of_list,
     formed,
     is_pretty,
     list_reply,
@@ -62,46 +62,42 @@ _VALIDATED = frozenset(("create", "update", "patch"))
 # Codes with which a valid watch may fail at its start; they are sent in the stream (storage/cacher).
 _SENT_IN_THE_STREAM = (410, 504)
 _DICE = SystemRandom()
+# The maximum length of a list in protobuf for a client that also accepts JSON, which does not have to be encoded.
+_MOST_IN_PROTOBUF = 500
 
 
+@dataclass(slots=True)
 class ObjectRequests:
     """A handler of requests for objects."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        documents: KubernetesDocuments,
-        limits: ServerLimits,
-        flights: InFlightLimits,
-        hub: Hub,
-        keeping: GroupCommit,
-        authorizer: Authorizer | None = None,
-    ) -> None:
-        self._backend = backend
-        self._authorizer = authorizer
-        self._documents = documents
-        self._limits = limits
-        self._flights = flights
-        self._hub = hub
-        self._keeping = keeping
+    backend: Backend
+    documents: KubernetesDocuments
+    limits: ServerLimits
+    flights: InFlightLimits
+    hub: Hub
+    keeping: GroupCommit
+    authorizer: Authorizer | None = None
 
     async def answer(self, exchange: Exchange, place: ResourcePath) -> StreamResponse:
         """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
         what = incoming_request(exchange.method, place, read_parameters(exchange.query))
-        exchange.subject = _subject(what.verb, place)
-        if self._authorizer is not None:
-            resource = place.resource
+        resource = place.resource
+        # The metric labels do not name an unknown subresource.
+        part = place.subresource if _has_part(place) else ""
+        scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
+        exchange.subject = Subject(what.verb.upper(), resource.group, resource.version, resource.plural, part, scope)
+        if self.authorizer is not None:
             about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
-            self._authorizer.check(exchange.caller.identity, Attributes(what.verb, *about))
-        has_protobuf = bool(message_of(place.resource.api_version, place.resource.kind)) or bool(place.subresource)
+            self.authorizer.check(exchange.caller.identity, Attributes(what.verb, *about))
+        has_protobuf = bool(message_of(resource.api_version, resource.kind)) or bool(place.subresource)
         form = negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
         if exchange.caller.reads_only and what.verb not in _READS:
-            raise forbidden(f"this token is for reading, and not to {what.verb} {place.resource.qualified}")
-        with self._flights.flight(READING if what.verb in _READS else WRITING):
+            raise forbidden(f"this token is for reading, and not to {what.verb} {resource.qualified}")
+        with self.flights.flight(READING if what.verb in _READS else WRITING):
             reply = await self._reply(exchange, what, form)
-            await self._keeping.kept()
+            await self.keeping.kept()
             pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
             if is_pretty(pretty, agent):
                 reply = prettified(reply)
@@ -109,11 +105,12 @@ class ObjectRequests:
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
         request, warnings, size = await self._request(exchange, what)
-        response = await self._backend.respond(request, size)
+        response = await self.backend.respond(request, size)
         if response.error is not None:
             return of_error(response.error, form.content_type)
         if response.page is not None:
-            form = form_of_list(response.page, exchange.accepts(), form)
+            if form.is_protobuf and len(response.page.items) > _MOST_IN_PROTOBUF:
+                form = negotiated(exchange.accepts(), has_protobuf=True, prefers_json=True)
             reply = await list_reply(response.page, form, self._table(what))
             reply.code = response.code
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
@@ -138,8 +135,8 @@ class ObjectRequests:
             request = Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource)
             return request, [], 0
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
-        seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
-        data = await read_body(exchange.request, self._limits.body_bytes, seconds)
+        seconds = seconds_of(what.parameters.timeout, self.limits.request_seconds)
+        data = await read_body(exchange.request, self.limits.body_bytes, seconds)
         if data and not written_in:
             raise unsupported(BODY_TYPES)
         body = await decoded(data, written_in)
@@ -155,16 +152,16 @@ class ObjectRequests:
 
     def _table(self, what: IncomingRequest) -> MakeTable:
         include = what.parameters.include_object or "Metadata"
-        return lambda resource, objects: self._documents.table(resource, objects, self._backend.now(), include)
+        return lambda resource, objects: self.documents.table(resource, objects, self.backend.now(), include)
 
     async def _watch(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> StreamResponse:
         if form.content_type not in (JSON, PROTOBUF):
             raise StoreError(406, "NotAcceptable", f"a watch is sent as {JSON} or {PROTOBUF}")
         if exchange.request.version < HttpVersion11:
             raise bad_request("a watch needs HTTP/1.1")
-        with self._flights.flight(WATCHING):
+        with self.flights.flight(WATCHING):
             request, _, size = await self._request(exchange, what)
-            response = await self._backend.respond(request, size)
+            response = await self.backend.respond(request, size)
             error = response.error
             if error is not None and error.code not in _SENT_IN_THE_STREAM:
                 raise error
@@ -180,13 +177,13 @@ class ObjectRequests:
                 return reply
             formatter = EventFormatter(what.place.resource, form, self._table(what))
             writer, bookmarks = exchange.request.writer, what.parameters.bookmarks
-            stream = Stream(response.watch, formatter, transport, writer, self._hub, bookmarks=bookmarks)
+            stream = Stream(response.watch, formatter, transport, writer, self.hub, bookmarks=bookmarks)
             seconds = float(what.parameters.timeout_seconds)
             if seconds <= 0:
                 # Randomized, so that watches do not end together.
-                seconds = self._limits.watch_seconds * (1 + _DICE.random())
-            await self._backend.idle()
-            with self._hub.opened(stream):
+                seconds = self.limits.watch_seconds * (1 + _DICE.random())
+            await self.backend.idle()
+            with self.hub.opened(stream):
                 await stream.run(seconds)
             return reply
 
@@ -217,14 +214,6 @@ def _repeated(request: Request, body: Body) -> list[str]:
 def _has_part(place: ResourcePath) -> bool:
     """Return whether the place exists, if it is a subresource."""
     return not place.subresource or place.resource.subresource(place.subresource) is not None
-
-
-def _subject(verb: Verb, place: ResourcePath) -> Subject:
-    """Return the metric labels of a request; an unknown subresource is not named."""
-    part = place.subresource if _has_part(place) else ""
-    scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
-    resource = place.resource
-    return Subject(verb.upper(), resource.group, resource.version, resource.plural, part, scope)
 
 
 class GroupCommit:

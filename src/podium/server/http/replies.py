@@ -17,8 +17,7 @@ from multidict import CIMultiDict
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
 from podium.apirequests.http_mapping import JSON, PROTOBUF, YAML
-from podium.server.protobuf import message_of
-from podium.server.protobuf_encoding import encode, encode_item, encode_list
+from podium.server.protobuf import encode, encode_item, encode_list, message_of
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import ListPage
@@ -240,17 +239,6 @@ def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: Make
     return {**table, "metadata": {"resourceVersion": version}} if version else table
 
 
-# The maximum length of a list in protobuf for a client that also accepts JSON, which does not have to be encoded.
-_MOST_IN_PROTOBUF = 500
-
-
-def form_of_list(page: ListPage, accept: str, form: ResponseForm) -> ResponseForm:
-    """Return the format of a list: JSON for a long one, if the client accepts it."""
-    if not form.is_protobuf or len(page.items) <= _MOST_IN_PROTOBUF:
-        return form
-    return negotiated(accept, has_protobuf=True, prefers_json=True)
-
-
 async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) -> Reply:
     """Return the response for a page of a list; a long one is encoded in batches."""
     head = page.head()
@@ -260,7 +248,12 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
     if form.kind:
         head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
     if form.is_protobuf:
-        return await _protobuf_list(page, head, is_partial=bool(form.kind))
+        encoded_items: list[bytes] = []
+        for index, stored in enumerate(page.items):
+            if index % _ENCODED_AT_A_TIME == 0:
+                await asyncio.sleep(0)
+            encoded_items.append(encode_item(metadata_of(stored.raw) if form.kind else stored.raw))
+        return Reply(pieces=(encode_list(head, encoded_items),), content_type=PROTOBUF)
     if form.kind or form.content_type != JSON:
         items = [metadata_of(stored.raw) if form.kind else stored.raw for stored in page.items]
         return of_object({**head, "items": items}, content_type=form.header)
@@ -273,15 +266,6 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
         pieces.append(stored.encoded)
     pieces.append(b"]}")
     return Reply(pieces=pieces, content_type=form.header)
-
-
-async def _protobuf_list(page: ListPage, head: Raw, *, is_partial: bool) -> Reply:
-    items: list[bytes] = []
-    for index, stored in enumerate(page.items):
-        if index % _ENCODED_AT_A_TIME == 0:
-            await asyncio.sleep(0)
-        items.append(encode_item(metadata_of(stored.raw) if is_partial else stored.raw))
-    return Reply(pieces=(encode_list(head, items),), content_type=PROTOBUF)
 
 
 def metadata_of(raw: Raw) -> Raw:

@@ -22,7 +22,7 @@ from podium.api.meta import Raw
 from podium.server.backend import Backend
 from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
 from podium.server.http.settings import ServerLimits
-from podium.server.protobuf_encoding import encode, encode_event
+from podium.server.protobuf import encode, encode_event
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import Notice, Watch
@@ -238,20 +238,15 @@ class Frames:
         self._made: dict[tuple[int, str, bool], bytes] = {}
 
     def chunk(self, notice: Notice, *, in_protobuf: bool = False) -> bytes:
-        stored = notice.stored
-        if stored is None:
-            return _plain_chunk(notice, in_protobuf=in_protobuf)
-        known = id(stored), notice.type, in_protobuf
-        made = self._made.get(known)
+        """Return the event with the object as it is, as an HTTP chunk."""
+        # The notice keeps the stored object alive, so its id is not reused meanwhile.
+        known = id(notice.stored), notice.type, in_protobuf
+        made = None if notice.stored is None else self._made.get(known)
         if made is None:
-            # The notice keeps the stored object alive, so its id is not reused meanwhile.
-            made = self._made[known] = _plain_chunk(notice, in_protobuf=in_protobuf)
+            made = _protobuf_chunk(notice.type, notice.raw) if in_protobuf else chunked(notice.encoded())
+            if notice.stored is not None:
+                self._made[known] = made
         return made
-
-
-def _plain_chunk(notice: Notice, *, in_protobuf: bool) -> bytes:
-    """Return the event with the object as it is, as an HTTP chunk."""
-    return _protobuf_chunk(notice.type, notice.raw) if in_protobuf else chunked(notice.encoded())
 
 
 class EventFormatter:

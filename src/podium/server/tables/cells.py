@@ -192,7 +192,8 @@ _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The
 
 def pod_row(raw: Raw, now: int) -> Cells:
     """Return the cells of a pod."""
-    summary = _Summary(raw)
+    summary, gates = _Summary(raw), objects_at(raw, "spec", "readinessGates")
+    are_open = [condition(raw, text(gate, "conditionType")) == "True" for gate in gates]
     return (
         name(raw),
         f"{summary.ready}/{summary.total}",
@@ -202,7 +203,7 @@ def pod_row(raw: Raw, now: int) -> Cells:
         next((text(ip, "ip") for ip in objects_at(raw, "status", "podIPs")), "") or NONE,
         text(raw, "spec", "nodeName", default=NONE),
         text(raw, "status", "nominatedNodeName", default=NONE),
-        _readiness_gates(raw),
+        f"{sum(are_open)}/{len(gates)}" if gates else NONE,
     )
 
 
@@ -289,14 +290,6 @@ def _reason(status: Raw) -> str:
     return text(terminated, "reason") or ended
 
 
-def _readiness_gates(raw: Raw) -> str:
-    gates = objects_at(raw, "spec", "readinessGates")
-    if not gates:
-        return NONE
-    is_open = [condition(raw, text(gate, "conditionType")) == "True" for gate in gates]
-    return f"{sum(is_open)}/{len(gates)}"
-
-
 def completion(raw: Raw) -> list[Raw]:
     """Return the conditions of a pod's row: kubectl can hide completed pods."""
     phase = text(raw, "status", "phase")
@@ -318,21 +311,17 @@ def event_row(raw: Raw, now: int) -> Cells:
         count = number(raw, "series", "count")
     elif last == UNKNOWN:
         last = first
+    component = text(raw, "source", "component") or text(raw, "reportingComponent")
+    instance = text(raw, "source", "host") or text(raw, "reportingInstance")
     return (
         last,
         text(raw, "type"),
         text(raw, "reason"),
         "/".join(filter(None, (text(raw, "involvedObject", "kind").lower(), text(raw, "involvedObject", "name")))),
         text(raw, "involvedObject", "fieldPath"),
-        _source(raw),
+        f"{component}, {instance}" if instance else component,
         text(raw, "message").strip(),
         first,
         count,
         name(raw),
     )
-
-
-def _source(raw: Raw) -> str:
-    component = text(raw, "source", "component") or text(raw, "reportingComponent")
-    instance = text(raw, "source", "host") or text(raw, "reportingInstance")
-    return f"{component}, {instance}" if instance else component

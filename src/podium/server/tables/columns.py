@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -361,7 +360,7 @@ def table_of(resource: APIResource, objects: Iterable[Raw], now: int, include_ob
         raise bad_request(f"includeObject: {shown(include_object)} is not one of None, Metadata, Object")
     printer = PRINTERS.get((resource.group, resource.kind), _GENERIC)
     if resource.is_custom and printer is _GENERIC:
-        printer = _custom_printer(msgspec.json.encode(resource.columns.get(resource.api_version, ())))
+        printer = custom_printer(msgspec.json.encode(resource.columns.get(resource.api_version, ())))
     return {
         "kind": "Table",
         "apiVersion": _META,
@@ -369,11 +368,6 @@ def table_of(resource: APIResource, objects: Iterable[Raw], now: int, include_ob
         "columnDefinitions": [column.to_dict() for column in printer.columns],
         "rows": [_row(printer, raw, now, include_object) for raw in objects],
     }
-
-
-@lru_cache(maxsize=1_024)
-def _custom_printer(columns: bytes) -> Printer:
-    return custom_printer(msgspec.json.decode(columns))
 
 
 def _row(printer: Printer, raw: Raw, now: int, include_object: str) -> Raw:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -20,9 +20,11 @@ from podium.server.tables.cells import AGE, NAME, Printer, TableColumn, human_du
 _TYPES = ("string", "integer", "number", "boolean", "date")
 
 
-def custom_printer(columns: Sequence[Raw]) -> Printer:
-    """Return the printer of a custom kind with such columns; without columns, only the age is shown."""
-    return Printer((NAME, *map(_column, columns)) if columns else (NAME, AGE))
+@lru_cache(maxsize=1_024)
+def custom_printer(columns: bytes) -> Printer:
+    """Return the printer of a custom kind with such columns, given as JSON; without columns, only the age is shown."""
+    given = msgspec.json.decode(columns)
+    return Printer((NAME, *map(_column, given)) if given else (NAME, AGE))
 
 
 def _column(given: Raw) -> TableColumn:
