@@ -77,7 +77,10 @@ class Admission:
         if isinstance(object_, PodGroup):
             return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
-            return self._admit_claim(resource, raw, object_)
+            ranges = self._revisions.typed(LimitRange, object_.metadata.namespace)
+            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
+            classes = self._revisions.typed(StorageClass)
+            return filled_in(resource, object_, raw, with_default_class(raw, object_, classes))
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A cluster dump may contain several defaults.
@@ -90,11 +93,6 @@ class Admission:
     def kept(self, previous: Stored, raw: Raw) -> Raw:
         """Return an update without the fields that the version drops."""
         return as_kept(raw, previous.resource.name, self._release, previous.raw)
-
-    def _admit_claim(self, resource: APIResource, raw: Raw, claim: PersistentVolumeClaim) -> tuple[Raw, Kubernetes]:
-        ranges = self._revisions.typed(LimitRange, claim.metadata.namespace)
-        check_claim_limits(resource, claim.key, claim.spec.resources.requests, ranges)
-        return filled_in(resource, claim, raw, with_default_class(raw, claim, self._revisions.typed(StorageClass)))
 
     def check_new(self, object_: Kubernetes) -> None:
         """Raise StoreError 403 for a client's new pod that states a priority, unless a rule decides about it."""

@@ -30,12 +30,6 @@ def with_defaults(kind: str, raw: Raw) -> Raw:
     return _filled_object(raw, kind) if is_type(kind) else raw
 
 
-def _with_spec(raw: Raw, **defaults: Any) -> Raw:
-    spec = raw.get("spec", {})
-    missing = {name: value for name, value in defaults.items() if isinstance(spec, dict) and name not in spec}
-    return {**raw, "spec": {**spec, **missing}} if missing else raw
-
-
 def _pod(raw: Raw) -> Raw:
     """Return a pod with its defaults, which are more than those of a pod template.
 
@@ -116,18 +110,20 @@ def _labelled(raw: Raw) -> Raw:
 def _job(raw: Raw) -> Raw:
     """Return a Job with its defaults, which the template of a CronJob does not have."""
     raw = _labelled(raw)
-    spec = object_at(raw, "spec")
+    spec = raw.get("spec", {})
+    if not isinstance(spec, dict):
+        return raw
     is_counted = "completions" in spec or "parallelism" in spec
-    counts = {"parallelism": 1} if is_counted else {"parallelism": 1, "completions": 1}
-    return _with_spec(
-        raw,
-        **counts,
+    defaults = {
+        "parallelism": 1,
+        **({} if is_counted else {"completions": 1}),
         # With a per-index limit there is no overall limit.
-        backoffLimit=2**31 - 1 if "backoffLimitPerIndex" in spec else 6,
-        completionMode="NonIndexed",
-        podReplacementPolicy="Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
-        suspend=False,
-    )
+        "backoffLimit": 2**31 - 1 if "backoffLimitPerIndex" in spec else 6,
+        "completionMode": "NonIndexed",
+        "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
+        "suspend": False,
+    }
+    return raw if defaults.keys() <= spec.keys() else {**raw, "spec": {**spec, **defaults, **spec}}
 
 
 def _secret(raw: Raw) -> Raw:
@@ -325,7 +321,11 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
         return {**raw, "spec": spec}
     taken = [service.get("spec", {}) for service in others]
     address = spec.get("clusterIP") or before.get("clusterIP")
-    address = address or _free_address({other.get("clusterIP") for other in taken})
+    if not address:
+        used = {other.get("clusterIP") for other in taken}
+        addresses = (str(_NETWORK[number]) for number in range(_FIRST_ADDRESS, _NETWORK.num_addresses - 1))
+        # "None" means a headless Service.
+        address = next((free for free in addresses if free not in used), "None")
     has_outside = spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs")
     spec = {
         "clusterIPs": [address],
@@ -379,9 +379,3 @@ def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> l
         else:
             found.append(port)
     return found
-
-
-def _free_address(taken: set[Any]) -> str:
-    """Return the first free address; "None", which means a headless Service, if all are taken."""
-    number = next((n for n in range(_FIRST_ADDRESS, _NETWORK.num_addresses - 1) if str(_NETWORK[n]) not in taken), None)
-    return "None" if number is None else str(_NETWORK[number])

@@ -47,7 +47,7 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
 
 def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Iterable[LimitRange]) -> None:
     """Raise StoreError 403 if a container, or the pod as a whole, violates a bound of the limit ranges."""
-    items = [item for limits in ranges for item in limits.spec.limits]
+    items = [item for limit_range in ranges for item in limit_range.spec.limits]
     containers = [container.resources for container in (*spec.containers, *spec.init_containers)]
     problems: list[str] = []
     for item in items:
@@ -55,7 +55,11 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
             for container in containers:
                 problems += _problems(item, _milli(requests_of(container)), _milli(container.limits))
         elif item.type == "Pod":
-            problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, _pod_limits(spec))
+            # The limits of the containers are summed like requests; pod-level limits take precedence.
+            own = _milli(spec.resources.limits) if spec.resources is not None else {}
+            limits = container_requests(replace(with_limits_as_requests(spec), resources=None))
+            limits = {**limits, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
+            problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, limits)
     _refuse(resource, key, problems)
 
 
@@ -125,13 +129,6 @@ def _ratio(name: str, most: int, requests: _Milli, limits: _Milli, _part: str) -
     if limits[name] * 1_000 > most * requests[name]:
         return f", but provided ratio is {limits[name] / requests[name]:f}"
     return None
-
-
-def _pod_limits(spec: PodSpec) -> _Milli:
-    """Return the summed limits of the containers, aggregated like requests; pod-level limits take precedence."""
-    own = _milli(spec.resources.limits) if spec.resources is not None else {}
-    of_containers = container_requests(replace(with_limits_as_requests(spec), resources=None))
-    return {**of_containers, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
 
 
 def with_limits_as_requests(spec: PodSpec) -> PodSpec:

@@ -81,7 +81,10 @@ def _new(
         check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
     labels, of_constraints = raw["metadata"].get("labels", {}), release.enabled(Gate.SPREAD_KEYS_MERGED)
     spec = merge_label_keys(as_kept(raw, "Pod", release)["spec"], labels, of_constraints=of_constraints)
-    spec = with_default_tolerations(spec)
+    given = _tolerations(spec)
+    spec = _with_tolerations(
+        spec, [one for one in DEFAULT_TOLERATIONS if not any(_matches(each, one) for each in given)]
+    )
     return {**raw, "spec": spec if is_placed else _with_runtime(key, spec, runtime_classes)}
 
 
@@ -94,7 +97,10 @@ def readmit_pod(raw: Raw, previous: Raw) -> Raw:
     for field in ("priority", "preemptionPolicy"):
         if field in previous["spec"]:
             spec.setdefault(field, previous["spec"][field])
-    return {**raw, "spec": with_kept_tolerations(spec, previous["spec"])}
+    # An update cannot remove the default tolerations.
+    kept, keys = _tolerations(previous["spec"]), {toleration.get("key") for toleration in _tolerations(spec)}
+    left_out = [one for one in DEFAULT_TOLERATIONS if one in kept and one["key"] not in keys]
+    return {**raw, "spec": _with_tolerations(spec, left_out)}
 
 
 def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
@@ -158,24 +164,6 @@ DEFAULT_TOLERATIONS: tuple[Raw, ...] = tuple(
     }
     for name in ("not-ready", "unreachable")
 )
-
-
-def with_default_tolerations(spec: Raw) -> Raw:
-    """Return the spec of a new pod with a toleration for both taints; `spec` itself if it has them already."""
-    return _with_tolerations(
-        spec, [one for one in DEFAULT_TOLERATIONS if not any(_matches(given, one) for given in _tolerations(spec))]
-    )
-
-
-def with_kept_tolerations(spec: Raw, previous: Raw) -> Raw:
-    """Return the spec of an update with the default tolerations of the previous spec that the update omits.
-
-    An update cannot remove tolerations.
-    """
-    left_out = [
-        one for one in DEFAULT_TOLERATIONS if not any(given.get("key") == one["key"] for given in _tolerations(spec))
-    ]
-    return _with_tolerations(spec, [one for one in left_out if one in _tolerations(previous)])
 
 
 def _with_tolerations(spec: Raw, added: Sequence[Raw]) -> Raw:
@@ -254,7 +242,10 @@ def _with_runtime(key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> R
     if found is None:
         raise forbidden(POD, key, f'pod rejected: RuntimeClass "{name}" not found')
     if found.overhead is not None:
-        spec = {**spec, "overhead": _overhead(key, spec.get("overhead"), found.overhead.pod_fixed)}
+        stated, fixed = spec.get("overhead"), found.overhead.pod_fixed
+        if stated is not None and _milli(stated) != _milli(fixed):
+            raise forbidden(POD, key, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        spec = {**spec, "overhead": fixed}
     return spec if found.scheduling is None else _scheduled(key, spec, found.scheduling)
 
 
@@ -267,12 +258,6 @@ def merge_tolerations(first: Sequence[Raw], second: Sequence[Raw]) -> list[Raw]:
         if not any(_covers_toleration(other, one) for other in (*merged, *later)):
             merged.append(one)
     return merged
-
-
-def _overhead(key: str, given: ResourceList | None, fixed: ResourceList) -> ResourceList:
-    if given is not None and _milli(given) != _milli(fixed):
-        raise forbidden(POD, key, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-    return fixed
 
 
 def _scheduled(key: str, spec: Raw, scheduling: RuntimeScheduling) -> Raw:

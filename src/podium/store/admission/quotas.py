@@ -104,7 +104,9 @@ def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
     """Return whether the quota applies to the object; a quota with scopes applies only to pods, or to claims."""
     for requirement in quota.requirements:
         if requirement.scope_name == ATTRIBUTES_CLASS:
-            if stored.kind != "PersistentVolumeClaim" or not _has_attributes(requirement, stored.raw):
+            condition = Requirement(ATTRIBUTES_CLASS, requirement.operator, requirement.values)
+            names: list[str | None] = [*_attributes_classes(stored.raw)]
+            if stored.kind != "PersistentVolumeClaim" or not any(map(condition.matches, names or [None])):
                 return False
         elif not isinstance(stored.object, Pod) or not _is_met(requirement, stored.object, stored):
             return False
@@ -120,31 +122,6 @@ def _attributes_classes(claim: Raw) -> list[str]:
         value_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"),
     )
     return [name for name in names if name]
-
-
-def _has_attributes(requirement: ScopeRequirement, claim: Raw) -> bool:
-    condition = Requirement(ATTRIBUTES_CLASS, requirement.operator, requirement.values)
-    names: list[str | None] = [*_attributes_classes(claim)]
-    return any(condition.matches(name) for name in names or [None])
-
-
-def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the limited resources that containers must state and do not, each with those containers.
-
-    A quota on cpu or memory refuses pods that could use any amount of it. Pod-level resources count for all containers.
-    """
-    missing: dict[str, list[str]] = {}
-    whole = spec.resources or ResourceRequirements()
-    for name in sorted(limited):
-        kind, _, resource = name.rpartition(".")
-        if resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits"):
-            continue
-        if resource in _named(whole, kind):
-            continue
-        containers = [container.name for container in _all(spec) if resource not in _named(container.resources, kind)]
-        if containers:
-            missing[name] = containers
-    return missing
 
 
 def read_amount(name: str, quantity: str | int | float) -> int:
@@ -190,23 +167,21 @@ def _pod_usage(pod: Pod) -> dict[str, int]:
             usage[name] = amount
         if name in _BOUNDED or is_huge_pages(name) or is_extended(name):
             usage[f"requests.{name}"] = amount
-    for name, amount in pod_requests(_as_limited(pod.spec)).items():
-        if name in _BOUNDED:
-            usage[f"limits.{name}"] = amount
-    return usage
-
-
-def _as_limited(spec: PodSpec) -> PodSpec:
-    """Return the spec with limits as requests; overhead counts only for resources that have a limit."""
-    return replace(
+    spec = pod.spec
+    limited = replace(
         with_limits_as_requests(spec),
         resources=spec.resources and ResourceRequirements(requests=spec.resources.limits),
+        # Overhead counts only for resources that have a limit.
         overhead={
             name: amount
             for name, amount in spec.overhead.items()
             if any(name in container.resources.limits for container in _all(spec))
         },
     )
+    for name, amount in pod_requests(limited).items():
+        if name in _BOUNDED:
+            usage[f"limits.{name}"] = amount
+    return usage
 
 
 def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
@@ -274,7 +249,7 @@ class QuotaAccounting:
         change = dict.fromkeys(quota.spec.hard, 0)
         if after is not None and is_counted(quota, after):
             if previous is None and isinstance(after.object, Pod):
-                _check_named(quota, after, after.object)
+                _check_named(quota, after, after.object.spec)
             _add(change, usage_of(after), 1)
         if previous is not None and is_counted(quota, previous):
             _add(change, usage_of(previous), -1)
@@ -305,11 +280,23 @@ def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:
             used[name] += factor * amount
 
 
-def _check_named(quota: ResourceQuota, after: Stored, pod: Pod) -> None:
-    missing = unnamed(pod.spec, quota.spec.hard)
+def _check_named(quota: ResourceQuota, after: Stored, spec: PodSpec) -> None:
+    """Raise StoreError 403 for a pod whose containers do not state the amounts of cpu and memory that are limited.
+
+    A quota on cpu or memory refuses pods that could use any amount of it. Pod-level resources count for all containers.
+    """
+    missing: list[str] = []
+    whole = spec.resources or ResourceRequirements()
+    for name in sorted(quota.spec.hard):
+        kind, _, resource = name.rpartition(".")
+        if resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits") or resource in _named(whole, kind):
+            continue
+        containers = [container.name for container in _all(spec) if resource not in _named(container.resources, kind)]
+        if containers:
+            missing.append(f"{name} for: {','.join(containers)}")
     if missing:
-        asked = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in missing.items())
-        raise forbidden(after.resource, after.key, f"failed quota: {quota.metadata.name}: must specify {asked}")
+        problem = f"failed quota: {quota.metadata.name}: must specify {'; '.join(missing)}"
+        raise forbidden(after.resource, after.key, problem)
 
 
 def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Stored) -> None:

@@ -133,12 +133,6 @@ def with_disruption_target(raw: Raw, pod: Pod, now: int) -> Raw:
     return {**raw, "status": {**status, "conditions": with_condition(status.get("conditions", ()), condition, now)}}
 
 
-def several_budgets(names: list[str]) -> StoreError:
-    """Return the refusal for a pod with several budgets under a policy that refuses those."""
-    problem = f"This pod has more than one PodDisruptionBudget ({', '.join(names)}), and is not evicted; "
-    return StoreError(500, "", f"{problem}leave it one, or set severalBudgets: RequireAll in the DisruptionPolicy")
-
-
 def seconds_until(time_ns: int, now: int) -> int:
     """Return the whole seconds to wait."""
     return -(-(time_ns - now) // _SECOND_NS)
@@ -174,7 +168,10 @@ class DisruptionAccounting:
             return
         budgets = self._covering(pod)
         if len(budgets) > 1 and current_policy(self._revisions)[1].spec.several_budgets == "Refuse":
-            raise several_budgets([budget.metadata.name for _, budget in budgets])
+            names = ", ".join(budget.metadata.name for _, budget in budgets)
+            problem = f"This pod has more than one PodDisruptionBudget ({names}), and is not evicted; "
+            how = "leave it one, or set severalBudgets: RequireAll in the DisruptionPolicy"
+            raise StoreError(500, "", problem + how)
         asked = [(stored, budget) for stored, budget in budgets if not needs_no_debit(pod, budget)]
         for stored, budget in asked:
             check_allowed(stored, budget, pod, now, by_condition=self._by_condition)

@@ -151,7 +151,7 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
     """Return the relevant problems of an object."""
     if is_new:
         return find_problems(raw, custom)
-    if previous is None or _without_status(raw) == _without_status(previous):
+    if previous is None or {**raw, "status": None} == {**previous, "status": None}:
         return ()
     found = find_problems(raw, custom)
     known = frozenset(find_problems(previous, custom)) if found else frozenset()
@@ -167,11 +167,7 @@ def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Findi
     return invalid_fields(resource, key, findings)
 
 
-def _without_status(raw: Raw) -> Raw:
-    return {**raw, "status": None}
-
-
-_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER)
+_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
 _NO_CONTENT = ("apiVersion", "kind", "metadata")
 
 
@@ -183,7 +179,6 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
     kept = previous.raw["metadata"]
     metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
     metadata |= {name: kept[name] for name in _KEPT_METADATA if name in kept}
-    metadata = with_kept_managers(metadata, kept)
     updated = {**raw, "metadata": metadata}
     if previous.resource.has_status:
         updated.pop("status", None)
@@ -243,17 +238,6 @@ def _content(previous: Stored, raw: Raw) -> Raw:
     return {name: value for name, value in raw.items() if name not in without}
 
 
-_FIELD = "managedFields"
-
-
-def with_kept_managers(metadata: Raw, before: Raw) -> Raw:
-    """Return the metadata of an update with the managed fields from before."""
-    if metadata.get(_FIELD) == before.get(_FIELD):
-        return metadata
-    without = {name: value for name, value in metadata.items() if name != _FIELD}
-    return {**without, _FIELD: before[_FIELD]} if _FIELD in before else without
-
-
 _UID, _NAME = "controller-uid", "job-name"
 _BATCH = "batch.kubernetes.io/"
 _OWN = (f"{_BATCH}{_UID}", f"{_BATCH}{_NAME}", _UID, _NAME)
@@ -276,17 +260,13 @@ def with_kept_selector(job: Raw, previous: Raw) -> Raw:
     """
     before = previous.get("spec") or {}
     selector = before.get("selector")
-    if not selector or not _has_place(job) or (job.get("spec") or {}).get("selector"):
+    path = ("spec", "template", "metadata", "labels")
+    within = (value_at(job, *path[:depth]) for depth in range(1, len(path) + 1))
+    has_place = all(part is None or isinstance(part, dict) for part in within)
+    if not selector or not has_place or (job.get("spec") or {}).get("selector"):
         return job
     given = _labels(before)
     return _selecting(job, selector, {name: given[name] for name in _OWN if name in given})
-
-
-def _has_place(job: Raw) -> bool:
-    """Return whether the Job has a template to which labels can be added."""
-    path = ("spec", "template", "metadata", "labels")
-    within = (value_at(job, *path[:depth]) for depth in range(1, len(path) + 1))
-    return all(part is None or isinstance(part, dict) for part in within)
 
 
 def _selecting(job: Raw, selector: Raw, labels: Mapping[str, str]) -> Raw:

@@ -44,8 +44,13 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
     old, new = _specs(previous, raw)
     for field in _changed(old, new, _FIXED):
         raise _invalid(previous, f"spec.{field}", _IMMUTABLE)
-    if (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions"):
-        _check_completions(previous, old, new)
+    is_changed = (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions")
+    if is_changed and old.get("completions") != new.get("completions"):
+        # Those of an indexed Job may change together with its parallelism.
+        if new.get("completionMode") != "Indexed":
+            raise _invalid(previous, "spec.completions", _IMMUTABLE)
+        if new.get("completions") != new.get("parallelism"):
+            raise _invalid(previous, "spec.completions", "can only be modified in tandem with spec.parallelism")
     status, is_suspended = previous.raw.get("status", {}), old.get("suspend") is True
     is_unstarted = is_suspended and not status.get("startTime")
     has_stopped = is_unstarted or is_true(status.get("conditions"), "Suspended")
@@ -57,16 +62,6 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
     ]
     if fixed[0] != fixed[1]:
         raise _invalid(previous, "spec.template", _IMMUTABLE)
-
-
-def _check_completions(previous: Stored, old: Raw, new: Raw) -> None:
-    """Check that completions are unchanged; those of an indexed Job may change together with its parallelism."""
-    if old.get("completions") == new.get("completions"):
-        return
-    if new.get("completionMode") != "Indexed":
-        raise _invalid(previous, "spec.completions", _IMMUTABLE)
-    if new.get("completions") != new.get("parallelism"):
-        raise _invalid(previous, "spec.completions", "can only be modified in tandem with spec.parallelism")
 
 
 def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> Any:
@@ -213,9 +208,21 @@ def _check_pod(previous: Stored, raw: Raw) -> None:
         return
     old, spec = _specs(previous, raw)
     _check_containers(previous, old, spec)
-    _check_deadline(previous, old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
-    _check_tolerations(previous, old.get("tolerations", ()), spec.get("tolerations", ()))
-    _check_gates(previous, old.get("schedulingGates", ()), spec.get("schedulingGates", ()))
+    before, after = old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds")
+    is_shorter = type(after) is int and 0 <= after <= (2**31 - 1 if before is None else before)
+    if before != after and not is_shorter:
+        most = "the deadline that it had" if before is not None else "2147483647"
+        problem = f"must be a whole number of seconds, and at most {most}"
+        raise _invalid(previous, "spec.activeDeadlineSeconds", problem)
+    given = [{**one, "tolerationSeconds": None} for one in spec.get("tolerations", ())]
+    if any({**one, "tolerationSeconds": None} not in given for one in old.get("tolerations", ())):
+        problem = "existing tolerations stay as they are, but for their tolerationSeconds"
+        raise _forbidden(previous, "spec.tolerations", problem)
+    gates = {gate["name"] for gate in old.get("schedulingGates", ())}
+    added = [gate["name"] for gate in spec.get("schedulingGates", ()) if gate["name"] not in gates]
+    if added:
+        problem = f"only deletion is allowed, but found new scheduling gate {added[0]}"
+        raise _forbidden(previous, "spec.schedulingGates", problem)
     allowed = {"activeDeadlineSeconds", "tolerations", "schedulingGates", *CONTAINERS}
     if old.get("schedulingGates"):
         _check_narrowing(previous, old, spec)
@@ -236,53 +243,27 @@ def _check_containers(previous: Stored, old: Raw, spec: Raw) -> None:
                 raise _forbidden(previous, "spec", f"{_FORBIDDEN_POD_CHANGE}; this one changes `spec.{field}[{index}]`")
 
 
-def _check_deadline(previous: Stored, old: Any, new: Any) -> None:
-    if old == new:
-        return
-    if type(new) is not int or not 0 <= new <= 2**31 - 1 or (old is not None and new > old):
-        most = "the deadline that it had" if old is not None else "2147483647"
-        problem = f"must be a whole number of seconds, and at most {most}"
-        raise _invalid(previous, "spec.activeDeadlineSeconds", problem)
-
-
-def _check_tolerations(previous: Stored, old: Any, new: Any) -> None:
-    kept = [{**one, "tolerationSeconds": None} for one in new]
-    if any({**one, "tolerationSeconds": None} not in kept for one in old):
-        problem = "existing tolerations stay as they are, but for their tolerationSeconds"
-        raise _forbidden(previous, "spec.tolerations", problem)
-
-
-def _check_gates(previous: Stored, old: Any, new: Any) -> None:
-    names = {gate["name"] for gate in old}
-    added = [gate["name"] for gate in new if gate["name"] not in names]
-    if added:
-        problem = f"only deletion is allowed, but found new scheduling gate {added[0]}"
-        raise _forbidden(previous, "spec.schedulingGates", problem)
-
-
 def _check_narrowing(previous: Stored, old: Raw, spec: Raw) -> None:
     """Check that a gated pod's node selector and required node affinity keep all their conditions."""
     selector = spec.get("nodeSelector", {})
     if any(selector.get(key) != value for key, value in old.get("nodeSelector", {}).items()):
         raise _forbidden(previous, "spec.nodeSelector", "only additions are allowed, no mutations or deletions")
     before, after = dict(old.get("affinity", {})), dict(spec.get("affinity", {}))
-    narrowed = _terms_narrowed(before.pop("nodeAffinity", {}), after.pop("nodeAffinity", {}))
-    if not narrowed or before != after:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    had, terms = (
+        affinity.pop("nodeAffinity", {}).get(required, {}).get("nodeSelectorTerms", ()) for affinity in (before, after)
+    )
+    is_narrowed = not had or (
+        len(had) == len(terms)
+        and all(
+            all(one in other.get(field, ()) for one in term.get(field, ()))
+            for term, other in zip(had, terms, strict=True)
+            for field in ("matchExpressions", "matchFields")
+        )
+    )
+    if not is_narrowed or before != after:
         problem = "of a gated pod, conditions can be added to required node affinity, and preferred ones changed"
         raise _forbidden(previous, "spec.affinity", problem)
-
-
-def _terms_narrowed(old: Raw, new: Raw) -> bool:
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    before = old.get(required, {}).get("nodeSelectorTerms", ())
-    after = new.get(required, {}).get("nodeSelectorTerms", ())
-    if not before:
-        return True
-    return len(before) == len(after) and all(
-        all(one in other.get(field, ()) for one in term.get(field, ()))
-        for term, other in zip(before, after, strict=True)
-        for field in ("matchExpressions", "matchFields")
-    )
 
 
 def _invalid(previous: Stored, path: str, problem: str, cause: str = "FieldValueInvalid") -> StoreError:
