@@ -6,7 +6,6 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.app.live.live_program import lease_of
-from podium.app.live.options import LeaseOptions
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from tests.store.objects import SECOND
 
@@ -16,7 +15,7 @@ def configured(**election: Any) -> Configuration:
 
 
 def test_without_a_word_it_is_kube_schedulers() -> None:
-    lease = lease_of("me", LeaseOptions(), configured())
+    lease = lease_of("me", {}, configured())
 
     assert lease is not None
     assert (lease.identity, lease.key) == ("me", "kube-system/kube-scheduler")
@@ -27,7 +26,7 @@ def test_without_a_word_it_is_kube_schedulers() -> None:
 def test_the_configuration_says_another_and_options_come_before_it() -> None:
     settings = configured(resourceName="mine", resourceNamespace="shop", leaseDuration="30s", renewDeadline="20s")
 
-    lease = lease_of("me", LeaseOptions(name="other", renew_deadline_ns=25 * SECOND), settings)
+    lease = lease_of("me", {"name": "other", "renew_deadline_ns": 25 * SECOND}, settings)
 
     assert lease is not None
     assert lease.key == "shop/other"
@@ -38,7 +37,7 @@ def test_the_configuration_says_another_and_options_come_before_it() -> None:
     ("option", "said", "elects"), [(None, False, False), (True, False, True), (False, True, False)]
 )
 def test_leader_election_can_be_disabled(option: bool | None, said: bool, elects: bool) -> None:
-    assert (lease_of("me", LeaseOptions(elects=option), configured(leaderElect=said)) is not None) is elects
+    assert (lease_of("me", {"elects": option}, configured(leaderElect=said)) is not None) is elects
 
 
 @pytest.mark.parametrize(
@@ -51,4 +50,4 @@ def test_leader_election_can_be_disabled(option: bool | None, said: bool, elects
 )
 def test_conflicting_leasing_settings_are_reported_with_their_field(election: Any, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        lease_of("me", LeaseOptions(), configured(**election))
+        lease_of("me", {}, configured(**election))

@@ -8,8 +8,9 @@ import signal
 import socket
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,8 +24,7 @@ from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
 from podium.app.live.logs import Format, Log
-from podium.app.live.metrics import CONTENT_TYPE, Health, HealthSettings, ProgramMetrics
-from podium.app.live.options import LeaseOptions
+from podium.app.live.metrics import Health, HealthSettings, ProgramMetrics
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
@@ -93,7 +93,7 @@ class LiveProgram(ABC):
         self._stopping = asyncio.Event()
         self._problems: dict[str, str] = {}
         self._cluster: LiveCluster | None = None
-        self._leadership: Leadership | None = None
+        self._elector: Elector | None = None
         self._account: LiveAccount | None = None
         self.release = DEFAULT_RELEASE
         self.url = ""
@@ -133,23 +133,29 @@ class LiveProgram(ABC):
     async def run(self) -> int:
         """Run until the program stops or fails; return the exit code. Raises PodiumError if it cannot start."""
         async with AsyncExitStack() as ending:
-            session = self._session()
-            ending.push_async_callback(session.close)
-            cluster = self._cluster = self._make_cluster(session)
+            session = self._session = self._connect(ending)
+            cluster = self._cluster = LiveCluster(
+                session,
+                self.watched(),
+                self.now,
+                lambda answer: self.make_transport(session, answer),
+                on_problem=self._kind_problem,
+                on_failure=self._machine_failed,
+                in_thread=self.runs_in_thread,
+            )
             await self.open(cluster, ending)
             if self._program.ledger and not self._program.dry_run:
                 from podium.app.live.accounting import LiveAccount
 
                 settings = self._program
-                self._account = LiveAccount(
-                    settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
-                )
+                on_problem = partial(self.file_problem, "ledger", settings.ledger)
+                self._account = LiveAccount(settings.ledger, settings.ledger_kept_seconds, cluster.find, on_problem)
                 ending.callback(self._account.close)
                 self._metrics.watch_disruptions(self._account.tallies)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = self._page(cluster) if self._program.health.has_page else None
-            health = Health(self._program.health, self._metrics.text, self._alive, self._ready, CONTENT_TYPE, page)
+            health = Health(self._program.health, self._metrics.text, self._ready, page)
             self._metrics.watch(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
@@ -176,9 +182,10 @@ class LiveProgram(ABC):
 
         return RunOptions(ignore_extenders=True, release=ReleaseChoice.exactly(self.release))
 
-    def _session(self) -> Session:
+    def _connect(self, ending: AsyncExitStack) -> Session:
+        """Return a session with the API server; ``ending`` closes it."""
         settings = self._program
-        return Session(
+        session = Session(
             self._access,
             self._credentials,
             APIResources(),
@@ -186,17 +193,8 @@ class LiveProgram(ABC):
             timeout_s=settings.request_timeout_s,
             connections=settings.transport.concurrency + len(self.watched().kinds) + 8,
         )
-
-    def _make_cluster(self, session: Session) -> LiveCluster:
-        return LiveCluster(
-            session,
-            self.watched(),
-            self.now,
-            lambda answer: self.make_transport(session, answer),
-            on_problem=self._kind_problem,
-            on_failure=self._machine_failed,
-            in_thread=self.runs_in_thread,
-        )
+        ending.push_async_callback(session.close)
+        return session
 
     def make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
         """Return the transport that executes the controllers' actions."""
@@ -210,13 +208,10 @@ class LiveProgram(ABC):
             answer,
             self.now,
             self._program.transport,
-            seconds_to_write=self._seconds_to_write,
+            seconds_to_write=lambda: float("inf") if self._elector is None else self._elector.seconds_to_write(),
             may_disrupt=self.may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
         )
-
-    def _seconds_to_write(self) -> float:
-        return float("inf") if self._leadership is None else self._leadership.seconds_to_write()
 
     def may_disrupt(self) -> bool:
         """Return whether the pause file is absent."""
@@ -230,13 +225,19 @@ class LiveProgram(ABC):
         version = 0
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if self._program.lease is not None:
+            lease = self._program.lease
             self._problems = {"leader-election": "another instance holds the lease"}
-            leadership = self._leadership = self._make_leadership(self._program.lease, ending)
-            acquired = asyncio.ensure_future(leadership.acquire())
-            if not await self._before(acquired):
+            machine = LeaderElection(lease, self._program.seed)
+            # Renewals do not queue behind other requests.
+            elector = self._elector = Elector(machine, self._connect(ending), self.now)
+            if not await self._before(elector.acquire(self._log_holder)):
                 return 0
-            version = acquired.result()
-            lost = asyncio.ensure_future(leadership.keep())
+            version = machine.version
+            is_leader = self._metrics.leader.labels(lease.name)
+            is_leader.set(1)
+            self._log.info("acquired the lease", lease=lease.key, identity=lease.identity)
+            lost = asyncio.ensure_future(elector.keep())
+            lost.add_done_callback(lambda _: is_leader.set(0))
         self._problems = {}
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
@@ -256,11 +257,6 @@ class LiveProgram(ABC):
             cluster.stop()
         await running
         return await self._end(cluster, lost)
-
-    def _make_leadership(self, lease: LeaseSettings, ending: AsyncExitStack) -> Leadership:
-        session = self._session()
-        ending.push_async_callback(session.close)
-        return Leadership(LeaderElection(lease, self._program.seed), session, self.now, self._log, self._metrics)
 
     async def _before(self, work: Awaitable[object], *ends: asyncio.Future[str]) -> bool:
         """Return whether the work completes before the program is stopped or one of ``ends`` completes."""
@@ -285,22 +281,21 @@ class LiveProgram(ABC):
         if not await cluster.transport.drain(self._program.drain_s):
             self._log.warning("not all requests were answered in time", seconds=self._program.drain_s)
         if self._account is not None:
-            await self._record_last_disruptions(cluster, self._account)
+            # A brief wait for the last disruptions: no other program can attribute them.
+            cluster.settle()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_SEEN_S):
+                    while self._account.expects_ends:
+                        await asyncio.sleep(_LOOKED_EACH_S)
+                        cluster.settle()
         lost.cancel()
-        if self._leadership is not None:
+        if self._elector is not None:
             await asyncio.gather(lost, return_exceptions=True)
-            await self._leadership.release()
+            # Another instance can acquire it at once.
+            await self._elector.release()
+            self._log.info("released the lease")
         self._log.info("stopped")
         return 0
-
-    async def _record_last_disruptions(self, cluster: LiveCluster, account: LiveAccount) -> None:
-        """Wait briefly to observe the last disruptions: no other program can attribute them."""
-        cluster.settle()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_SEEN_S):
-                while account.expects_ends:
-                    await asyncio.sleep(_LOOKED_EACH_S)
-                    cluster.settle()
 
     # Logging
 
@@ -326,11 +321,16 @@ class LiveProgram(ABC):
         else:
             self._log.info("watching a kind again", kind=kind)
 
-    def _ledger_problem(self, problem: str) -> None:
+    def _log_holder(self, holder: str) -> None:
+        if self._program.lease is not None and holder not in ("", self._program.lease.identity):
+            self._log.info("waiting for the lease", holder=holder)
+
+    def file_problem(self, what: str, file: str, problem: str) -> None:
+        """Log that a file cannot be written, or is written again if the problem is ""."""
         if problem:
-            self._log.error("cannot write the ledger", file=self._program.ledger, problem=problem)
+            self._log.error(f"cannot write the {what}", file=file, problem=problem)
         else:
-            self._log.info("writing the ledger again", file=self._program.ledger)
+            self._log.info(f"writing the {what} again", file=file)
 
     def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9
@@ -341,10 +341,6 @@ class LiveProgram(ABC):
         if not isinstance(action, Record):
             self._log.info("would do", action=type(action).__name__, what=repr(action))
 
-    def _alive(self) -> dict[str, str]:
-        """Return the liveness problems: none, since a leader that cannot renew its lease exits."""
-        return {}
-
     def _ready(self) -> dict[str, str]:
         problems = dict(self._problems)
         if self._cluster is not None:
@@ -353,45 +349,6 @@ class LiveProgram(ABC):
             for name, problem in self._cluster.driver.failures.items():
                 problems[name] = problem
         return problems
-
-
-class Leadership:
-    """The lease of a program: acquires, renews and releases it; logs and metrics show the leader."""
-
-    def __init__(
-        self, machine: LeaderElection, session: Session, now: Callable[[], int], log: Log, metrics: ProgramMetrics
-    ) -> None:
-        self._elector = Elector(machine, session, now)
-        self._lease = machine.settings
-        self._log = log
-        self._metrics = metrics
-
-    def seconds_to_write(self) -> float:
-        """Return for how many seconds the leader may still write."""
-        return self._elector.seconds_to_write()
-
-    async def acquire(self) -> int:
-        """Wait until the lease is held; return its version."""
-        return await self._elector.acquire(self._log_holder)
-
-    async def keep(self) -> str:
-        """Renew the lease until it is lost; return the reason."""
-        is_leader = self._metrics.leader.labels(self._lease.name)
-        is_leader.set(1)
-        self._log.info("acquired the lease", lease=self._lease.key, identity=self._lease.identity)
-        try:
-            return await self._elector.keep()
-        finally:
-            is_leader.set(0)
-
-    async def release(self) -> None:
-        """Release the lease, so that another instance can acquire it at once."""
-        await self._elector.release()
-        self._log.info("released the lease")
-
-    def _log_holder(self, holder: str) -> None:
-        if holder and holder != self._lease.identity:
-            self._log.info("waiting for the lease", holder=holder)
 
 
 class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -448,39 +405,34 @@ def own_identity() -> str:
 
 
 def lease_of(
-    identity: str, options: LeaseOptions, configuration: Configuration, usual_name: str = _USUAL.name
+    identity: str, options: Mapping[str, Any], configuration: Configuration, usual_name: str = _USUAL.name
 ) -> LeaseSettings | None:
-    """Return the settings of the Lease, None without leader election. Raises InputError for invalid combinations."""
-    configured = configuration.leader_election
-    elects = configured.leader_elect if options.elects is None else options.elects
+    """Return the settings of the Lease, None without leader election. Raises InputError for invalid combinations.
+
+    The ``options`` are by the fields of `LeaseSettings`, and whether the program ``elects`` a leader; None for missing
+    ones.
+    """
+    configured, source = configuration.leader_election, configuration.source
     if configured.resource_lock not in ("", "leases"):
-        raise _wrong(
-            configuration, "resourceLock", f"{shown(configured.resource_lock)} is no longer supported; use leases"
-        )
-    if elects is False:
+        problem = f"{shown(configured.resource_lock)} is no longer supported; use leases"
+        raise InputError(problem, path=".leaderElection.resourceLock", source=source)
+    elects = options.get("elects")
+    if (configured.leader_elect if elects is None else elects) is False:
         return None
+    times: dict[str, int] = {}
+    for name, field in _TIMES.items():
+        option, text = options.get(name), getattr(configured, field)
+        try:
+            times[name] = (parse_duration(text) if option is None and text else option) or getattr(_USUAL, name)
+        except ValueError as error:
+            camel = re.sub("_(.)", lambda found: found[1].upper(), field)
+            raise InputError(str(error), path=f".leaderElection.{camel}", source=source) from None
     lease = LeaseSettings(
         identity=identity,
-        namespace=options.namespace or configured.resource_namespace or _USUAL.namespace,
-        name=options.name or configured.resource_name or usual_name,
-        **{name: _time(name, field, options, configuration) for name, field in _TIMES.items()},
+        namespace=options.get("namespace") or configured.resource_namespace or _USUAL.namespace,
+        name=options.get("name") or configured.resource_name or usual_name,
+        **times,
     )
     if lease.problem():
-        raise InputError(f"leader election: {lease.problem()}", source=configuration.source)
+        raise InputError(f"leader election: {lease.problem()}", source=source)
     return lease
-
-
-def _time(name: str, field: str, options: LeaseOptions, configuration: Configuration) -> int:
-    """Return a duration of the Lease from the options, the configuration, or kube-scheduler's default."""
-    option, text = getattr(options, name), getattr(configuration.leader_election, field)
-    if option is not None or not text:
-        return int(option or getattr(_USUAL, name))
-    try:
-        return parse_duration(text) or int(getattr(_USUAL, name))
-    except ValueError as error:
-        camel = re.sub("_(.)", lambda found: found[1].upper(), field)
-        raise _wrong(configuration, camel, str(error)) from None
-
-
-def _wrong(configuration: Configuration, field: str, problem: str) -> InputError:
-    return InputError(problem, path=f".leaderElection.{field}", source=configuration.source)

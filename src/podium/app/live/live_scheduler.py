@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
@@ -117,7 +117,9 @@ class LiveScheduler(LiveProgram):
             # Explanations are slow to import.
             from podium.app.live.decisions import DecisionFile, DecisionRecorder
 
-            file = DecisionFile(settings.decisions, on_problem=self._decisions_problem)
+            file = DecisionFile(
+                settings.decisions, on_problem=partial(self.file_problem, "decision log", settings.decisions)
+            )
             ending.callback(file.close)
             self._recorder = DecisionRecorder(settings.identity, file.write)
         if self._extending is not None:
@@ -163,12 +165,6 @@ class LiveScheduler(LiveProgram):
         self._log.error(
             "the binding of a pod is refused; the pod preempts no pods until this changes", pod=pod.key, problem=problem
         )
-
-    def _decisions_problem(self, problem: str) -> None:
-        if problem:
-            self._log.error("cannot write the decision log", file=self._settings.decisions, problem=problem)
-        else:
-            self._log.info("writing the decision log again", file=self._settings.decisions)
 
 
 _SECOND = 10**9

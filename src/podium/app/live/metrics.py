@@ -9,11 +9,11 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from podium.api.errors import InputError, shown
@@ -28,7 +28,7 @@ from podium.server.http.security import is_foreign_host, is_loopback, ssl_contex
 from podium.server.http.settings import TLS, read_token
 
 _COUNTS = ("lists", "watches", "broken", "expired")
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class ProgramMetrics:
@@ -55,52 +55,58 @@ class ProgramMetrics:
 
     def watch(self, cluster: LiveCluster, sent: TransportCounts | None) -> None:
         """Register metrics of the watch caches and the requests, collected at each scrape."""
-        self.registry.register(_ClusterCollector(self.prefix, cluster, sent))
+        self.registry.register(MetricsCollector(partial(_of_cluster, self.prefix, cluster, sent)))
 
     def watch_disruptions(self, tallies: DisruptionTotals) -> None:
         """Register metrics of the disruptions in the ledger."""
-        self.registry.register(LedgerMetrics(tallies))
+        self.registry.register(MetricsCollector(partial(of_ledger, tallies)))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class _ClusterCollector(Collector):
-    """The metrics of the watch caches and the requests."""
+class MetricsCollector(Collector):
+    """Metrics that a function returns at each scrape."""
 
-    def __init__(self, prefix: str, cluster: LiveCluster, sent: TransportCounts | None) -> None:
-        self._prefix = prefix
-        self._cluster = cluster
-        self._sent = sent
+    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
+        self._collect = collect
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        cache = GaugeMetricFamily(
-            f"{self._prefix}_cache_size", "Number of nodes and pods in the cache.", labels=["type"]
-        )
-        for name, kind in (("nodes", "Node"), ("pods", "Pod")):
-            cache.add_metric([name], len(self._cluster.reflectors[kind].machine.known))
-        yield cache
-        reflectors = self._cluster.reflectors.values()
-        yield from _sums(
-            "podium_reflector",
-            {
-                **{name: sum(getattr(each.machine.counts, name) for each in reflectors) for name in _COUNTS},
-                "unreadable": sum(reflector.machine.reader.failed for reflector in reflectors),
-            },
-        )
-        if self._sent is not None:
-            sent = self._sent
-            yield from _sums(
-                "podium_requests",
-                {name: getattr(sent, name) for name in ("sent", "waited", "lost", "looked", "dropped_events")},
-            )
+    def collect(self) -> Iterator[Metric]:
+        return self._collect()
 
 
-def _sums(name: str, values: Mapping[str, int]) -> Iterator[GaugeMetricFamily]:
+def _of_cluster(prefix: str, cluster: LiveCluster, sent: TransportCounts | None) -> Iterator[Metric]:
+    """Yield the metrics of the watch caches and the requests."""
+    cache = GaugeMetricFamily(f"{prefix}_cache_size", "Number of nodes and pods in the cache.", labels=["type"])
+    for name, kind in (("nodes", "Node"), ("pods", "Pod")):
+        cache.add_metric([name], len(cluster.reflectors[kind].machine.known))
+    yield cache
+    machines = [reflector.machine for reflector in cluster.reflectors.values()]
+    found = {name: sum(getattr(machine.counts, name) for machine in machines) for name in _COUNTS}
+    yield _sums("podium_reflector", {**found, "unreadable": sum(machine.reader.failed for machine in machines)})
+    if sent is not None:
+        names = ("sent", "waited", "lost", "looked", "dropped_events")
+        yield _sums("podium_requests", {name: getattr(sent, name) for name in names})
+
+
+def of_ledger(tallies: DisruptionTotals) -> Iterator[Metric]:
+    """Yield the metrics of disruptions by cause."""
+    for name, help_text, numbers in (
+        ("podium_disruptions", "Disrupted pods, by cause.", tallies.disruptions),
+        ("podium_disruptions_in_vain", "Disruptions in vain, by cause.", tallies.in_vain),
+        ("podium_disruption_lost_seconds", "Running time that disruptions lost, by cause.", tallies.lost_seconds),
+    ):
+        family = CounterMetricFamily(name, help_text, labels=["cause"])
+        for cause, number in sorted(numbers.items()):
+            family.add_metric([cause], number)
+        yield family
+
+
+def _sums(name: str, values: Mapping[str, int]) -> Metric:
     family = GaugeMetricFamily(name, "How often something happened since the start.", labels=["what"])
     for what, value in values.items():
         family.add_metric([what], value)
-    yield family
+    return family
 
 
 _MAX_ATTEMPTS = 15
@@ -169,28 +175,22 @@ class Metrics(ProgramMetrics):
 
     def watch_queue(self, queue: Callable[[], SchedulingQueue | None]) -> None:
         """Register the metric of the pending pods, collected at each scrape."""
-        self.registry.register(_Queue(queue))
+
+        def pending() -> Iterator[Metric]:
+            family = GaugeMetricFamily(
+                "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
+            )
+            found = queue()
+            for name, place in _QUEUES.items():
+                family.add_metric([name], 0 if found is None else found.count(place))
+            yield family
+
+        self.registry.register(MetricsCollector(pending))
 
     def scheduled(self, seconds_since_queued: float, attempts: int) -> None:
         label = str(attempts) if attempts < _MAX_ATTEMPTS else f"{_MAX_ATTEMPTS}+"
         self.sli_seconds.labels(label).observe(seconds_since_queued)
         self.pod_attempts.observe(attempts)
-
-
-class _Queue(Collector):
-    """The metric of the pending pods of a scheduler's queue."""
-
-    def __init__(self, queue: Callable[[], SchedulingQueue | None]) -> None:
-        self._queue = queue
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        pending = GaugeMetricFamily(
-            "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
-        )
-        queue = self._queue()
-        for name, place in _QUEUES.items():
-            pending.add_metric([name], 0 if queue is None else queue.count(place))
-        yield pending
 
 
 _PATHS = ("/healthz", "/livez", "/readyz")
@@ -236,22 +236,22 @@ class HealthSettings:
 
 
 class Health:
-    """The HTTP server of health checks and metrics; ``alive`` and ``ready`` return the problems by check."""
+    """The HTTP server of health checks and metrics; ``ready`` returns the problems by check.
+
+    A program that answers is alive: a leader that cannot renew its lease exits.
+    """
 
     def __init__(
         self,
         settings: HealthSettings,
         metrics: Callable[[], bytes],
-        alive: Callable[[], dict[str, str]],
         ready: Callable[[], dict[str, str]],
-        content_type: str,
         pages: Pages | None = None,
     ) -> None:
         self._settings = settings
         self._pages = pages
         self._metrics = metrics
-        self._checks = {"/healthz": alive, "/livez": alive, "/readyz": ready}
-        self._content_type = content_type
+        self._ready = ready
         self._runner: web.AppRunner | None = None
         self._token = b""
 
@@ -294,7 +294,7 @@ class Health:
 
     async def _get_health(self, request: web.Request) -> web.Response:
         self._check_host(request)
-        problems = sorted(self._checks[request.path]().items())
+        problems = sorted(self._ready().items()) if request.path == "/readyz" else []
         is_verbose = "verbose" in request.query
         text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, shows_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
@@ -304,31 +304,9 @@ class Health:
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token and not hmac.compare_digest(given, b"Bearer " + self._token):
             return web.Response(text="Unauthorized\n", status=401, headers=_HEADERS)
-        return web.Response(body=self._metrics(), headers={"Content-Type": self._content_type})
+        return web.Response(body=self._metrics(), headers={"Content-Type": _CONTENT_TYPE})
 
     def _check_host(self, request: web.Request) -> None:
         """Refuse requests with a foreign host name, which protects against DNS rebinding."""
         if is_foreign_host(request.headers.get("Host", ""), self._settings.host):
             raise web.HTTPForbidden(text="this host is not known here\n")
-
-
-class LedgerMetrics:
-    """The metrics of disruptions by cause, collected at each scrape."""
-
-    def __init__(self, tallies: DisruptionTotals) -> None:
-        self._tallies = tallies
-
-    def collect(self) -> Iterator[Any]:
-        """Yield the metrics; prometheus_client calls this at each scrape."""
-        from prometheus_client.core import CounterMetricFamily
-
-        tallies = self._tallies
-        for name, help_text, numbers in (
-            ("podium_disruptions", "Disrupted pods, by cause.", tallies.disruptions),
-            ("podium_disruptions_in_vain", "Disruptions in vain, by cause.", tallies.in_vain),
-            ("podium_disruption_lost_seconds", "Running time that disruptions lost, by cause.", tallies.lost_seconds),
-        ):
-            family = CounterMetricFamily(name, help_text, labels=["cause"])
-            for cause, number in sorted(numbers.items()):
-                family.add_metric([cause], number)
-            yield family

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ _ACCESS = (
     click.option("--context", metavar="NAME", default="", help="The context; default: the current one."),
 )
 _HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
+_LEASE = ("elects", "namespace", "name", "duration_ns", "renew_deadline_ns", "retry_period_ns")
 _OWN = ("concurrency", "qps", "burst", "request_timeout", "ledger", "ledger_age_ns", "log_format", "verbosity")
 _OTHERS = (
     click.option(
@@ -63,18 +64,6 @@ _OTHERS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseOptions:
-    """The options of leader election; None for missing ones."""
-
-    elects: bool | None = None
-    namespace: str | None = None
-    name: str | None = None
-    duration_ns: int | None = None
-    renew_deadline_ns: int | None = None
-    retry_period_ns: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
     """The options of a program on a cluster, ``given`` by parameter names; None and "" for missing ones."""
@@ -94,7 +83,7 @@ class ProgramOptions:
         from podium.client.transport import TransportSettings
 
         given, identity, connection = self.given, own_identity(), configuration.client_connection
-        lease = LeaseOptions(**{name: given[f"lease_{name}"] for name in LeaseOptions.__dataclass_fields__})
+        lease = {name: given[f"lease_{name}"] for name in _LEASE}
         return {
             "identity": identity,
             "lease": lease_of(identity, lease, configuration, lease_name) if elects else None,
@@ -116,24 +105,20 @@ def program_options(lease_name: str) -> Decorator[Any]:
 
     ``lease_name`` is the default name of its Lease.
     """
-    names = {*_OWN, *_HEALTH, *(f"lease_{name}" for name in LeaseOptions.__dataclass_fields__)}
+    names = {*_OWN, *_HEALTH, *(f"lease_{name}" for name in _LEASE)}
 
     def program_of(given: dict[str, Any]) -> ProgramOptions:
         own = {name: given.pop(name) for name in names}
         return ProgramOptions(given.pop("kubeconfig"), given.pop("context"), given.pop("allow_exec_plugins"), own)
 
-    return adding("program", program_of, *_ACCESS, *_lease_options(lease_name), *_OTHERS)
-
-
-def _lease_options(name: str) -> tuple[Callable[..., Any], ...]:
     prefix = "--leader-elect"
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}
-    return (
+    lease = (
         click.option(
             f"{prefix}/--no-leader-elect", "lease_elects", default=None, help="Work only as the leader; the default."
         ),
         click.option(f"{prefix}-resource-namespace", "lease_namespace", metavar="NAME", help="Default: kube-system."),
-        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Default: {name}."),
+        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Default: {lease_name}."),
         *(
             click.option(
                 f"{prefix}-{time}",
@@ -144,3 +129,4 @@ def _lease_options(name: str) -> tuple[Callable[..., Any], ...]:
             for time, default in times.items()
         ),
     )
+    return adding("program", program_of, *_ACCESS, *lease, *_OTHERS)

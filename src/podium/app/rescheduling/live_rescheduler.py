@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -21,7 +21,6 @@ from podium.app.live.metrics import ProgramMetrics
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, live_caveats, same_moves, write_plan
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
-from podium.client.session import Session
 from podium.client.usage_poller import UsagePoller
 from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.controller import Controller
@@ -122,9 +121,9 @@ class LiveRescheduler(LiveProgram):
             is_podium_server if settings.honors_avoid_lists is None else settings.honors_avoid_lists
         )
         schedulers = effective_schedulers(settings.configuration, honors_avoid_lists=self._honors_avoid_lists)
-        found = live_caveats(
-            self._access, settings, schedulers, hidden, self._pods(), is_podium_server=is_podium_server
-        )
+        known = {} if self._cluster is None else self._cluster.reflectors["Pod"].machine.known
+        pods = [stored.object for stored in known.values() if isinstance(stored.object, Pod)]
+        found = live_caveats(self._access, settings, schedulers, hidden, pods, is_podium_server=is_podium_server)
         self._caveats = tuple(found)
         return found
 
@@ -157,17 +156,14 @@ class LiveRescheduler(LiveProgram):
             self._log.warning("the resource usage of pods and nodes is unknown", problem=problem)
 
         measuring = UsagePoller(
-            self._session_in_use, self._needs_usage, report, log_problem, interval_s=self._settings.measure_s
+            self._session,
+            lambda: self._rescheduler is not None and self._rescheduler.needs_use,
+            report,
+            log_problem,
+            interval_s=self._settings.measure_s,
         )
         running = asyncio.ensure_future(measuring.run())
         ending.callback(running.cancel)
-
-    def _make_cluster(self, session: Session) -> LiveCluster:
-        self._session_in_use = session
-        return super()._make_cluster(session)
-
-    def _needs_usage(self) -> bool:
-        return self._rescheduler is not None and self._rescheduler.needs_use
 
     def _make_controller(self) -> Controller:
         controller = self._rescheduler = _rescheduler(
@@ -176,11 +172,6 @@ class LiveRescheduler(LiveProgram):
         observed = ObservedRescheduler(controller, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
         return self.accounted(observed, COMPONENT)
-
-    def _pods(self) -> Iterator[Pod]:
-        cluster = self._cluster
-        known = {} if cluster is None else cluster.reflectors["Pod"].machine.known
-        return (stored.object for stored in known.values() if isinstance(stored.object, Pod))
 
     # Reporting
 
@@ -271,7 +262,14 @@ class ObservedRescheduler:
         began_s = time.perf_counter()
         actions = self.rescheduler.handle(observation, now)
         for plan, planned_ns in self._plans:
-            self._metrics.planned_once(plan, time.perf_counter() - began_s)
+            metrics = self._metrics
+            metrics.plans.inc()
+            metrics.plan_seconds.observe(time.perf_counter() - began_s)
+            for policy, objective in plan.before.items():
+                metrics.objective.labels(policy).set(objective)
+            metrics.planned.set(sum(len(planned.moves) for planned in plan.planned))
+            metrics.left_alone.set(len(plan.left_alone))
+            metrics.policy_errors.inc(len(plan.errors))
             self.on_plan(plan, planned_ns)
         for action in actions:
             if isinstance(action, Record) and not action.pod:
@@ -319,12 +317,3 @@ class ReschedulerMetrics(ProgramMetrics):
         self.left_alone = self.gauge("podium_rescheduler_left_alone", "Proposals that the last plan rejected.")
         self.policy_errors = self.counter("podium_rescheduler_policy_errors", "Number of times that a policy failed.")
         self.under_way = self.gauge("podium_rescheduler_moves_under_way", "Moves whose replacement is not ready yet.")
-
-    def planned_once(self, plan: ReschedulingPlan, seconds: float) -> None:
-        self.plans.inc()
-        self.plan_seconds.observe(seconds)
-        for policy, objective in plan.before.items():
-            self.objective.labels(policy).set(objective)
-        self.planned.set(sum(len(planned.moves) for planned in plan.planned))
-        self.left_alone.set(len(plan.left_alone))
-        self.policy_errors.inc(len(plan.errors))

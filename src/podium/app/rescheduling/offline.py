@@ -40,8 +40,6 @@ from podium.framework.settings.configuration import (
     DEFAULT_PLUGINS,
     Configuration,
     PluginEntry,
-    PluginSet,
-    ProfileConfiguration,
     upstream_departures,
 )
 from podium.store.store import Store
@@ -175,7 +173,7 @@ class PlanReport:
         return [(name, before, self.plan.after.get(name, before)) for name, before in self.plan.before.items()]
 
     def to_dict(self) -> dict[str, Any]:
-        plan, comparison = self.plan, self.comparison
+        plan, comparison, untouched = self.plan, self.comparison, self.untouched
         return {
             **({} if comparison is None else {"best": comparison.to_dict()}),
             "version": VERSION,
@@ -183,7 +181,12 @@ class PlanReport:
             "cluster": self.cluster,
             "planned": [_planned(planned) for planned in plan.planned],
             "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
-            "untouched": _untouched(self.untouched),
+            "untouched": {
+                "pods": untouched.pods,
+                "of": untouched.of,
+                "reasons": [{"why": why, "pods": number} for why, number in untouched.reasons],
+                "others": untouched.others,
+            },
             "objectives": [
                 {"policy": name, "before": _rounded(before), "after": _rounded(after)}
                 for name, before, after in self.objectives()
@@ -221,11 +224,6 @@ def _planned(planned: PlannedMoves) -> dict[str, Any]:
     }
 
 
-def _untouched(untouched: ExcludedPods) -> dict[str, Any]:
-    reasons = [{"why": why, "pods": number} for why, number in untouched.reasons]
-    return {"pods": untouched.pods, "of": untouched.of, "reasons": reasons, "others": untouched.others}
-
-
 def _move(move: PlannedMove) -> dict[str, Any]:
     pod = move.pod
     controller = pod.controller
@@ -261,7 +259,10 @@ def write_plan(page: Page, report: PlanReport) -> None:
         page.title(planned.policy, _gain(planned))
         page.paragraph(planned.reason, indent=2, hanging=2)
         page.columns([_row(move) for move in planned.moves], indent=4)
-    _write_objectives(page, report)
+    if objectives := report.objectives():
+        page.title("Objectives", "0 is the best possible, 1 the cost of one badly placed pod")
+        body = [(name, _number(before), _number(after)) for name, before, after in objectives]
+        page.table(body, ("policy", "now", "then"), right=(1, 2))
     _write_left_alone(page, plan)
     _write_untouched(page, report.untouched)
     for problem in plan.errors:
@@ -294,15 +295,6 @@ def _row(move: PlannedMove) -> list[Part]:
         return [pod, Name(move.source, NODES, before="leaves ", after="; its target is not planned")]
     doubt = "" if move.is_sure else "or to another node with the same score"
     return [pod, Name(move.source, NODES), Name(move.target, NODES, before="-> "), doubt]
-
-
-def _write_objectives(page: Page, report: PlanReport) -> None:
-    rows = report.objectives()
-    if not rows:
-        return
-    page.title("Objectives", "0 is the best possible, 1 the cost of one badly placed pod")
-    body = [(name, _number(before), _number(after)) for name, before, after in rows]
-    page.table(body, ("policy", "now", "then"), right=(1, 2))
 
 
 def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
@@ -348,28 +340,22 @@ def effective_schedulers(configuration: Configuration, *, honors_avoid_lists: bo
     """
     if honors_avoid_lists:
         return configuration
-    profiles = tuple(
-        profile if (AVOIDING in profile.plugins.names()) else changed(profile, plugins=_without(profile))
-        for profile in configuration.profiles
-    )
-    return replace(configuration, profiles=profiles)
+    profiles = []
+    for profile in configuration.profiles:
+        everywhere = profile.plugins.multi_point
+        if AVOIDING not in profile.plugins.names():
+            everywhere = changed(everywhere, disabled=(*everywhere.disabled, PluginEntry(name=AVOIDING)))
+        profiles.append(changed(profile, plugins=changed(profile.plugins, multi_point=everywhere)))
+    return replace(configuration, profiles=tuple(profiles))
 
 
 def ignoring_avoid_lists(configuration: Configuration) -> tuple[str, ...]:
     """Return the schedulers of a configuration (`effective_schedulers`) that ignore avoid lists."""
-    return tuple(_ignoring_avoid_lists(configuration))
-
-
-def _ignoring_avoid_lists(configuration: Configuration) -> Iterator[str]:
-    for profile in configuration.profiles:
-        if AVOIDING not in DEFAULT_PLUGINS.merged_with(profile.plugins).names():
-            yield profile.scheduler_name
-
-
-def _without(profile: ProfileConfiguration) -> object:
-    everywhere = profile.plugins.multi_point
-    disabled = (*everywhere.disabled, PluginEntry(name=AVOIDING))
-    return changed(profile.plugins, multi_point=PluginSet(enabled=everywhere.enabled, disabled=disabled))
+    return tuple(
+        profile.scheduler_name
+        for profile in configuration.profiles
+        if AVOIDING not in DEFAULT_PLUGINS.merged_with(profile.plugins).names()
+    )
 
 
 _SHOWN = 3

@@ -140,11 +140,11 @@ class Place:
     def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """Return the settings of the server of a control plane."""
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
-        collectors: tuple[LedgerMetrics, ...] = ()
+        collectors: tuple[MetricsCollector, ...] = ()
         if plane.account is not None:
-            from podium.app.live.metrics import LedgerMetrics
+            from podium.app.live.metrics import MetricsCollector, of_ledger
 
-            collectors = (LedgerMetrics(plane.account.tallies),)
+            collectors = (MetricsCollector(partial(of_ledger, plane.account.tallies)),)
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
         return ServerSettings(
