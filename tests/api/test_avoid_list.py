@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from podium.api.avoid_list import (
     AvoidEntry,
+    AvoidList,
     avoid_entries,
     avoid_entry,
     next_expiry_ns,
     unexpired,
     with_entry,
-    written,
 )
 from podium.api.meta import OwnerReference
 from podium.api.times import parse_time
@@ -41,7 +41,7 @@ def uids(entries: Any) -> list[str]:
 
 
 def test_an_entry_is_written_as_kubernetes_writes_it() -> None:
-    assert json.loads(written([entry("u1", 90)])) == {
+    assert json.loads(AvoidList((entry("u1", 90),)).written()) == {
         "preferAvoidPods": [
             {
                 "podSignature": {
@@ -63,7 +63,7 @@ def test_an_entry_is_written_as_kubernetes_writes_it() -> None:
 
 @given(st.lists(st.builds(entry, st.text(min_size=1, max_size=3), st.integers(0, 10**6)), max_size=5))
 def test_a_written_avoid_list_is_read_back(entries: list[AvoidEntry]) -> None:
-    assert avoid_entries(written(entries)) == tuple(entries)
+    assert avoid_entries(AvoidList(tuple(entries)).written()) == tuple(entries)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_text_that_is_not_a_list_has_no_entries(text: str) -> None:
     ],
 )
 def test_an_entry_that_cannot_be_read_is_left_out_and_the_others_stay(item: Any) -> None:
-    good = json.loads(written([entry("u2")]))["preferAvoidPods"]
+    good = json.loads(AvoidList((entry("u2"),)).written())["preferAvoidPods"]
 
     assert avoid_entries(json.dumps({"preferAvoidPods": [item, *good]})) == (entry("u2"),)
 
@@ -104,7 +104,7 @@ def test_the_newest_entry_of_a_controller_lists_the_evictions_of_the_last_hour()
     for time in (0, 1800, 3601, 3602):
         listed = with_entry(listed, entry("u1", time), 16)
 
-    (newest,) = avoid_entries(written(listed))
+    (newest,) = avoid_entries(AvoidList(tuple(listed)).written())
     assert [parse_time(one.eviction_time) // SECOND for one in newest.evictions] == [1800, 3601, 3602]
     assert {one.reason for one in newest.evictions} == {newest.reason}
 

@@ -186,10 +186,10 @@ def test_resources_are_sorted_by_name_in_every_input_order(order: int) -> None:
 def test_the_cache_of_requests_drops_its_oldest_entry_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[PodSpec] = []
     monkeypatch.setattr(resource_requests, "_KEPT", 2)
-    known: dict[int, tuple[PodSpec, None]] = {}
+    compute = resource_requests.computed_once(computed.append)
     first, second, third = (PodSpec(containers=(container({"cpu": number}),)) for number in (1, 2, 3))
 
     for spec in (first, second, first, third, second, first):
-        resource_requests.computed_once(known, spec, lambda spec=spec: computed.append(spec))  # type: ignore[misc]
+        compute(spec)
 
     assert computed == [first, second, third, first]

@@ -18,7 +18,6 @@ from podium.api.avoid_list import (
     avoid_entry,
     avoid_list,
     replacement,
-    written,
 )
 from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
@@ -48,7 +47,7 @@ def evicted(name: str, seconds: int, **reference: str) -> AvoidEntry:
 
 
 def node(*entries: AvoidEntry, version: int = 1, name: str = "n1", uid: str = "") -> Node:
-    annotations = {"other": "kept", **({PREFER_AVOID_PODS: written(entries)} if entries else {})}
+    annotations = {"other": "kept", **({PREFER_AVOID_PODS: AvoidList(tuple(entries)).written()} if entries else {})}
     meta = ObjectMeta(name=name, uid=uid or name, resource_version=str(version), annotations=annotations)
     return Node(metadata=meta)
 

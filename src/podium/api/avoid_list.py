@@ -9,17 +9,20 @@ that with the eviction; with an API server that does not support it, the evictor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from podium.api.disruption_policy import AvoidLists
 from podium.api.meta import Narrow, OwnerReference
+from podium.api.nested import list_at
 from podium.api.pod import Pod
 from podium.api.times import format_duration, format_time, parse_duration, parse_time
+
+Listed = TypeVar("Listed", "AvoidEntry", "Replacement")
 
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
@@ -98,6 +101,15 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
         return None if self.eviction_time is None else parse_time(self.eviction_time)
 
     @property
+    def is_usable(self) -> bool:
+        """Return whether all objects that it names have uids. Raises ValueError for an invalid time or lifetime."""
+        self.expiry_ns(0)
+        for eviction in self.earlier:
+            parse_time(eviction.eviction_time)
+        awaited = (self.until_scheduled, self.until_replaced)
+        return bool(self.controller.uid) and all(pod is None or pod.uid for pod in awaited)
+
+    @property
     def evictions(self) -> tuple[EarlierEviction, ...]:
         """All evictions that the entry records, the last one last."""
         if self.eviction_time is None:
@@ -144,7 +156,10 @@ class AvoidList:
 
     def written(self) -> str:
         """Return the annotation's text."""
-        return written(self.entries, self.replacements)
+        lists: dict[str, tuple[AvoidEntry, ...] | tuple[Replacement, ...]] = {"preferAvoidPods": self.entries}
+        if self.replacements:
+            lists["replacements"] = self.replacements
+        return msgspec.json.encode(lists).decode()
 
 
 @lru_cache(maxsize=8_192)
@@ -158,13 +173,19 @@ def avoid_list(text: str) -> AvoidList:
         listed = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return AvoidList()
-    if not isinstance(listed, dict):
-        return AvoidList()
-    entries = (_read(item) for item in _items(listed, "preferAvoidPods"))
-    replacements = (_read_replacement(item) for item in _items(listed, "replacements"))
-    # Each eviction records one.
-    by_pod = {left.evicted_pod.uid: left for left in replacements if left is not None}
-    return AvoidList(tuple(entry for entry in entries if entry is not None), tuple(by_pod.values()))
+    # Each eviction records one replacement.
+    by_pod = {left.evicted_pod.uid: left for left in _usable(list_at(listed, "replacements"), Replacement)}
+    return AvoidList(tuple(_usable(list_at(listed, "preferAvoidPods"), AvoidEntry)), tuple(by_pod.values()))
+
+
+def _usable(items: Iterable[object], type_: type[Listed]) -> Iterator[Listed]:
+    for item in items:
+        try:
+            found = msgspec.convert(item, type_)
+            if found.is_usable:
+                yield found
+        except (msgspec.ValidationError, ValueError):
+            continue
 
 
 def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
@@ -173,14 +194,18 @@ def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
 
 
 def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
-    """Return the entries, oldest first, with the new one replacing any of its controller.
+    """Return the entries, oldest first, with the new one replacing any of its controller, whose evictions it keeps.
 
     Beyond ``max_entries`` the oldest are dropped; of equally old ones, the first in order.
     """
-    listed = list(entries)
+    listed, now = list(entries), new.eviction_ns
     kept = [entry for entry in listed if entry.controller.uid != new.controller.uid]
-    before = [entry for entry in listed if entry.controller.uid == new.controller.uid]
-    return sorted((*kept, _after(before, new)), key=_age)[-max_entries:]
+    if now is not None:
+        before = [entry for entry in listed if entry.controller.uid == new.controller.uid]
+        former = [eviction for entry in before for eviction in entry.evictions]
+        earlier = [eviction for eviction in former if parse_time(eviction.eviction_time) > now - _EARLIER_NS]
+        new = msgspec.structs.replace(new, earlier=tuple(earlier[-_MOST_EARLIER:]))
+    return sorted((*kept, new), key=lambda entry: -1 if entry.eviction_ns is None else entry.eviction_ns)[-max_entries:]
 
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
@@ -192,59 +217,6 @@ def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int |
     """Return the time when the first entry expires; None if none does."""
     times = (entry.expiry_ns(expire_after_ns) for entry in entries)
     return min((time for time in times if time is not None), default=None)
-
-
-def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] = ()) -> str:
-    """Return the annotation's text for the entries, and for the replacements if there are any."""
-    lists: dict[str, list[AvoidEntry] | list[Replacement]] = {"preferAvoidPods": list(entries)}
-    left = list(replacements)
-    if left:
-        lists["replacements"] = left
-    return msgspec.json.encode(lists).decode()
-
-
-def _after(before: Iterable[AvoidEntry], new: AvoidEntry) -> AvoidEntry:
-    """Return the new entry of a controller with the evictions that its former entries record."""
-    now = new.eviction_ns
-    if now is None:
-        return new
-    former = [eviction for entry in before for eviction in entry.evictions]
-    earlier = [eviction for eviction in former if parse_time(eviction.eviction_time) > now - _EARLIER_NS]
-    return msgspec.structs.replace(new, earlier=tuple(earlier[-_MOST_EARLIER:]))
-
-
-def _age(entry: AvoidEntry) -> tuple[bool, int]:
-    time = entry.eviction_ns
-    return time is not None, time or 0
-
-
-def _read(item: object) -> AvoidEntry | None:
-    try:
-        entry = msgspec.convert(item, AvoidEntry)
-        # Raises ValueError for an invalid time or lifetime.
-        entry.expiry_ns(0)
-        for eviction in entry.earlier:
-            parse_time(eviction.eviction_time)
-        if any(awaited is not None and not awaited.uid for awaited in (entry.until_scheduled, entry.until_replaced)):
-            return None
-    except (msgspec.ValidationError, ValueError):
-        return None
-    return entry if entry.controller.uid else None
-
-
-def _items(listed: dict[str, Any], name: str) -> list[object]:
-    items = listed.get(name)
-    return items if isinstance(items, list) else []
-
-
-def _read_replacement(item: object) -> Replacement | None:
-    try:
-        left = msgspec.convert(item, Replacement)
-        # Raises ValueError for an invalid time or lifetime.
-        is_over = left.expiry_ns < left.eviction_ns
-    except (msgspec.ValidationError, ValueError):
-        return None
-    return left if left.controller.uid and left.evicted_pod.uid and not is_over else None
 
 
 _SECOND = 10**9
@@ -288,7 +260,7 @@ class Replacement(Narrow, frozen=True, kw_only=True):
     replacement of a StatefulSet's pod has the same name.
     """
 
-    pod_controller: OwnerReference
+    controller: OwnerReference = msgspec.field(name="podController")
     evicted_pod: EvictedPod
     eviction_time: str
     expire_after: str
@@ -296,9 +268,9 @@ class Replacement(Narrow, frozen=True, kw_only=True):
     node_name: str = ""
 
     @property
-    def controller(self) -> OwnerReference:
-        """The controller of the pod."""
-        return self.pod_controller
+    def is_usable(self) -> bool:
+        """Return whether it has uids, and did not expire before it began. Raises ValueError for an invalid time."""
+        return self.expiry_ns >= self.eviction_ns and bool(self.controller.uid and self.evicted_pod.uid)
 
     @property
     def eviction_ns(self) -> int:
@@ -314,7 +286,7 @@ class Replacement(Narrow, frozen=True, kw_only=True):
         """Return whether a pod of the controller may be the replacement."""
         if uid == self.evicted_pod.uid or not self.eviction_ns <= created_ns <= self.expiry_ns:
             return False
-        return self.pod_controller.kind not in _KEEPS_NAMES or name == self.evicted_pod.name
+        return self.controller.kind not in _KEEPS_NAMES or name == self.evicted_pod.name
 
 
 def replacement(
@@ -323,22 +295,13 @@ def replacement(
     """Return the hints for the replacement of a pod that is evicted now with that grace period."""
     waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
     return Replacement(
-        pod_controller=controller,
+        controller=controller,
         evicted_pod=evicted,
         eviction_time=format_time(now),
         expire_after=format_duration(waited_ns),
         first=wanted.first,
         node_name=wanted.node_name,
     )
-
-
-def with_replacement(replacements: Iterable[Replacement], new: Replacement, max_entries: int) -> list[Replacement]:
-    """Return the replacements, oldest first, with the new one replacing any for the same evicted pod.
-
-    Beyond ``max_entries`` the oldest are dropped; of equally old ones, the first in order.
-    """
-    kept = [left for left in replacements if left.evicted_pod.uid != new.evicted_pod.uid]
-    return sorted((*kept, new), key=lambda left: left.eviction_ns)[-max_entries:]
 
 
 def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[Replacement]:
@@ -405,7 +368,10 @@ class LeftBehind:
         if self.entry is not None:
             entries = with_entry(entries, self.entry, limits.max_entries)
         if self.replacement is not None:
-            replacements = with_replacement(replacements, self.replacement, limits.max_entries)
+            # Of equally old ones, the first in order are dropped.
+            pod = self.replacement.evicted_pod.uid
+            kept = (left for left in replacements if left.evicted_pod.uid != pod)
+            replacements = sorted((*kept, self.replacement), key=lambda left: left.eviction_ns)[-limits.max_entries :]
         return AvoidList(tuple(entries), tuple(replacements))
 
     def taken_off(self, present: AvoidList, before: AvoidList) -> AvoidList:
@@ -434,13 +400,14 @@ def left_behind(
         return LeftBehind()
     entry, left = None, None
     if wishes.avoid_node and (awaited is None or not awaited.spec.node_name):
-        lasts_ns, meta = wishes.avoid_for.expire_after_ns, None if awaited is None else awaited.metadata
+        lasts_ns, until = wishes.avoid_for.expire_after_ns, None
+        if awaited is not None:
+            meta = awaited.metadata
+            until = AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
         entry = msgspec.structs.replace(
             avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now),
             expire_after=None if lasts_ns is None else format_duration(lasts_ns),
-            until_scheduled=None
-            if meta is None
-            else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid),
+            until_scheduled=until,
             until_replaced=wishes.avoid_for.until_replaced,
         )
     if wishes.for_replacement and not pod.is_terminating:

@@ -59,7 +59,9 @@ def strictness_problem(
         return f"its rate of {rate} is stricter than minRate, {bound.min_rate}"
     numbers = _ANY_NUMBERS if expected is None else (expected,)
     if bound.min_disruptions is not None and all(_is_too_strict(spec, bound, number) for number in numbers):
-        field, value = _field(spec)
+        field, value = "maxUnavailable", spec.max_unavailable
+        if value is None:
+            field, value = "minAvailable", spec.min_available or 0
         over = "" if expected is None else f" of {expected} pods"
         return f"{field} {value}{over} is stricter than minDisruptions, {bound.min_disruptions}"
     return None
@@ -71,12 +73,6 @@ def _is_too_strict(spec: PodDisruptionBudgetSpec, bound: BudgetBound, expected: 
     else:
         desired = pods_of_share(spec.min_available or 0, expected)
     return bounded_desired(desired, expected, bound) < desired
-
-
-def _field(spec: PodDisruptionBudgetSpec) -> tuple[str, int | str]:
-    if spec.max_unavailable is not None:
-        return "maxUnavailable", spec.max_unavailable
-    return "minAvailable", spec.min_available or 0
 
 
 _MOST_RECENT = 5

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from functools import lru_cache
+from typing import TypeVar
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
 from podium.api.quantity import parse_quantity
 from podium.api.times import parse_time
+
+Parsed = TypeVar("Parsed")
 
 MAX_ENTRIES = 1_000
 """The maximum number of entries in lists that are compared with one another, so that no object stalls scheduling."""
@@ -39,14 +42,18 @@ def check_not_negative(number: int | None, path: str) -> None:
         raise InputError(f"{number} is negative; it must be 0 or more", path=path)
 
 
-def check_time(text: str | None, path: str) -> None:
-    """Raise InputError for an invalid time; None is an absent value."""
-    if text is None:
-        return
+def parsed(parse: Callable[[str], Parsed], text: str, path: str) -> Parsed:
+    """Return the text as parsed by a function that raises ValueError. Raises InputError instead."""
     try:
-        parse_time(text)
+        return parse(text)
     except ValueError as error:
         raise InputError(str(error), path=path) from None
+
+
+def check_time(text: str | None, path: str) -> None:
+    """Raise InputError for an invalid time; None is an absent value."""
+    if text is not None:
+        parsed(parse_time, text, path)
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> None:

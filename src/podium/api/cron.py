@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 from podium.api.errors import shown
@@ -87,25 +88,19 @@ class Schedule:
         earliest_ns = (after_ns // _MINUTE + 1) * _MINUTE
         here = (_EPOCH + timedelta(seconds=earliest_ns // _SECOND)).astimezone(self.zone)
         # A clock that goes back at midnight repeats part of the day before.
-        for day in self._days_from(here.date() - _DAY):
-            found = min((time for time in self._times_on(day) if time >= earliest_ns), default=None)
-            if found is not None:
-                return found
-        return None
-
-    def _days_from(self, day: date) -> Iterator[date]:
+        day = here.date() - _DAY
         last_year = day.year + _YEARS_AHEAD
         while day.year <= last_year and day < _LAST_DAY:
             if day.month not in self.months:
                 day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
                 continue
-            if self._names(day):
-                yield day
+            is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+            if (is_day or is_weekday) if self.either_day else (is_day and is_weekday):
+                found = min((time for time in self._times_on(day) if time >= earliest_ns), default=None)
+                if found is not None:
+                    return found
             day += _DAY
-
-    def _names(self, day: date) -> bool:
-        is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
-        return (is_day or is_weekday) if self.either_day else (is_day and is_weekday)
+        return None
 
     def _times_on(self, day: date) -> Iterator[int]:
         """Yield the times on a local day, in nanoseconds."""
@@ -116,7 +111,9 @@ class Schedule:
                 for fold in (0,) if is_plain else (0, 1):
                     local = midnight.replace(hour=hour, minute=minute, fold=fold)
                     time = local.astimezone(UTC)
-                    if is_plain or _clock(time.astimezone(self.zone)) == _clock(local):
+                    back = time.astimezone(self.zone)
+                    # Aware datetimes of one zone compare by their local time, without their fold.
+                    if is_plain or (back == local and back.fold == fold):
                         yield round((time - _EPOCH).total_seconds()) * _SECOND
 
 
@@ -140,9 +137,10 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
         names = ", ".join(field.name for field in _FIELDS)
         raise ValueError(f"{shown(text)} has {len(parts)} fields; write five: {names}, as in 30 6 * * 1-5")
     minutes, hours, days, months, weekdays = (
-        _read_field(part, field) for part, field in zip(parts, _FIELDS, strict=True)
+        frozenset(chain.from_iterable(_read_item(item, field) for item in part.split(",")))
+        for part, field in zip(parts, _FIELDS, strict=True)
     )
-    is_any_day = _is_star(parts[2]) or _is_star(parts[4])
+    is_any_day = any(not _STARS.isdisjoint(parts[place].split(",")) for place in (2, 4))
     return Schedule(tuple(sorted(minutes)), tuple(sorted(hours)), days, months, weekdays, not is_any_day, found)
 
 
@@ -157,24 +155,8 @@ def time_zone(name: str) -> tzinfo:
         raise ValueError(f"{shown(name)} is no time zone; write one such as Etc/UTC or Europe/Paris") from None
 
 
-def _clock(moment: datetime) -> tuple[int, int, int, int]:
-    return moment.day, moment.hour, moment.minute, moment.fold
-
-
-def _is_star(part: str) -> bool:
-    """Return whether a field is unrestricted; one with a step above 1 is restricted."""
-    for item in part.split(","):
-        span, _, step = item.partition("/")
-        if span in ("*", "?") and step in ("", "1"):
-            return True
-    return False
-
-
-def _read_field(part: str, field: _Field) -> frozenset[int]:
-    found: set[int] = set()
-    for item in part.split(","):
-        found.update(_read_item(item, field))
-    return frozenset(found)
+# Part of a list that leaves its field unrestricted; one with a step above 1 restricts it.
+_STARS = frozenset(("*", "?", "*/", "?/", "*/1", "?/1"))
 
 
 def _read_item(item: str, field: _Field) -> range:
@@ -187,7 +169,11 @@ def _read_item(item: str, field: _Field) -> range:
         least = _read_number(first, field)
         # A step without an end extends to the maximum.
         most = _read_number(last, field) if dash else field.most if slash else least
-    step = _read_step(step_text, field) if slash else 1
+    step = 1
+    if slash:
+        if not step_text.isascii() or not step_text.isdigit() or len(step_text) > 4 or int(step_text) == 0:
+            raise ValueError(f"{shown(step_text)} is no step of a {field.name}; write 1 or more, as in */15")
+        step = int(step_text)
     if least < field.least or most > field.most or least > most:
         raise ValueError(f"{shown(item)} is no {field.name}; write {field.least} to {field.most}, or a span of these")
     return range(least, most + 1, step)
@@ -199,10 +185,4 @@ def _read_number(text: str, field: _Field) -> int:
         return field.least + field.names.index(name)
     if not text.isascii() or not text.isdigit() or len(text) > 4:
         raise ValueError(f"{shown(text)} is no {field.name}; write {field.least} to {field.most}")
-    return int(text)
-
-
-def _read_step(text: str, field: _Field) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 4 or int(text) == 0:
-        raise ValueError(f"{shown(text)} is no step of a {field.name}; write 1 or more, as in */15")
     return int(text)

@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from podium.api.errors import shown
 from podium.api.meta import Int32, Kubernetes, Narrow, Raw
 from podium.api.resource_requests import QOSClass
 from podium.api.selectors import LabelSelector
 from podium.api.times import format_duration, format_exact_time, parse_duration, parse_time
+
+Entry = TypeVar("Entry", "DefaultBudget", "BudgetBound")
 
 POLICY_NAME = "default"
 """The name of a cluster's only DisruptionPolicy."""
@@ -114,21 +116,21 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
 
     def default_budget(self, priority: int) -> DefaultBudget | None:
         """Return the default budget of a workload whose pods have that priority, or None."""
-        budgets = self.default_budgets
-        return next(
-            (budget for budget in budgets if budget.min_priority is None or budget.min_priority <= priority), None
-        )
+        return _of_priority(self.default_budgets, priority)
 
     def budget_bound(self, priority: int) -> BudgetBound | None:
         """Return the bound for budgets of pods of that priority; None means unbounded."""
-        bounds = self.budget_bounds
-        return next((bound for bound in bounds if bound.min_priority is None or bound.min_priority <= priority), None)
+        return _of_priority(self.budget_bounds, priority)
 
     @property
     def possible_bounds(self) -> tuple[BudgetBound | None, ...]:
         """The bounds that apply to any priority; None is included if some priorities have no bound."""
         covers_all = bool(self.budget_bounds) and self.budget_bounds[-1].min_priority is None
         return self.budget_bounds if covers_all else (*self.budget_bounds, None)
+
+
+def _of_priority(entries: Iterable[Entry], priority: int) -> Entry | None:
+    return next((one for one in entries if one.min_priority is None or one.min_priority <= priority), None)
 
 
 class DisruptionPolicyStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,9 +152,7 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
     def exhausted_cap(self, component: str, namespace: str, now: int) -> tuple[CapBucket, Rate, int] | None:
         """Return the cap that forbids a disruption now: its bucket, its rate, and the time of the next token.
 
-        None if allowed.
-
-        Of several caps, the one that forbids it longest.
+        None if allowed. Of several caps, the one that forbids it longest.
         """
         full = full_times(self.status.caps)
         waits = [
@@ -161,11 +161,6 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
         ]
         next_ns, bucket, rate = max(waits, key=lambda wait: wait[0], default=(now, None, None))
         return None if bucket is None or rate is None or next_ns <= now else (bucket, rate, next_ns)
-
-    def cap_next_ns(self, component: str, namespace: str, now: int) -> int:
-        """Return when the component may disrupt next in a namespace: `now` if it may immediately."""
-        exhausted = self.exhausted_cap(component, namespace, now)
-        return now if exhausted is None else exhausted[2]
 
     def status_after(self, component: str, namespace: str, now: int) -> Raw | None:
         """Return the status after another disruption by the component; None if nothing changes.
@@ -182,7 +177,7 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
 
     def status_with(self, full: Mapping[CapBucket, int], now: int) -> Raw:
         """Return the status with changed times at which buckets are full again."""
-        return {"caps": written_buckets({**full_times(self.status.caps), **full}, now)}
+        return _status({**full_times(self.status.caps), **full}, now)
 
     def status_carried_over(self, before: DisruptionPolicy) -> Raw:
         """Return the status of this policy as a replacement of `before`: used tokens of a cap still count."""
@@ -192,7 +187,7 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
             for bucket, used in full_times(before.status.caps).items()
             if bucket.scope in old and (rate := rates.get(bucket.scope)) is not None
         }
-        return {"caps": written_buckets(full, 0)}
+        return _status(full, 0)
 
 
 MAX_DISRUPTIONS = "podium.dev/max-disruptions"
@@ -337,12 +332,11 @@ def full_times(statuses: Iterable[CapStatus]) -> dict[CapBucket, int]:
     return {status.bucket: parse_time(status.full_time) for status in statuses}
 
 
-def written_buckets(full: Mapping[CapBucket, int], now: int) -> list[Raw]:
-    """Return the buckets in the form of a status, by component and namespace: those that are not full at ``now``."""
+def _status(full: Mapping[CapBucket, int], now: int) -> Raw:
+    """Return the status with the buckets that are not full at ``now``, by component and namespace."""
     used = sorted((-full_ns, bucket) for bucket, full_ns in full.items() if full_ns > now)[:MAX_BUCKETS]
-    return [_written(bucket, -full_ns) for full_ns, bucket in sorted(used, key=lambda found: found[1])]
-
-
-def _written(bucket: CapBucket, full_ns: int) -> Raw:
-    named = {"component": bucket.component, "namespace": bucket.namespace}
-    return {**{name: value for name, value in named.items() if value}, "fullTime": format_exact_time(full_ns)}
+    caps: list[Raw] = []
+    for full_ns, bucket in sorted(used, key=lambda found: found[1]):
+        named = {name: value for name, value in bucket._asdict().items() if value}
+        caps.append({**named, "fullTime": format_exact_time(-full_ns)})
+    return {"caps": caps}

@@ -8,6 +8,7 @@ that every text is parsed within a few microseconds.
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 
 from podium.api.errors import shown
@@ -71,7 +72,8 @@ _NANO = 10**9
 _MAX_NANO = (2**63 - 1) * _NANO
 _MAX_LENGTH = 64
 _MAX_EXPONENT = 30
-_DIGITS = frozenset("0123456789")
+_QUANTITY = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -100,43 +102,32 @@ def _parse_text(text: str) -> int:
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"a quantity has at most {_MAX_LENGTH} characters, this one has {len(text)}")
     # apimachinery's decoder accepts white space around a quantity, never inside it.
-    body = text.strip(" \t\r\n")
-    start = 1 if body[:1] in ("+", "-") else 0
-    point = _skip_digits(body, start)
-    end = _skip_digits(body, point + 1) if body[point : point + 1] == "." else point
-    whole, fraction = body[start:point], body[point + 1 : end]
+    found = _QUANTITY.fullmatch(text.strip(" \t\r\n"))
+    sign, whole, fraction, suffix = ("", "", "", "") if found is None else found.groups(default="")
     if not whole and not fraction:
         raise ValueError(f'{shown(text)} is no quantity; write a number with a unit, such as "500m" or "1Gi"')
     mantissa = int(whole + fraction)
-    suffix = body[end:]
     if suffix in _BINARY:
         nano = _ceil_divide(mantissa * _NANO << _BINARY[suffix], 10 ** len(fraction))
     else:
         power = _decimal_exponent(suffix, text) + 9 - len(fraction)
         nano = mantissa * 10**power if power >= 0 else _ceil_divide(mantissa, 10**-power)
-    return _saturated(body[0] == "-", nano)
-
-
-def _skip_digits(text: str, position: int) -> int:
-    while position < len(text) and text[position] in _DIGITS:
-        position += 1
-    return position
+    return _saturated(sign == "-", nano)
 
 
 def _decimal_exponent(suffix: str, text: str) -> int:
     """Return the power of ten of a decimal suffix or of an exponent such as e3 or E-2."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix]
-    sign = suffix[1:2] if suffix[1:2] in ("+", "-") else ""
-    digits = suffix[1 + len(sign) :]
-    if suffix[0] not in "eE" or not digits or _skip_digits(digits, 0) != len(digits):
+    exponent = _EXPONENT.fullmatch(suffix)
+    if exponent is None:
         raise ValueError(
             f"{shown(text)} has the unit {shown(suffix)}; "
             "known units are n u m k M G T P E, Ki Mi Gi Ti Pi Ei, and exponents such as e3"
         )
-    if int(digits) > _MAX_EXPONENT:
+    if abs(int(exponent[1])) > _MAX_EXPONENT:
         raise ValueError(f"{shown(text)} has an exponent beyond {_MAX_EXPONENT}")
-    return int(sign + digits)
+    return int(exponent[1])
 
 
 def _ceil_divide(amount: int, divisor: int) -> int:

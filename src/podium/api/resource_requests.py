@@ -12,6 +12,7 @@ determineEffectiveRequests).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Literal, TypeVar
 
 import msgspec
@@ -38,15 +39,33 @@ DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 
 # The number of cached pod classes; readings that differ elsewhere share their containers.
 _KEPT = 1_024
-_KNOWN: dict[int, tuple[PodSpec, Mapping[str, int]]] = {}
-_KNOWN_NONZERO: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
-_KNOWN_LARGEST: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
 # Specs and statuses of which the former has the effective requests, and whether pods were resized as a whole.
 _AS_WRITTEN: dict[int, tuple[PodSpec, PodStatus, bool]] = {}
 
 _NONZERO_MILLI = {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES * 1_000}
 
 
+def computed_once(compute: Callable[[PodSpec], Computed]) -> Callable[[PodSpec], Computed]:
+    """Cache a function of the requests of a spec: it is computed once for all specs that share them."""
+    known: dict[int, tuple[PodSpec, Computed]] = {}
+
+    @wraps(compute)
+    def compute_once(spec: PodSpec) -> Computed:
+        # Each entry keeps its containers alive, so their identity stays unique.
+        found = known.get(id(spec.containers))
+        if found is not None and requests_alike(spec, found[0]):
+            return found[1]
+        computed = compute(spec)
+        if len(known) >= _KEPT:
+            # The oldest alone: the cost of a call must not depend on how full the cache happens to be.
+            del known[next(iter(known))]
+        known[id(spec.containers)] = spec, computed
+        return computed
+
+    return compute_once
+
+
+@computed_once
 def pod_requests(spec: PodSpec) -> Mapping[str, int]:
     """Return the requests of the pod including overhead; unmentioned resources are absent.
 
@@ -54,23 +73,7 @@ def pod_requests(spec: PodSpec) -> Mapping[str, int]:
     that of the sidecars before it; the maximum of these counts if it is larger. Pod-level requests replace the sum for
     cpu, memory and huge pages.
     """
-    return computed_once(_KNOWN, spec, lambda: _canonical(_pod_milli(spec, {})))
-
-
-def computed_once(
-    known: dict[int, tuple[PodSpec, Computed]], spec: PodSpec, compute: Callable[[], Computed]
-) -> Computed:
-    """Return a value derived from a spec's requests, computed once for all specs that share them."""
-    # Each entry keeps its containers alive, so their identity stays unique.
-    found = known.get(id(spec.containers))
-    if found is not None and requests_alike(spec, found[0]):
-        return found[1]
-    computed = compute()
-    if len(known) >= _KEPT:
-        # The oldest alone: the cost of a call must not depend on how full the cache happens to be.
-        del known[next(iter(known))]
-    known[id(spec.containers)] = spec, computed
-    return computed
+    return _canonical(_pod_milli(spec, {}))
 
 
 def requests_alike(spec: PodSpec, other: PodSpec) -> bool:
@@ -83,6 +86,7 @@ def requests_alike(spec: PodSpec, other: PodSpec) -> bool:
     )
 
 
+@computed_once
 def nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     """Return (cpu in milli, memory in bytes) for scoring, with nonzero amounts for every container.
 
@@ -90,19 +94,21 @@ def nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     resources that neither the pod nor any container names, as in the scheduler's NodeInfo
     (pkg/scheduler/framework/types.go, CalculateResource).
     """
-    return computed_once(_KNOWN_NONZERO, spec, lambda: _nonzero(spec))
+    defaults = _NONZERO_MILLI
+    if pod_level_requests(spec):
+        named = _pod_milli(spec, {})
+        defaults = {name: amount for name, amount in defaults.items() if name not in named}
+    amounts = _canonical(_pod_milli(spec, defaults))
+    return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
 
 
+@computed_once
 def largest_nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     """Return the same as kube-scheduler 1.31 counts it: sidecars do not add up with the containers.
 
     Each init container counts with the sidecars before it, and a sidecar too; what none of these requests has the
     default. The maximum of these or the sum of the containers counts (calculateResource).
     """
-    return computed_once(_KNOWN_LARGEST, spec, lambda: _largest_nonzero(spec))
-
-
-def _largest_nonzero(spec: PodSpec) -> tuple[int, int]:
     total, peak, sidecars = dict.fromkeys(_NONZERO_MILLI, 0), dict[str, int](), dict[str, int]()
     for container in spec.containers:
         _add(total, _container_milli(container, _NONZERO_MILLI))
@@ -115,18 +121,9 @@ def _largest_nonzero(spec: PodSpec) -> tuple[int, int]:
             _add(amounts, sidecars)
         _raise_to(peak, _NONZERO_MILLI | amounts)
     _raise_to(total, peak)
-    _add(total, {name: milli_value(amount) for name, amount in spec.overhead.items()})
+    _add(total, _milli(spec.overhead))
     amounts = _canonical(total)
     return amounts[CPU], amounts[MEMORY]
-
-
-def _nonzero(spec: PodSpec) -> tuple[int, int]:
-    defaults = _NONZERO_MILLI
-    if pod_level_requests(spec):
-        named = _pod_milli(spec, {})
-        defaults = {name: amount for name, amount in defaults.items() if name not in named}
-    amounts = _canonical(_pod_milli(spec, defaults))
-    return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
 
 
 def pod_level_requests(spec: PodSpec) -> dict[str, int]:
@@ -138,19 +135,14 @@ def pod_level_requests(spec: PodSpec) -> dict[str, int]:
     resources = spec.resources
     if resources is None:
         return {}
-    requests = {name: milli_value(amount) for name, amount in resources.requests.items()}
+    requests = _milli(resources.requests)
     if resources.limits:
-        for name, amount in _containers_milli(spec, {}).items():
+        for name, amount in container_requests(spec).items():
             if name in (CPU, MEMORY):
                 requests.setdefault(name, amount)
         for name, limit in resources.limits.items():
             requests.setdefault(name, milli_value(limit))
     return {name: amount for name, amount in requests.items() if is_pod_level(name)}
-
-
-def container_requests(spec: PodSpec) -> dict[str, int]:
-    """Return the total of the containers, in milli of each resource (AggregateContainerRequests)."""
-    return _containers_milli(spec, {})
 
 
 def requests_of(resources: ResourceRequirements) -> Mapping[str, Quantity]:
@@ -160,8 +152,7 @@ def requests_of(resources: ResourceRequirements) -> Mapping[str, Quantity]:
 
 def node_allocatable(status: NodeStatus) -> dict[str, int]:
     """Return the node's allocatable resources; its capacity if `allocatable` is unset (SetDefaults_NodeStatus)."""
-    amounts = status.allocatable or status.capacity
-    return _canonical({name: milli_value(amount) for name, amount in amounts.items()})
+    return _canonical(_milli(status.allocatable or status.capacity))
 
 
 def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
@@ -169,13 +160,14 @@ def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
 
     Milli throughout, because the API server rounds each amount up to milli, and the scheduler only the sum.
     """
-    total = _containers_milli(spec, defaults)
+    total = container_requests(spec, defaults)
     total.update(pod_level_requests(spec))
-    _add(total, {name: milli_value(amount) for name, amount in spec.overhead.items()})
+    _add(total, _milli(spec.overhead))
     return total
 
 
-def _containers_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
+def container_requests(spec: PodSpec, defaults: Mapping[str, int] = {}) -> dict[str, int]:
+    """Return the total of the containers, in milli of each resource (AggregateContainerRequests)."""
     total: dict[str, int] = {}
     for container in spec.containers:
         _add(total, _container_milli(container, defaults))
@@ -195,9 +187,7 @@ def _containers_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, i
 
 
 def _container_milli(container: Container, defaults: Mapping[str, int]) -> dict[str, int]:
-    amounts = dict(defaults)
-    amounts.update({name: milli_value(amount) for name, amount in requests_of(container.resources).items()})
-    return amounts
+    return {**defaults, **_milli(requests_of(container.resources))}
 
 
 def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
@@ -218,27 +208,19 @@ def _canonical(milli: Mapping[str, int]) -> dict[str, int]:
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 
-_KNOWN_QOS: dict[int, tuple[PodSpec, QOSClass]] = {}
 
-
+@computed_once
 def qos_class(spec: PodSpec) -> QOSClass:
     """Return the class of a pod, by cpu and memory alone (ComputePodQOS in pkg/apis/core/v1/helper/qos).
 
     Guaranteed: every container, including init containers, has nonzero requests equal to its limits. BestEffort: no
     container has requests or limits. Burstable: all others. Pod-level resources, if set, decide alone.
     """
-    return computed_once(_KNOWN_QOS, spec, lambda: _qos_class(spec))
-
-
-def _qos_class(spec: PodSpec) -> QOSClass:
     if spec.resources is not None:
         return _class_of(pod_level_requests(spec), _milli(spec.resources.limits))
-    classes = {_container_class(container) for container in (*spec.init_containers, *spec.containers)}
+    all_resources = [container.resources for container in (*spec.init_containers, *spec.containers)]
+    classes = {_class_of(_milli(requests_of(resources)), _milli(resources.limits)) for resources in all_resources}
     return _one_of(classes) if classes else "BestEffort"
-
-
-def _container_class(container: Container) -> QOSClass:
-    return _class_of(_milli(requests_of(container.resources)), _milli(container.resources.limits))
 
 
 def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClass:

@@ -6,6 +6,7 @@ one canonical form: those with the same requirements are equal and hash equal, h
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -119,20 +120,17 @@ class Requirement:
             case "DoesNotExist":
                 return value is None
             case "Gt" | "Lt":
-                return value is not None and self._compares(value)
+                number = None if value is None else parse_int64(value)
+                bound = parse_int64(self.values[0]) if len(self.values) == 1 else None
+                if number is None or bound is None:
+                    return False
+                return number > bound if self.operator == "Gt" else number < bound
         raise ValueError(f"no such operator: {shown(self.operator)}")
 
     def _has(self, value: str) -> bool:
         values = self.values
         position = bisect_left(values, value)
         return position < len(values) and values[position] == value
-
-    def _compares(self, value: str) -> bool:
-        number = parse_int64(value)
-        bound = parse_int64(self.values[0]) if len(self.values) == 1 else None
-        if number is None or bound is None:
-            return False
-        return number > bound if self.operator == "Gt" else number < bound
 
     def __str__(self) -> str:
         """Return the condition in the syntax of kubectl's -l."""
@@ -154,27 +152,18 @@ def requirement_problem(key: str, operator: str, values: tuple[str, ...]) -> tup
     problem = label_key_problem(key)
     if problem is not None:
         return "key", problem
-    wrong = _values_problem(operator, values)
-    if wrong is not None:
-        return wrong
-    for index, value in enumerate(values):
-        problem = label_value_problem(value)
-        if problem is not None:
-            return f"values[{index}]", problem
-    return None
-
-
-def _values_problem(operator: str, values: tuple[str, ...]) -> tuple[str, str] | None:
-    match operator:
-        case "In" | "NotIn":
-            return None if values else ("values", f"{operator} needs at least one value")
-        case "Exists" | "DoesNotExist":
-            return ("values", f"{operator} takes no values") if values else None
-        case "Gt" | "Lt":
-            if len(values) == 1 and parse_int64(values[0]) is not None:
-                return None
-            return "values", f"{operator} needs exactly one value, a 64-bit integer"
-    return "operator", f"{shown(operator)} is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt"
+    if operator in ("In", "NotIn"):
+        problem = None if values else f"{operator} needs at least one value"
+    elif operator in ("Exists", "DoesNotExist"):
+        problem = f"{operator} takes no values" if values else None
+    elif operator not in ("Gt", "Lt"):
+        return "operator", f"{shown(operator)} is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt"
+    elif len(values) != 1 or parse_int64(values[0]) is None:
+        problem = f"{operator} needs exactly one value, a 64-bit integer"
+    if problem is not None:
+        return "values", problem
+    wrong = ((f"values[{index}]", label_value_problem(value)) for index, value in enumerate(values))
+    return next(((field, problem) for field, problem in wrong if problem is not None), None)
 
 
 def field_requirement_problem(key: str, operator: str, values: tuple[str, ...]) -> tuple[str, str] | None:
@@ -189,23 +178,6 @@ def field_requirement_problem(key: str, operator: str, values: tuple[str, ...]) 
     if len(values) != 1:
         return "values", f"{operator} on a field needs exactly one value"
     return None
-
-
-__all__ = [
-    "EVERYTHING",
-    "NOTHING",
-    "FieldSelector",
-    "NodeTerm",
-    "Requirement",
-    "Selector",
-    "compile_label_selector",
-    "compile_node_selector",
-    "compile_node_term",
-    "node_selector_matches",
-    "parse_field_selector",
-    "parse_label_selector",
-    "selector_from_labels",
-]
 
 
 def _canonical(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
@@ -235,13 +207,8 @@ NOTHING = Selector((Requirement("", "In"),))
 
 
 @dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(Selector):
     """Conditions on an object's fields, In or NotIn with one value each; an absent field counts as ""."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "requirements", _canonical(self.requirements))
 
     def matches(self, fields: Mapping[str, str]) -> bool:
         """Return whether the fields, named as in `metadata.name`, meet all conditions."""
@@ -313,7 +280,15 @@ def parse_field_selector(text: str) -> FieldSelector:
     """
     if len(text) > _MAX_LENGTH:
         raise InputError(f"a field selector has at most {_MAX_LENGTH} characters")
-    return FieldSelector(tuple(_field_requirement(part, text) for part in text.split(",") if part))
+    requirements: list[Requirement] = []
+    for part in filter(None, text.split(",")):
+        symbol, operator = next((pair for pair in _FIELD_OPERATORS if pair[0] in part), ("=", "In"))
+        field, found, value = part.partition(symbol)
+        if not found or not field.strip() or "=" in value or "\\" in part:
+            problem = f"{shown(part)} is not a condition; write field=value or field!=value"
+            raise InputError(f"field selector {shown(text)}: {problem}")
+        requirements.append(Requirement(field.strip(), operator, (value.strip(),)))
+    return FieldSelector(tuple(requirements))
 
 
 def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
@@ -337,8 +312,9 @@ def node_selector_matches(terms: tuple[NodeTerm, ...], labels: Mapping[str, str]
 
 
 _MAX_LENGTH = 65_536
-_SPACE = frozenset(" \t\r\n")
 _SYMBOLS = frozenset("=!(),><")
+_WORD = re.compile(r"[=!]=|[=!(),><]|[^ \t\r\n=!(),><]+")
+_FIELD_OPERATORS = (("!=", "NotIn"), ("==", "In"), ("=", "In"))
 _OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn", ">": "Gt", "<": "Lt"}
 
 
@@ -347,38 +323,42 @@ class _LabelParser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.words = _words(text)
-        self.position = 0
+        # The next token is the last of the list.
+        self.words: list[str] = ["", *reversed(_WORD.findall(text))]
 
     def parse(self) -> tuple[Requirement, ...]:
         requirements: list[Requirement] = []
-        while self._peek() or requirements:
+        while self.words[-1] or requirements:
             requirements.append(self._requirement())
-            if not self._peek():
+            if not self.words[-1]:
                 break
             self._expect(",")
         return tuple(requirements)
 
     def _requirement(self) -> Requirement:
-        absent = self._peek() == "!"
+        absent = self.words[-1] == "!"
         if absent:
-            self.position += 1
-        key = self._next()
+            self.words.pop()
+        key = self.words.pop()
         if not _is_identifier(key):
             raise self._error("a label key", key)
-        if self._peek() in ("", ","):
-            return self._valid(key, "DoesNotExist" if absent else "Exists", ())
-        word = self._next()
-        if absent or word not in _OPERATORS:
-            raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
-        values = self._values() if word in ("in", "notin") else (self._value(),)
-        return self._valid(key, _OPERATORS[word], values)
+        operator, values = "DoesNotExist" if absent else "Exists", tuple[str, ...]()
+        if self.words[-1] not in ("", ","):
+            word = self.words.pop()
+            if absent or word not in _OPERATORS:
+                raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
+            operator = _OPERATORS[word]
+            values = self._values() if word in ("in", "notin") else (self._value(),)
+        problem = requirement_problem(key, operator, values)
+        if problem is not None:
+            raise InputError(f"label selector {shown(self.text)}: {problem[1]}")
+        return Requirement(key, operator, values)
 
     def _value(self) -> str:
         """Return the value after an operator such as =; an absent value is empty."""
-        if self._peek() in ("", ","):
+        if self.words[-1] in ("", ","):
             return ""
-        value = self._next()
+        value = self.words.pop()
         if not _is_identifier(value):
             raise self._error("a value", value)
         return value
@@ -388,29 +368,15 @@ class _LabelParser:
         self._expect("(")
         values: list[str] = []
         while True:
-            values.append(self._next() if _is_identifier(self._peek()) else "")
-            word = self._next()
+            values.append(self.words.pop() if _is_identifier(self.words[-1]) else "")
+            word = self.words.pop()
             if word == ")":
                 return tuple(values)
             if word != ",":
                 raise self._error("',' or ')'", word)
 
-    def _valid(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:
-        problem = requirement_problem(key, operator, values)
-        if problem is not None:
-            raise InputError(f"label selector {shown(self.text)}: {problem[1]}")
-        return Requirement(key, operator, values)
-
-    def _peek(self) -> str:
-        return self.words[self.position] if self.position < len(self.words) else ""
-
-    def _next(self) -> str:
-        word = self._peek()
-        self.position += 1
-        return word
-
     def _expect(self, symbol: str) -> None:
-        word = self._next()
+        word = self.words.pop()
         if word != symbol:
             raise self._error(f"'{symbol}'", word)
 
@@ -422,31 +388,3 @@ class _LabelParser:
 
 def _is_identifier(word: str) -> bool:
     return bool(word) and word[0] not in _SYMBOLS
-
-
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    position = 0
-    while position < len(text):
-        start = position
-        position += 1
-        if text[start] in _SPACE:
-            continue
-        if text[start] in _SYMBOLS:
-            if text[start : start + 2] in ("==", "!="):
-                position += 1
-        else:
-            while position < len(text) and text[position] not in _SPACE and text[position] not in _SYMBOLS:
-                position += 1
-        words.append(text[start:position])
-    return words
-
-
-def _field_requirement(part: str, text: str) -> Requirement:
-    for symbol, operator in (("!=", "NotIn"), ("==", "In"), ("=", "In")):
-        field, found, value = part.partition(symbol)
-        if found and field.strip() and "=" not in value and "\\" not in part:
-            return Requirement(field.strip(), operator, (value.strip(),))
-    raise InputError(
-        f"field selector {shown(text)}: {shown(part)} is not a condition; write field=value or field!=value"
-    )

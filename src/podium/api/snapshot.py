@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from podium.api.checks import check_time
 from podium.api.errors import InputError
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Narrow, Raw
@@ -96,9 +97,5 @@ def read_snapshot(raw: Raw) -> Snapshot:
         problem = f"{number} is written by a newer Podium; this one reads {FORMAT}: take the snapshot with this one"
         raise InputError(problem, path=".format")
     found = read(raw, Snapshot)
-    if found.taken_at:
-        try:
-            parse_time(found.taken_at)
-        except ValueError as error:
-            raise InputError(str(error), path=".takenAt") from None
+    check_time(found.taken_at or None, ".takenAt")
     return found

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries, avoid_entry, written
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entries, avoid_entry
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodStatus
@@ -112,7 +112,7 @@ class Twin:
         if controller is not None:
             entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
             more = avoid_entry(controller, "moved", "", DAY_ONE_NS)
-            annotations = {PREFER_AVOID_PODS: written([*entries, more])}
+            annotations = {PREFER_AVOID_PODS: AvoidList((*entries, more)).written()}
             self.nodes[node.metadata.name] = replace(node, metadata=replace(node.metadata, annotations=annotations))
         return replace(
             pod,

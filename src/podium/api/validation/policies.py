@@ -11,12 +11,11 @@ from typing import Any
 
 from podium.api.budget_limits import strictness_problem
 from podium.api.checks import check as refuse
-from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time
+from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time, parsed
 from podium.api.disruption_policy import (
     MAX_DISRUPTIONS,
     POLICY_NAME,
     Cap,
-    DefaultBudget,
     DisruptionPolicy,
     DisruptionPolicySpec,
     PriorityRule,
@@ -33,7 +32,7 @@ from podium.api.policy import (
     PodDisruptionBudgetSpec,
 )
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
-from podium.api.selectors import LabelSelector, requirement_problem
+from podium.api.selectors import LabelSelectorRequirement, requirement_problem
 from podium.api.times import parse_duration
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
@@ -86,8 +85,8 @@ LimitRangeItem: max:amounts min:amounts default:amounts defaultRequest:amounts m
 PodDisruptionBudget: @usable_budget
 PriorityClass: @usable_priority
 ResourceQuota: status
-ResourceQuotaSpec: @usable_hard scopes:..1000 @usable_scopes
-ResourceQuotaStatus: @usable_hard @usable_used
+ResourceQuotaSpec: @usable_amounts scopes:..1000 @usable_scopes
+ResourceQuotaStatus: @usable_amounts
 ScopeSelector: matchExpressions:..1000
 """,
 )
@@ -133,13 +132,21 @@ def _scope_requirement(requirement: Place) -> None:
 
 
 @check
-def _usable_hard(place: Place) -> None:
-    _refuse_amounts(place.child_or_empty("hard"))
-
-
-@check
-def _usable_used(status: Place) -> None:
-    _refuse_amounts(status.child_or_empty("used"))
+def _usable_amounts(place: Place) -> None:
+    """Refuse amounts of a quota's spec or status that no quota limits."""
+    for limits in map(place.child_or_empty, ("hard", "used")):
+        for name, amount in limits.value.items():
+            path = limits.path(name)
+            refuse(label_key_problem(name), path)
+            if "/" not in name and name not in _PLAIN and not is_huge_pages(name.removeprefix("requests.")):
+                problem = (
+                    f"{shown(name)} is nothing that a quota limits; write pods, requests.cpu, limits.memory, "
+                    "requests.example.com/gpu, or count/ and a resource such as count/jobs.batch"
+                )
+                raise InputError(problem, path=path)
+            check_amount(amount, path)
+            if (name in amounts.WHOLE_COUNTS or is_extended(name)) and parse_quantity(amount) % _NANO:
+                raise InputError(f"{shown(amount)} is not a whole number, and {name} are counted", path=path)
 
 
 @check
@@ -154,24 +161,6 @@ def _usable_scopes(spec: Place) -> None:
             if name in _PLAIN and name not in allowed:
                 problem = f"the scope {scope} does not go with {name}; it goes with {', '.join(allowed)}"
                 raise InputError(problem, path=path)
-
-
-def _refuse_amounts(limits: Place) -> None:
-    for name, amount in limits.value.items():
-        _refuse_amount(name, amount, field_path(limits.path(), name))
-
-
-def _refuse_amount(name: str, amount: Any, path: str) -> None:
-    refuse(label_key_problem(name), path)
-    if "/" not in name and name not in _PLAIN and not is_huge_pages(name.removeprefix("requests.")):
-        raise InputError(
-            f"{shown(name)} is nothing that a quota limits; write pods, requests.cpu, limits.memory, "
-            "requests.example.com/gpu, or count/ and a resource such as count/jobs.batch",
-            path=path,
-        )
-    check_amount(amount, path)
-    if (name in amounts.WHOLE_COUNTS or is_extended(name)) and parse_quantity(amount) % _NANO:
-        raise InputError(f"{shown(amount)} is not a whole number, and {name} are counted", path=path)
 
 
 @check
@@ -263,12 +252,12 @@ def _usable_budget(budget: Place) -> None:
         check_time(time, field_path(status.path("disruptedPods"), name))
     annotations, rate = budget.child_or_empty("metadata", "annotations"), status.child("disruptionRate")
     if annotations.has(MAX_DISRUPTIONS):
-        _refuse_rate(annotations.value[MAX_DISRUPTIONS], annotations.path(MAX_DISRUPTIONS))
+        parsed(parse_rate, annotations.value[MAX_DISRUPTIONS], annotations.path(MAX_DISRUPTIONS))
     if rate is not None:
-        _refuse_rate(rate.value["max"], rate.path("max"))
+        parsed(parse_rate, rate.value["max"], rate.path("max"))
         check_time(rate.value.get("fullTime"), rate.path("fullTime"))
         if rate.value.get("atLeast") is not None:
-            _refuse_rate(rate.value["atLeast"], rate.path("atLeast"))
+            parsed(parse_rate, rate.value["atLeast"], rate.path("atLeast"))
 
 
 def check_disruption_policy(policy: DisruptionPolicy) -> None:
@@ -277,16 +266,18 @@ def check_disruption_policy(policy: DisruptionPolicy) -> None:
     if name != POLICY_NAME:
         problem = f"{shown(name)} is not the name of a cluster's one DisruptionPolicy; write {POLICY_NAME}"
         raise InputError(problem, path=".metadata.name")
-    _refuse_levels(spec.levels, ".spec.priorities")
-    _refuse_rules(spec.priority_rules, ".spec.priorityRules")
-    _refuse_default_budgets(spec.default_budgets, ".spec.defaultBudgets")
-    _refuse_bounds(spec, ".spec.budgetBounds")
-    _refuse_caps(spec.caps, ".spec.caps")
     most = spec.avoid_lists.max_entries
     if not 1 <= most <= _MAX_AVOID_ENTRIES:
         problem = f"{most} is out of range; it must be 1 to {_MAX_AVOID_ENTRIES}"
         raise InputError(problem, path=".spec.avoidLists.maxEntries")
-    _refuse_period(spec.avoid_lists.expire_after, ".spec.avoidLists.expireAfter")
+    period = spec.avoid_lists.expire_after
+    if parsed(parse_duration, period, ".spec.avoidLists.expireAfter") <= 0:
+        problem = f'{shown(period)} is not longer than 0s; write it as in "1h"'
+        raise InputError(problem, path=".spec.avoidLists.expireAfter")
+    _refuse_levels(spec.levels, ".spec.priorities")
+    _refuse_rules(spec.priority_rules, ".spec.priorityRules")
+    _refuse_budgets(spec)
+    _refuse_caps(spec.caps, ".spec.caps")
     for index, cap in enumerate(policy.status.caps):
         check_time(cap.full_time, f".status.caps[{index}].fullTime")
 
@@ -309,52 +300,47 @@ def _refuse_rules(rules: tuple[PriorityRule, ...], path: str) -> None:
         place = f"{path}[{index}]"
         refuse(subdomain_problem(rule.name), f"{place}.name")
         if rule.name in names[:index]:
-            raise InputError(
-                f"{shown(rule.name)} is given twice; give each rule a name of its own", path=f"{place}.name"
-            )
+            problem = f"{shown(rule.name)} is given twice; give each rule a name of its own"
+            raise InputError(problem, path=f"{place}.name")
         refuse(subdomain_problem(rule.class_name), f"{place}.priorityClassName")
         for field, selector in (("podSelector", rule.pod_selector), ("namespaceSelector", rule.namespace_selector)):
-            _refuse_conditions(selector, f"{place}.{field}")
+            if selector is not None:
+                _refuse_conditions(selector.match_expressions, f"{place}.{field}.matchExpressions")
         if rule.is_unconditional and index + 1 < len(rules):
             problem = f"all pods meet the conditions, so that {shown(names[index + 1])} below never counts; put it last"
             raise InputError(problem, path=place)
 
 
-def _refuse_conditions(selector: LabelSelector | None, path: str) -> None:
+def _refuse_conditions(expressions: tuple[LabelSelectorRequirement, ...], path: str) -> None:
     """Check that the conditions of a selector are valid; otherwise it would match no pod."""
-    expressions = () if selector is None else selector.match_expressions
-    check_count(expressions, f"{path}.matchExpressions")
+    check_count(expressions, path)
     for index, given in enumerate(expressions):
-        check_count(given.values, f"{path}.matchExpressions[{index}].values", 10_000)
-    for index, given in enumerate(expressions):
-        problem = requirement_problem(given.key, given.operator, given.values)
-        if problem is not None:
-            raise InputError(problem[1], path=f"{path}.matchExpressions[{index}].{problem[0]}")
+        check_count(given.values, f"{path}[{index}].values", 10_000)
+        field, problem = requirement_problem(given.key, given.operator, given.values) or ("", None)
+        refuse(problem, f"{path}[{index}].{field}")
 
 
-def _refuse_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> None:
-    check_count(budgets, path)
-    for index, declared in enumerate(budgets):
+def _refuse_budgets(spec: DisruptionPolicySpec) -> None:
+    """Check the default budgets and the bounds, and that the former comply with the latter."""
+    path = ".spec.defaultBudgets"
+    check_count(spec.default_budgets, path)
+    for index, declared in enumerate(spec.default_budgets):
         place = f"{path}[{index}]"
         if (declared.max_unavailable is None) == (declared.min_available is None):
             raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
         check_share(declared.max_unavailable, f"{place}.maxUnavailable")
         check_share(declared.min_available, f"{place}.minAvailable")
-    _refuse_order([budget.min_priority for budget in budgets], path)
-
-
-def _refuse_bounds(spec: DisruptionPolicySpec, path: str) -> None:
-    """Check the bounds, and that the default budgets comply with them."""
-    bounds = spec.budget_bounds
-    check_count(bounds, path)
-    for index, level in enumerate(bounds):
+    _refuse_order([budget.min_priority for budget in spec.default_budgets], path)
+    path = ".spec.budgetBounds"
+    check_count(spec.budget_bounds, path)
+    for index, level in enumerate(spec.budget_bounds):
         place = f"{path}[{index}]"
         if level.min_disruptions is None and level.min_rate is None:
             raise InputError("says nothing; give minDisruptions, minRate or both", path=place)
         check_share(level.min_disruptions, f"{place}.minDisruptions")
         if level.min_rate is not None:
-            _refuse_rate(level.min_rate, f"{place}.minRate")
-    _refuse_order([level.min_priority for level in bounds], path)
+            parsed(parse_rate, level.min_rate, f"{place}.minRate")
+    _refuse_order([level.min_priority for level in spec.budget_bounds], path)
     for index, default in enumerate(spec.default_budgets):
         bound = spec.budget_bound(_MIN_INT32 if default.min_priority is None else default.min_priority)
         numbers = PodDisruptionBudgetSpec(min_available=default.min_available, max_unavailable=default.max_unavailable)
@@ -385,21 +371,4 @@ def _refuse_caps(caps: tuple[Cap, ...], path: str) -> None:
         if cap.scope in scopes[:index]:
             given = "a cap on all components" if cap.component is None else shown(cap.component)
             raise InputError(f"{given} is given twice; remove one", path=f"{place}.component")
-        _refuse_rate(cap.max, f"{place}.max")
-
-
-def _refuse_rate(text: str, path: str) -> None:
-    try:
-        parse_rate(text)
-    except ValueError as error:
-        raise InputError(str(error), path=path) from None
-
-
-def _refuse_period(text: str, path: str) -> None:
-    """Check that a duration is positive."""
-    try:
-        period = parse_duration(text)
-    except ValueError as error:
-        raise InputError(str(error), path=path) from None
-    if period <= 0:
-        raise InputError(f'{shown(text)} is not longer than 0s; write it as in "1h"', path=path)
+        parsed(parse_rate, cap.max, f"{place}.max")
