@@ -152,5 +152,5 @@ def test_items_are_cut_where_kubectl_begins_them() -> None:
     found = yaml_list(text.encode())
 
     assert found is not None
-    assert [*found.items()] == [ITEM.encode(), b"- b: |\n    - c\n\n    d\n"]
+    assert [item for item, _ in found.items] == [ITEM.encode(), b"- b: |\n    - c\n\n    d\n"]
     assert found.envelope["metadata"] == {"resourceVersion": ""}

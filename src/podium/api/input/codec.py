@@ -11,14 +11,14 @@ from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
-from podium.api.input.content import HELM_ADVICE, as_bytes, documents_in, is_template, looks_like_json, text_of
+from podium.api.input.content import HELM_ADVICE, documents_in, is_template, looks_like_json, text_of
 from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
 from podium.api.input.exact_json import UncertainError
 from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
 from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
 from podium.api.input.pod_stencil import ReadPod
-from podium.api.input.pod_table import decoded_rows, is_table
+from podium.api.input.pod_table import decoded_rows, is_table, is_table_text, read_table
 from podium.api.input.text_forms import JSON, YAML
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
@@ -123,26 +123,34 @@ class Reader:
             files += found
             self._left_out.extend(left_out)
         sizes = [size_of(file) for file in files]
-        for place, file in enumerate(files):
-            part = None if progress is None else _part_of(progress, sizes, place)
+        report, total, before = progress or (lambda _share: None), max(sum(sizes), 1), 0
+        for file, size in zip(files, sizes, strict=True):
+
+            def report_part(share: float, before: int = before, size: int = size) -> None:
+                report((before + share * size) / total)
+
             with opened(file) as stream:
-                self._read(stream, shown_name(file), part)
+                self._read(stream, shown_name(file), report_part)
+            before += size
         if failure is not None:
             raise failure
 
     def read_text(self, text: str | bytes, source: str, progress: Progress | None = None) -> None:
         """Read the objects of a text. Raises InputError."""
         try:
-            content = as_bytes(text)
-        except InputError as error:
-            raise error.located(source=source) from None
-        self._read(BytesIO(content), source, progress)
+            content = text.encode() if isinstance(text, str) else text
+        except UnicodeEncodeError:
+            raise InputError("has half a surrogate pair, which is no character", source=source) from None
+        self._read(BytesIO(content), source, progress or (lambda _share: None))
 
-    def _read(self, stream: BinaryIO, source: str, progress: Progress | None) -> None:
+    def _read(self, stream: BinaryIO, source: str, report: Progress) -> None:
         """Read the objects of a seekable stream. Raises InputError."""
-        report = progress or (lambda _share: None)
         try:
-            documents = self._read_listed(stream, source, report)
+            if looks_like_json(stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).decode("latin-1")):
+                found, reader = json_list(stream), self._json
+            else:
+                found, reader = yaml_list(_whole(stream).removeprefix(codecs.BOM_UTF8)), self._yaml
+            documents = None if found is None else self._listed(found, reader, source, report)
             if documents is None:
                 roots = documents_in(text_of(_whole(stream)), report)
                 documents = [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
@@ -160,14 +168,6 @@ class Reader:
         """Return everything that was read. Raises InputError for an object that occurs twice."""
         return Input(without_repeats(self._documents), tuple(self._left_out))
 
-    def _read_listed(self, stream: BinaryIO, source: str, progress: Progress) -> list[Document] | None:
-        """Return the objects of a text that is a List, read one by one; None for any other text."""
-        if looks_like_json(stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).decode("latin-1")):
-            in_json = json_list(stream)
-            return None if in_json is None else self._listed(in_json, self._json, source, progress)
-        in_yaml = yaml_list(_whole(stream).removeprefix(codecs.BOM_UTF8))
-        return None if in_yaml is None else self._listed(in_yaml, self._yaml, source, progress)
-
     def _listed(self, found: ListText, reader: ItemReader, source: str, progress: Progress) -> list[Document] | None:
         """Return the objects of a List, read one by one; None if that needs the surrounding text.
 
@@ -177,32 +177,34 @@ class Reader:
         if common is None:
             return None
         documents: list[Document] = []
-        items = found.items()
         try:
-            for place, item in enumerate(items):
+            for place, (item, share) in enumerate(found.items):
                 documents.extend(self._list_item(item, reader, common, source, place))
                 if place % _PROGRESS_EVERY == 0:
-                    progress(found.share)
+                    progress(share)
         except UncertainError:
             return None
         except InputError:
             # Syntax errors anywhere in the text are reported before problems of an object.
-            if not _are_certain(items, reader):
+            try:
+                for item, _ in found.items:
+                    reader.value(item)
+            except UncertainError:
                 return None
             raise
         return documents
 
     def _list_item(self, item: bytes, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
         """Yield the object of an item, or the objects of a nested List. Raises UncertainError."""
-        table = reader.pods_of_table(item)
-        if table is not None:
-            for row in table:
+        if is_table_text(item):
+            for row in read_table(item, reader.stencils):
                 if isinstance(row, bytes):
                     yield from self._list_item(row, reader, {}, source, place)
                 else:
                     yield self._pod_document(row, reader, {}, source)
             return
-        pod = reader.pod(item, common)
+        # A pod that certainly has no findings.
+        pod = reader.stencils.of(item, common).read(item)
         if pod is not None:
             yield self._pod_document(pod, reader, common, source)
             return
@@ -216,7 +218,7 @@ class Reader:
                 yield document
                 continue
             if isinstance(document.object, Pod) and not document.warnings:
-                reader.learn(item, common, document.object)
+                reader.stencils.of(item, common).learn(item, document.object)
             yield replace(document, written=reader.written(item, common, raw))
 
     def _pod_document(self, pod: ReadPod, reader: ItemReader, common: Raw, source: str) -> Document:
@@ -255,12 +257,6 @@ class Reader:
         return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
 
 
-def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
-    """Return a callback that converts progress within one file to progress of all files."""
-    before, total = sum(sizes[:place]), max(sum(sizes), 1)
-    return lambda share: progress((before + share * sizes[place]) / total)
-
-
 def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the objects of a document, each with its path in it: the root itself, or the items of a list."""
     if not isinstance(root, dict):
@@ -291,16 +287,6 @@ def _common(root: Raw) -> Raw | None:
     return {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
 
 
-def _are_certain(items: Iterator[bytes], reader: ItemReader) -> bool:
-    """Return whether each item can be read independently."""
-    try:
-        for item in items:
-            reader.value(item)
-    except UncertainError:
-        return False
-    return True
-
-
 def _whole(stream: BinaryIO) -> bytes:
     stream.seek(0)
     return stream.read()
@@ -317,12 +303,12 @@ _STRIDE = 6_700_417
 def generated_names() -> Callable[[str], str]:
     """Return a function that returns the next generated name for a prefix."""
     numbers = count(1)
-    return lambda prefix: f"{prefix[:_MAX_PREFIX]}{_suffix(next(numbers))}"
 
+    def name(prefix: str) -> str:
+        rest, letters = next(numbers) * _STRIDE % _NAMES, ""
+        for _ in range(_LENGTH):
+            rest, letter = divmod(rest, len(_LETTERS))
+            letters += _LETTERS[letter]
+        return f"{prefix[:_MAX_PREFIX]}{letters}"
 
-def _suffix(number: int) -> str:
-    rest, letters = number * _STRIDE % _NAMES, ""
-    for _ in range(_LENGTH):
-        rest, letter = divmod(rest, len(_LETTERS))
-        letters += _LETTERS[letter]
-    return letters
+    return name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
@@ -25,9 +26,10 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
     """Return the numbered values of the documents; bracketed text that is not JSON may be YAML in flow style."""
     if not looks_like_json(content):
         return yaml.parse_documents(content, progress)
-    by_line = _documents_by_line(content)
-    if by_line is not None:
-        return by_line
+    # Line by line, as programs write them: most other texts fail at the first line.
+    lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
+    with suppress(UncertainError):
+        return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
     try:
         return list(json.parse_documents(content))
     except json.NotJSONError as error:
@@ -35,24 +37,6 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
             return list(yaml.parse_documents(content))
         except InputError:
             raise error from None
-
-
-def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
-    """Return the documents of a text with one per line, as programs write them; None for any other text."""
-    # Line by line, since most texts fail at the first one.
-    lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
-    try:
-        return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
-    except UncertainError:
-        return None
-
-
-def as_bytes(text: str | bytes) -> bytes:
-    """Return the text in UTF-8. Raises InputError for text that cannot be encoded."""
-    try:
-        return text.encode() if isinstance(text, str) else text
-    except UnicodeEncodeError:
-        raise InputError("has half a surrogate pair, which is no character") from None
 
 
 def text_of(content: bytes) -> str:
@@ -88,7 +72,7 @@ def objects_in(content: bytes, source: str) -> list[dict[str, Any]]:
 def is_template(text: bytes) -> bool:
     """Return whether unreadable content is a template; binary content is not."""
     try:
-        return looks_like_template(text_of(text))
+        return _ACTION.search(text_of(text)) is not None
     except InputError:
         return False
 
@@ -102,8 +86,3 @@ HELM_ADVICE = (
 _ACTION = re.compile(
     r"\{\{-?\s*(?:[.$]|/\*|(?:block|define|else|end|if|include|range|required|template|toYaml|tpl|with)\b)"
 )
-
-
-def looks_like_template(text: str) -> bool:
-    """Return whether an unreadable text is a Helm template."""
-    return _ACTION.search(text) is not None

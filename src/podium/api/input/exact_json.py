@@ -38,9 +38,16 @@ def decode(text: Text) -> Any:
     """
     try:
         value, has_nulls = decode_with_nulls(text)
+        return without_nulls(value) if has_nulls else value
     except UncertainError:
-        return _decode_closely(text)
-    return without_nulls(value) if has_nulls else value
+        pass
+    try:
+        ((_, value),) = json.parse_documents(bytes(text).decode())
+    except (InputError, UnicodeDecodeError, ValueError):
+        raise UncertainError from None
+    if not json.is_shallow(value, _MOST_LEVELS):
+        raise UncertainError
+    return value
 
 
 def decode_with_nulls(text: Text) -> tuple[Any, bool]:
@@ -51,22 +58,15 @@ def decode_with_nulls(text: Text) -> tuple[Any, bool]:
         compact = msgspec.json.format(text, indent=-1)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         raise UncertainError from None
-    if written != compact and written != _unescaped(compact):
-        raise UncertainError
+    if written != compact:
+        for escaped, letter in _ESCAPED:
+            compact = compact.replace(escaped, letter)
+        if written != compact:
+            raise UncertainError
     # Most brackets belong to empty or sibling objects.
     if written.count(b"{") + written.count(b"[") > _MOST_LEVELS and not json.is_shallow(value, _MOST_LEVELS):
         raise UncertainError
     return value, b"null" in written
-
-
-def _decode_closely(text: Text) -> Any:
-    try:
-        ((_, value),) = json.parse_documents(bytes(text).decode())
-    except (InputError, UnicodeDecodeError, ValueError):
-        raise UncertainError from None
-    if not json.is_shallow(value, _MOST_LEVELS):
-        raise UncertainError
-    return value
 
 
 def without_nulls(value: Any) -> Any:
@@ -92,9 +92,3 @@ def _parts_without_nulls(part: Any) -> list[Any]:
     elif type(part) is not list:
         return []
     return [inner for inner in parts if type(inner) is dict or type(inner) is list]
-
-
-def _unescaped(compact: bytes) -> bytes:
-    for escaped, letter in _ESCAPED:
-        compact = compact.replace(escaped, letter)
-    return compact

@@ -72,7 +72,8 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
             return
         left_out.append(_left_out(kustomization, f"is left out, and the files beside it are read; else {advice}"))
     for entry in entries:
-        if entry != kustomization and _is_manifest(entry) and _stays_within(entry, root, left_out):
+        is_manifest = entry.name.removesuffix(_PACKED).endswith(_SUFFIXES) and (entry.is_file() or entry.is_symlink())
+        if is_manifest and entry != kustomization and _stays_within(entry, root, left_out):
             yield entry
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
@@ -86,11 +87,6 @@ def _entries(folder: Path, left_out: list[InputWarning]) -> list[Path]:
     except OSError as error:
         left_out.append(_left_out(folder, f"cannot be read: {error.strerror or error}"))
         return []
-
-
-def _is_manifest(entry: Path) -> bool:
-    name = entry.name.removesuffix(_PACKED)
-    return name.endswith(_SUFFIXES) and (entry.is_file() or entry.is_symlink())
 
 
 def _stays_within(entry: Path, root: Path, left_out: list[InputWarning]) -> bool:
@@ -119,16 +115,13 @@ def _only_gathers(kustomization: Path, root: Path) -> bool:
 
 
 def _gathers(document: dict[str, Any], folder: Path) -> bool:
+    """Return whether a kustomization only lists files of its folder, or adds objects that pods do not depend on."""
     resources = document.get("resources", [])
-    are_files = isinstance(resources, list) and all(
-        isinstance(resource, str) and _is_file_of(folder, resource) for resource in resources
-    )
+    if not isinstance(resources, list) or not all(isinstance(resource, str) for resource in resources):
+        return False
+    names = [resource.removeprefix("./") for resource in resources]
+    are_files = all("/" not in name and (folder / name).is_file() for name in names)
     return are_files and _GATHERS.issuperset(document)
-
-
-def _is_file_of(folder: Path, resource: str) -> bool:
-    name = resource.removeprefix("./")
-    return "/" not in name and (folder / name).is_file()
 
 
 def _left_out(path: Path, message: str) -> InputWarning:

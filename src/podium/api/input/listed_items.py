@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from io import SEEK_END
 from itertools import islice, pairwise
-from typing import Any, BinaryIO, SupportsBytes
+from typing import Any, BinaryIO, NamedTuple, SupportsBytes
 
 import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.documents import Encoded
 from podium.api.input.exact_json import UncertainError, decode
-from podium.api.input.pod_stencil import PodStencils, ReadPod
-from podium.api.input.pod_table import is_table_text, read_table
+from podium.api.input.pod_stencil import PodStencils
 from podium.api.input.text_forms import UNREADABLE, TextForm
 from podium.api.input.yaml import parse_part
 from podium.api.meta import Raw
-from podium.api.pod import Pod
 
 
 class ItemReader:
@@ -27,15 +25,8 @@ class ItemReader:
 
     def __init__(self, form: TextForm) -> None:
         self._form = form
-        self._stencils = PodStencils(form)
-
-    def pod(self, item: bytes, common: Raw) -> ReadPod | None:
-        """Return the pod of an item that certainly has no findings; None for any other item."""
-        return self._stencils.of(item, common).read(item)
-
-    def pods_of_table(self, item: bytes) -> Iterator[ReadPod | bytes] | None:
-        """Yield the pods of a table, see `podium.api.input.pod_table`; return None for any other item."""
-        return read_table(item, self._stencils) if is_table_text(item) else None
+        self.stencils = PodStencils(form)
+        """The pods of earlier items, which read similar ones."""
 
     def value(self, item: bytes) -> Any:
         """Return the item's value, without nulls except in lists. Raises UncertainError if the whole text is needed."""
@@ -51,10 +42,6 @@ class ItemReader:
         # A dump for people is twice as long as it needs to be.
         text = msgspec.json.format(item, indent=-1) if isinstance(item, bytes) else item
         return Encoded(text, common, self._form)
-
-    def learn(self, item: bytes, common: Raw, pod: Pod) -> None:
-        """Record a pod without findings that `pod` did not read."""
-        self._stencils.of(item, common).learn(item, pod)
 
 
 # The read size, if an item ends within it; a larger buffer would not be reused by the allocator.
@@ -72,30 +59,18 @@ _SPACE = b" \t\r\n"
 _DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class JSONList:
-    """A List of at least one item: the List without its items, and the text of each item, read lazily."""
+class ListText(NamedTuple):
+    """The text of a List of at least one item: the List without its items, and the text of each item, split lazily.
 
-    def __init__(self, envelope: dict[str, Any], stream: BinaryIO, begin: int, end: int) -> None:
-        self.envelope = envelope
-        self.share = 0.0
-        self._stream = stream
-        self._begin = begin
-        self._end = end
+    Each item comes with the share of the text, from 0 to 1, that has been split. In YAML, its text is a one-element
+    list. The items raise UncertainError if there is anything else among them.
+    """
 
-    def items(self) -> Iterator[bytes]:
-        """Yield the items. Raises UncertainError if the brackets contain anything else."""
-        place, rest = self._stream.seek(self._begin), b""
-        while place < self._end:
-            read = self._stream.read(min(max(_WINDOW_BYTES, len(rest)), self._end - place))
-            if not read:
-                raise UncertainError
-            place += len(read)
-            found, rest = _taken_apart(rest + read, is_last=place == self._end)
-            yield from map(bytes, found)
-            self.share = place / self._end
+    envelope: dict[str, Any]
+    items: Iterator[tuple[bytes, float]]
 
 
-def json_list(stream: BinaryIO) -> JSONList | None:
+def json_list(stream: BinaryIO) -> ListText | None:
     """Return the List that is the whole stream; None for other content, or if only a full parse can decide.
 
     The text around the items is checked here, so that the items are exactly what is between the brackets, if that is
@@ -118,7 +93,18 @@ def json_list(stream: BinaryIO) -> JSONList | None:
         envelope = _without_mark(decode(b'%b"%b"%b' % (before, _MARK.encode(), behind)))
     except UncertainError:
         return None
-    return None if envelope is None else JSONList(envelope, stream, begin.end(), tail_begin + bracket)
+    return None if envelope is None else ListText(envelope, _json_items(stream, begin.end(), tail_begin + bracket))
+
+
+def _json_items(stream: BinaryIO, begin: int, end: int) -> Iterator[tuple[bytes, float]]:
+    place, rest = stream.seek(begin), b""
+    while place < end:
+        read = stream.read(min(max(_WINDOW_BYTES, len(rest)), end - place))
+        if not read:
+            raise UncertainError
+        place += len(read)
+        found, rest = _taken_apart(rest + read, is_last=place == end)
+        yield from ((bytes(item), place / end) for item in found)
 
 
 def _without_mark(envelope: Any) -> dict[str, Any] | None:
@@ -177,23 +163,7 @@ _DIRECTIVES = (b"---", b"...", b"%")
 _DOCUMENTS = tuple(b"\n" + directive for directive in _DIRECTIVES)
 
 
-class YAMLList:
-    """A List of at least one item: the List without its items, and the text of each item as a one-element list."""
-
-    def __init__(self, envelope: dict[str, Any], text: bytes, bounds: Sequence[int]) -> None:
-        self.envelope = envelope
-        self.share = 0.0
-        self._text = text
-        self._bounds = bounds
-
-    def items(self) -> Iterator[bytes]:
-        """Yield the items, split lazily."""
-        for start, end in pairwise(self._bounds):
-            yield self._text[start:end]
-            self.share = end / len(self._text)
-
-
-def yaml_list(content: bytes) -> YAMLList | None:
+def yaml_list(content: bytes) -> ListText | None:
     """Return the List that is the whole content; None for other content, or if only a full parse can decide.
 
     Every item begins with a dash at the start of a line, and all its other lines are indented. Therefore an item means
@@ -214,20 +184,13 @@ def yaml_list(content: bytes) -> YAMLList | None:
         bounds.append(match.end())
     if content.find(b"\n- ", end - 1) >= 0:
         return None
-    envelope = _envelope(content[: begin.start()], content[end:])
-    return None if envelope is None else YAMLList(envelope, content, [*bounds, end])
-
-
-def _envelope(before: bytes, after: bytes) -> dict[str, Any] | None:
-    """Return the List without its items; None if these are not in the expected position.
-
-    A marker replaces the items: wherever else they could be, only in that position is it the only item.
-    """
     try:
-        return _without_mark(parse_part(f"{before.decode()}items: [{_MARK}]\n{after.decode()}", 0))
+        # A marker replaces the items: wherever else they could be, only in that position is it the only item.
+        around = f"{content[: begin.start()].decode()}items: [{_MARK}]\n{content[end:].decode()}"
+        envelope = _without_mark(parse_part(around, 0))
     except (InputError, UnicodeDecodeError, RecursionError):
         return None
-
-
-ListText = JSONList | YAMLList
-"""The text of a List with at least one item. Its `share`, from 0 to 1, has been split."""
+    if envelope is None:
+        return None
+    items = ((content[start:stop], stop / len(content)) for start, stop in pairwise([*bounds, end]))
+    return ListText(envelope, items)

@@ -77,12 +77,7 @@ def parse_documents(
     that occur twice, in go-yaml's words; the last value counts. Without it they are errors. Raises InputError with the
     document's number, the line and the column.
     """
-    composer = _Composer(text, progress, repeated=repeated)
-    try:
-        yield from composer.documents()
-    except yaml.YAMLError as error:
-        # libyaml stops in the document after the last complete one.
-        raise _not_yaml(error, composer.number) from None
+    return _Composer(text, progress, repeated=repeated).documents()
 
 
 def parse_part(text: str, depth: int) -> Any:
@@ -91,11 +86,8 @@ def parse_part(text: str, depth: int) -> Any:
     Raises InputError unless it is a single value, and for aliases, which are limited for the whole text.
     """
     composer = _Composer(text, None, depth)
-    try:
-        found = [value for _, value in composer.documents()]
-    except yaml.YAMLError as error:
-        raise _not_yaml(error, composer.number) from None
-    if len(found) != 1 or composer.has_aliases:
+    found = [value for _, value in composer.documents()]
+    if len(found) != 1 or composer.unfolded:
         raise InputError("takes the text around it")
     return found[0]
 
@@ -139,12 +131,6 @@ def _integer(digits: str) -> int | None:
 def is_text(plain: str) -> bool:
     """Return whether a plain scalar of letters, digits and the characters allowed in names is text."""
     return plain[:1].isalnum() and not plain.endswith(":") and isinstance(resolve_scalar(plain), str)
-
-
-def _through_json(value: int | float) -> int | float:
-    """Return a number as JSON carries it to an object: an integer if 64 signed bits hold it, a float otherwise."""
-    fits = -_INT64_BOUND <= value < _INT64_BOUND
-    return int(value) if fits and value == int(value) else float(value)
 
 
 def _key_text(value: int | float) -> str:
@@ -191,31 +177,41 @@ class _Composer:
         self._anchors: dict[str, _Anchored | None] = {}
         # The number of values so far, including those of aliases, and the number of the latter.
         self._size = 0
-        self._unfolded = 0
+        self.unfolded = 0
         # The maximum depth since the last reset.
         self._deepest = 0
 
-    @property
-    def has_aliases(self) -> bool:
-        """Return whether the text uses aliases."""
-        return self._unfolded > 0
-
     def documents(self) -> Iterator[tuple[int, Any]]:
-        for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._anchors.clear()
-                value = self._node(next(self.events), self._depth)
-                if value is not None:
-                    yield self.number, value
-            elif isinstance(event, yaml.DocumentEndEvent):
-                self.number += 1
+        try:
+            for event in self.events:
+                if isinstance(event, yaml.DocumentStartEvent):
+                    self._anchors.clear()
+                    value = self._node(next(self.events), self._depth)
+                    if value is not None:
+                        yield self.number, value
+                elif isinstance(event, yaml.DocumentEndEvent):
+                    self.number += 1
+        except yaml.YAMLError as error:
+            problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+            place = _place(getattr(error, "problem_mark", None))
+            # libyaml stops in the document after the last complete one.
+            raise InputError(f"{place}not valid YAML: {problem}", document=self.number) from None
 
     def _node(self, event: yaml.Event, depth: int) -> Any:
+        """Return the value of an event; one with an anchor is recorded for its aliases."""
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(event, depth)
         if not isinstance(event, _Valued):
             raise TypeError(f"unexpected YAML event {event}")
-        return self._value(event, depth) if event.anchor is None else self._anchored(event, event.anchor, depth)
+        if event.anchor is None:
+            return self._value(event, depth)
+        self._anchors[event.anchor] = None
+        size, deepest = self._size, self._deepest
+        self._deepest = depth
+        value = self._value(event, depth)
+        self._anchors[event.anchor] = _Anchored(value, self._size - size, self._deepest - depth)
+        self._deepest = max(deepest, self._deepest)
+        return value
 
     def _value(self, event: _Valued, depth: int) -> Any:
         if event.tag is not None:
@@ -225,19 +221,7 @@ class _Composer:
             self._size += len(event.value) // _TEXT_LIKE_A_VALUE
             return self._scalar(event)
         self._reach(event, depth + 1)
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self._sequence(depth + 1)
-        return self._mapping(depth + 1)
-
-    def _anchored(self, event: _Valued, anchor: str, depth: int) -> Any:
-        """Return the value, and record it for its aliases."""
-        self._anchors[anchor] = None
-        size, deepest = self._size, self._deepest
-        self._deepest = depth
-        value = self._value(event, depth)
-        self._anchors[anchor] = _Anchored(value, self._size - size, self._deepest - depth)
-        self._deepest = max(deepest, self._deepest)
-        return value
+        return self._sequence(depth + 1) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(depth + 1)
 
     def _aliased(self, event: yaml.AliasEvent, depth: int) -> Any:
         """Return the value of the alias."""
@@ -248,8 +232,8 @@ class _Composer:
             raise self._error(event, f"the alias *{event.anchor} stands within the value that it stands for")
         self._reach(event, depth + anchored.height)
         self._size += anchored.size
-        self._unfolded += anchored.size
-        if self._unfolded > MAX_UNFOLDED:
+        self.unfolded += anchored.size
+        if self.unfolded > MAX_UNFOLDED:
             raise self._error(event, f"aliases bring in more than {MAX_UNFOLDED} values; write some of them out")
         return anchored.value
 
@@ -276,7 +260,7 @@ class _Composer:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             key = self._key(event, depth)
-            if key == _MERGE_KEY and _is_plain(event):
+            if key == _MERGE_KEY and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
                 merged.extend(self._merged(event, depth))
                 continue
             if key in entries:
@@ -319,19 +303,12 @@ class _Composer:
             return value
         if not math.isfinite(value):
             raise self._error(event, f"{text} is not a number that objects can hold")
-        return _through_json(value)
+        # As JSON carries it to an object: an integer if 64 signed bits hold it, a float otherwise.
+        fits = -_INT64_BOUND <= value < _INT64_BOUND
+        return int(value) if fits and value == int(value) else float(value)
 
     def _error(self, event: yaml.Event, problem: str) -> InputError:
         return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)
-
-
-def _is_plain(event: yaml.Event) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and bool(event.implicit[0])
-
-
-def _not_yaml(error: yaml.YAMLError, number: int) -> InputError:
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return InputError(f"{_place(getattr(error, 'problem_mark', None))}not valid YAML: {problem}", document=number)
 
 
 def _place(mark: Any) -> str:
