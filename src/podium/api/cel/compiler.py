@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.overloads import DYN, Function, Overload
-from podium.api.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Select, error_text, parse
+from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text, parse
 from podium.api.cel.values import (
     NONE,
     OPTIONAL,
@@ -30,15 +30,13 @@ from podium.api.cel.values import (
 _LIST_COST, _MAP_COST = 10, 30
 
 
+@dataclass(slots=True)
 class Variables:
     """The variables of one evaluation, and its cost so far."""
 
-    __slots__ = ("cost", "limit", "variables")
-
-    def __init__(self, variables: dict[str, Value], limit: int) -> None:
-        self.variables = variables
-        self.limit = limit
-        self.cost = 0
+    variables: dict[str, Value]
+    limit: int
+    cost: int = 0
 
     def spend(self, cost: int) -> None:
         """Add a cost. Raises EvaluationError beyond the limit."""
@@ -98,10 +96,6 @@ class Compiler:
                 return self._ident(node)
             case Select():
                 return self._select(node)
-            case ListOf():
-                return self._list(node)
-            case MapOf():
-                return self._map(node)
             case Call():
                 return self._call(node)
 
@@ -163,8 +157,8 @@ class Compiler:
         type_ = OPTIONAL if node.is_optional else declared.type
         return Compiled(type_, select, operand.cost + 1, declared.size)
 
-    def _list(self, node: ListOf) -> Compiled:
-        parts = [self.compile(item) for item in node.items]
+    def _list(self, node: Call) -> Compiled:
+        parts = [self.compile(item) for item in node.args]
         items = [part.evaluate for part in parts]
 
         def build(scope: Variables) -> Value:
@@ -174,12 +168,12 @@ class Compiler:
 
         return Compiled("list", build, sum(part.cost for part in parts) + _LIST_COST, len(parts))
 
-    def _map(self, node: MapOf) -> Compiled:
-        entries = [(self.compile(key).evaluate, self.compile(value).evaluate) for key, value in node.entries]
+    def _map(self, node: Call) -> Compiled:
+        parts = [self.compile(part).evaluate for part in node.args]
 
         def build(scope: Variables) -> Value:
             found: dict[Value, Value] = {}
-            for key, value in entries:
+            for key, value in zip(parts[::2], parts[1::2], strict=True):
                 name = key(scope)
                 if type_name(name) not in ("string", "int", "uint", "bool"):
                     raise EvaluationError(f"unsupported key type: {type_name(name)}")
@@ -198,8 +192,13 @@ class Compiler:
         macro = macro_of(node)
         if macro is not None:
             return macro(self, node)
-        if node.function in ("_[_]", "_[?_]"):
-            return self._index(node)
+        match node.function:
+            case "[]":
+                return self._list(node)
+            case "{}":
+                return self._map(node)
+            case "_[_]" | "_[?_]":
+                return self._index(node)
         return self._function(node)
 
     def _index(self, node: Call) -> Compiled:

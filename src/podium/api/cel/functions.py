@@ -8,14 +8,17 @@ at compilation: images and the authorizer.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from podium.api.cel import moments, named_formats, network
 from podium.api.cel.overloads import (
     DYN,
+    Functions,
     Table,
     checked,
     checked_unsigned,
@@ -47,17 +50,9 @@ QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
 _NUMBERS = ("int", "uint", "double")
 
 
-def _integer(value: int | float) -> int:
+def _integer(value: Value) -> int:
     """Return the integer part of a number; one that fits no type for infinities and NaN."""
-    return MAX_UINT + 1 if isinstance(value, float) and not math.isfinite(value) else int(value)
-
-
-def _whole(value: int | float) -> int:
-    return checked(_integer(value))
-
-
-def _unsigned(value: int | float) -> UInt:
-    return checked_unsigned(_integer(value))
+    return MAX_UINT + 1 if isinstance(value, float) and not math.isfinite(value) else int(number(value))
 
 
 def _read(text: str, to: Callable[[str], Any], pattern: str) -> Any:
@@ -89,11 +84,11 @@ def _double(value: int | float) -> float:
 
 def _conversions(table: Table) -> None:
     for kind in _NUMBERS:
-        table.function("int", (kind,), "int", lambda a: _whole(number(a)))
-        table.function("uint", (kind,), "uint", lambda a: _unsigned(number(a)))
+        table.function("int", (kind,), "int", lambda a: checked(_integer(a)))
+        table.function("uint", (kind,), "uint", lambda a: checked_unsigned(_integer(a)))
         table.function("double", (kind,), "double", lambda a: _double(number(a)))
-    table.function("int", ("string",), "int", lambda a: _whole(_read(a, int, r"[+-]?\d+")))
-    table.function("uint", ("string",), "uint", lambda a: _unsigned(_read(a, int, r"\d+")))
+    table.function("int", ("string",), "int", lambda a: checked(_read(a, int, r"[+-]?\d+")))
+    table.function("uint", ("string",), "uint", lambda a: checked_unsigned(_read(a, int, r"\d+")))
     table.function("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
     for kind in ("bool", "string", "bytes", *_NUMBERS):
         table.function("string", (kind,), "string", _shown, traversal(0))
@@ -112,10 +107,6 @@ def _truth(text: str) -> bool:
     raise EvaluationError("type conversion error from 'string' to 'bool'")
 
 
-def _matched(text: str, pattern: str) -> bool:
-    return pattern_of(pattern).search(text) is not None
-
-
 def _of_match(*args: Value) -> int:
     return tenth(1 + size_of(args[0])) * -(-size_of(args[1]) // 4)
 
@@ -125,9 +116,10 @@ def _texts(table: Table) -> None:
     table.method("contains", one, "bool", lambda a, b: b in a, of_product)
     table.method("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
     table.method("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
-    table.function("matches", one, "bool", _matched, _of_match)
-    table.method("matches", one, "bool", _matched, _of_match)
-    table.function("jsonpatch.escapeKey", ("string",), "string", _escaped_key, traversal(0))
+    for add in table:
+        add("matches", one, "bool", lambda a, b: pattern_of(b).search(a) is not None, _of_match)
+    escapes = str.maketrans({"~": "~0", "/": "~1"})
+    table.function("jsonpatch.escapeKey", ("string",), "string", lambda a: a.translate(escapes), traversal(0))
     table.method("find", one, "string", _first_match, _of_match)
     table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in pattern_of(b).finditer(a)), _of_match)
     table.method("charAt", ("string", "int"), "string", _char_at)
@@ -144,10 +136,6 @@ def _texts(table: Table) -> None:
     table.method("join", ("list",), "string", lambda a: _joined(a, ""), _of_join)
     table.method("join", ("list", "string"), "string", _joined, _of_join)
     table.method("reverse", ("string",), "string", lambda a: a[::-1], traversal(0))
-
-
-def _escaped_key(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _first_match(text: str, pattern: str) -> str:
@@ -188,20 +176,14 @@ def _of_join(items: tuple[Value, ...], by: str = "") -> int:
 
 def _collections(table: Table) -> None:
     for kind in ("string", "bytes", "list", "map"):
-        table.function("size", (kind,), "int", len)
-        table.method("size", (kind,), "int", len)
+        for add in table:
+            add("size", (kind,), "int", len)
     table.method("isSorted", ("list",), "bool", _is_sorted, _of_items)
     table.method("sum", ("list",), DYN, _sum, _of_items)
     table.method("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
     table.method("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
-    table.method("indexOf", ("list", DYN), "int", lambda items, item: _place(items, item, range(len(items))), _of_items)
-    table.method(
-        "lastIndexOf",
-        ("list", DYN),
-        "int",
-        lambda items, item: _place(items, item, reversed(range(len(items)))),
-        _of_items,
-    )
+    for name, step in (("indexOf", 1), ("lastIndexOf", -1)):
+        table.method(name, ("list", DYN), "int", lambda items, item, step=step: _place(items, item, step), _of_items)
     pair = ("list", "list")
     table.function("sets.contains", pair, "bool", lambda a, b: all(_has(a, item) for item in b), _of_pairs)
     table.function("sets.intersects", pair, "bool", lambda a, b: any(_has(a, item) for item in b), _of_pairs)
@@ -220,9 +202,7 @@ def _comparable(items: tuple[Value, ...]) -> list[Any]:
     kinds = {type_name(item) for item in items}
     if len(kinds) > 1 or kinds & {"list", "map", "null_type"}:
         raise EvaluationError("no such overload")
-    return [
-        item.order if isinstance(item, Semver) else item.value if isinstance(item, UInt) else item for item in items
-    ]
+    return [number(item) for item in items]
 
 
 def _is_sorted(items: tuple[Value, ...]) -> bool:
@@ -242,12 +222,12 @@ def _sum(items: tuple[Value, ...]) -> Value:
         raise EvaluationError("no such overload")
     total = sum(number(item) for item in items)
     if kinds == {"uint"}:
-        return _unsigned(total)
-    return total if kinds == {"double"} else _whole(total)
+        return checked_unsigned(_integer(total))
+    return total if kinds == {"double"} else checked(_integer(total))
 
 
-def _place(items: tuple[Value, ...], wanted: Value, places: Any) -> int:
-    return next((place for place in places if equal(items[place], wanted)), -1)
+def _place(items: tuple[Value, ...], wanted: Value, step: int) -> int:
+    return next((place for place in range(len(items))[::step] if equal(items[place], wanted)), -1)
 
 
 def _has(items: tuple[Value, ...], wanted: Value) -> bool:
@@ -266,9 +246,7 @@ def _quantities(table: Table) -> None:
     table.method("isInteger", one, "bool", _fits)
     table.method("asInteger", one, "int", _as_integer)
     table.method("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
-    table.method("isGreaterThan", both, "bool", lambda a, b: a > b)
-    table.method("isLessThan", both, "bool", lambda a, b: a < b)
-    table.method("compareTo", both, "int", lambda a, b: (a > b) - (a < b))
+    _comparisons(table, QUANTITY)
     for name, sign in (("add", 1), ("sub", -1)):
         table.method(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
         table.method(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
@@ -285,19 +263,19 @@ def _as_integer(amount: Quantity) -> int:
 
 
 def _versions(table: Table) -> None:
-    one, both = (SEMVER,), (SEMVER, SEMVER)
     table.function("semver", ("string",), SEMVER, Semver.of, traversal(0))
     table.function("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
     table.function("isSemver", ("string",), "bool", lambda a: reads(Semver.of, a), traversal(0))
-    table.function(
-        "isSemver", ("string", "bool"), "bool", lambda a, b: reads(lambda text: _lenient(text, b), a), traversal(0)
-    )
-    table.method("major", one, "int", lambda a: a.major)
-    table.method("minor", one, "int", lambda a: a.minor)
-    table.method("patch", one, "int", lambda a: a.patch)
-    table.method("isGreaterThan", both, "bool", lambda a, b: a.order > b.order)
-    table.method("isLessThan", both, "bool", lambda a, b: a.order < b.order)
-    table.method("compareTo", both, "int", lambda a, b: (a.order > b.order) - (a.order < b.order))
+    table.function("isSemver", ("string", "bool"), "bool", lambda a, b: reads(_lenient, a, b), traversal(0))
+    for part in ("major", "minor", "patch"):
+        table.method(part, (SEMVER,), "int", attrgetter(part))
+    _comparisons(table, SEMVER)
+
+
+def _comparisons(table: Table, kind: str) -> None:
+    table.method("isGreaterThan", (kind, kind), "bool", operator.gt)
+    table.method("isLessThan", (kind, kind), "bool", operator.lt)
+    table.method("compareTo", (kind, kind), "int", lambda a, b: (a > b) - (a < b))
 
 
 def _lenient(text: str, normalize: bool) -> Semver:
@@ -312,12 +290,11 @@ def _lenient(text: str, normalize: bool) -> Semver:
     return Semver.of(".".join([*parts, *["0"] * (3 - len(parts))]) + "".join(rest))
 
 
-_TABLE = Table()
+FUNCTIONS, METHODS = Table(Functions(), Functions())
+"""The global functions, including operators, and the methods."""
+
 for _fill in (
     *(fill_operators, _conversions, _texts, _collections, _quantities, _versions),
     *(fill_optionals, moments.fill, network.fill, named_formats.fill),
 ):
-    _fill(_TABLE)
-
-FUNCTIONS, METHODS = _TABLE.all()
-"""The global functions, including operators, and the methods."""
+    _fill(Table(FUNCTIONS, METHODS))

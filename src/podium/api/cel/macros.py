@@ -131,22 +131,10 @@ _Part = Callable[[Any], Value]
 _Finish = Callable[[Iterable[Any], list[_Part]], Value]
 
 
-def _range(value: Value, *, has_pairs: bool) -> Iterable[Any]:
-    """Return the range of a comprehension.
-
-    With one variable, these are the items of a list, or the keys of a map; with two, indexes and items, or keys and
-    values.
-    """
-    if isinstance(value, dict):
-        return value.items() if has_pairs else value
-    if isinstance(value, tuple):
-        return enumerate(value) if has_pairs else value
-    raise EvaluationError("no such overload")
-
-
 def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = False, decisive: bool = False) -> Macro:
     """Return a comprehension over a list or a map; without ``finish``, the items until one has the decisive value.
 
+    With one variable, it is an item of a list, or a key of a map; with two, they are index and item, or key and value.
     ``steps`` is the cost of an item: the loop condition, and the accumulator.
     """
 
@@ -175,7 +163,11 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
 
                 return evaluated
 
-            items = _range(some.evaluate(scope), has_pairs=has_pairs)
+            items = some.evaluate(scope)
+            if not isinstance(items, dict | tuple):
+                raise EvaluationError("no such overload")
+            if has_pairs:
+                items = items.items() if isinstance(items, dict) else enumerate(items)
             parts = [part(*body) for body in bodies]
             return decided(items, parts[0], decisive) if finish is None else finish(items, parts)
 

@@ -86,21 +86,18 @@ class Timestamp:
 
     def at(self, zone: str) -> datetime:
         """Return the local time in a zone, in whole seconds. Raises EvaluationError for an unknown zone."""
-        seconds = self.ns // _SECOND + _offset(zone)
+        seconds = self.ns // _SECOND
+        if zone not in ("", "UTC", "Z"):
+            match = _OFFSET.fullmatch(zone)
+            if match is None:
+                known = "UTC and offsets such as +02:00 are"
+                raise EvaluationError(f"the time zone {zone[:40]!r} is not known here; {known}")
+            offset = int(match[2]) * 3_600 + int(match[3]) * 60
+            seconds += -offset if match[1] == "-" else offset
         try:
             return _EPOCH + timedelta(days=seconds // _DAY, seconds=seconds % _DAY)
         except OverflowError:
             raise EvaluationError("timestamp overflow") from None
-
-
-def _offset(zone: str) -> int:
-    if zone in ("", "UTC", "Z"):
-        return 0
-    match = _OFFSET.fullmatch(zone)
-    if match is None:
-        raise EvaluationError(f"the time zone {zone[:40]!r} is not known here; UTC and offsets such as +02:00 are")
-    seconds = int(match[2]) * 3_600 + int(match[3]) * 60
-    return -seconds if match[1] == "-" else seconds
 
 
 _PARTS: dict[str, Callable[[datetime], int]] = {
@@ -136,10 +133,6 @@ def fill(table: Table) -> None:
     table.method("getMilliseconds", (TIMESTAMP, "string"), "int", lambda a, zone: a.ns % _SECOND // _MILLI)
     for name, unit in _UNITS.items():
         table.method(name, (DURATION,), "int", lambda a, unit=unit: -(-a.ns // unit) if a.ns < 0 else a.ns // unit)
-    _fill_operators(table)
-
-
-def _fill_operators(table: Table) -> None:
     table.function("_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
     table.function("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
     table.function("_+_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns + b.ns))

@@ -6,7 +6,6 @@ Source: apiserver/pkg/cel/library/format.go, cel-go ext (strings.go, formatting.
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -55,14 +54,6 @@ def _label_1035_problem(text: str) -> str | None:
     )
 
 
-def _bytes_problem(text: str) -> str | None:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return "invalid base64"
-    return None
-
-
 def _readable(problem: str, read: Callable[[str], object]) -> Callable[[str], str | None]:
     return lambda text: None if reads(read, text) else problem
 
@@ -76,7 +67,7 @@ def _date(text: str) -> Timestamp:
 _FORMATS: Mapping[str, NamedFormat] = {
     name: NamedFormat(name, problem_of)
     for name, problem_of in (
-        ("byte", _bytes_problem),
+        ("byte", _readable("invalid base64", lambda text: base64.b64decode(text, validate=True))),
         ("date", _readable("invalid date", _date)),
         ("datetime", _readable("invalid datetime", Timestamp.of)),
         ("dns1035Label", _label_1035_problem),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 from podium.api.cel.overloads import Table, traversal
@@ -139,7 +140,6 @@ class Url:
 
     @property
     def escaped_path(self) -> str:
-        """The escaped path."""
         return _UNESCAPED.sub(lambda found: b"%%%02X" % found[0][0], self.path.encode()).decode()
 
     @property
@@ -180,21 +180,7 @@ def fill(table: Table) -> None:
     ):
         table.function(name, ("string",), kind, type_.of, cost)
         table.function(test, ("string",), "bool", lambda a, type_=type_: reads(type_.of, a), cost)
-    _fill_addresses(table)
-    _fill_networks(table)
-    for name, field in (
-        ("getScheme", "scheme"),
-        ("getHost", "host"),
-        ("getHostname", "hostname"),
-        ("getPort", "port"),
-        ("getEscapedPath", "escaped_path"),
-    ):
-        table.method(name, (URL,), "string", lambda a, field=field: getattr(a, field))
-    table.method("getQuery", (URL,), "map", lambda a: a.values)
-
-
-def _fill_addresses(table: Table) -> None:
-    table.function("ip.isCanonical", ("string",), "bool", lambda a: str(Address.of(a).value) == a, traversal(0))
+    table.function("ip.isCanonical", ("string",), "bool", lambda a: str(Address.of(a).value) == a, cost)
     table.function("string", (IP,), "string", lambda a: str(a.value))
     table.method("family", (IP,), "int", lambda a: a.value.version)
     table.method("isUnspecified", (IP,), "bool", lambda a: a.value.is_unspecified)
@@ -202,9 +188,6 @@ def _fill_addresses(table: Table) -> None:
     table.method("isLinkLocalMulticast", (IP,), "bool", lambda a: a.is_link_local_multicast)
     table.method("isLinkLocalUnicast", (IP,), "bool", lambda a: a.value.is_link_local)
     table.method("isGlobalUnicast", (IP,), "bool", lambda a: a.is_global)
-
-
-def _fill_networks(table: Table) -> None:
     table.function("string", (CIDR,), "string", str)
     table.method("containsIP", (CIDR, IP), "bool", lambda a, b: a.has_address(b))
     table.method("containsIP", (CIDR, "string"), "bool", lambda a, b: a.has_address(Address.of(b)), traversal(1))
@@ -213,3 +196,12 @@ def _fill_networks(table: Table) -> None:
     table.method("ip", (CIDR,), IP, lambda a: Address(a.address))
     table.method("masked", (CIDR,), CIDR, lambda a: Network(a.whole.network_address, a.length))
     table.method("prefixLength", (CIDR,), "int", lambda a: a.length)
+    for name, field in (
+        ("getScheme", "scheme"),
+        ("getHost", "host"),
+        ("getHostname", "hostname"),
+        ("getPort", "port"),
+        ("getEscapedPath", "escaped_path"),
+    ):
+        table.method(name, (URL,), "string", attrgetter(field))
+    table.method("getQuery", (URL,), "map", lambda a: a.values)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from podium.api.cel.values import (
     MAX_INT,
@@ -54,7 +54,7 @@ class Function:
     """All overloads of a name."""
 
     name: str
-    overloads: tuple[Overload, ...]
+    overloads: list[Overload] = field(default_factory=list)
 
     def of_types(self, types: tuple[str, ...]) -> tuple[Overload, ...]:
         """Return the overloads that may match arguments of these types."""
@@ -83,11 +83,6 @@ def tenth(size: int) -> int:
 def traversal(index: int) -> Costing:
     """Return the cost function of one pass over an argument."""
     return lambda *args: tenth(size_of(args[index]))
-
-
-def of_both(*args: Value) -> int:
-    """Return the cost of a concatenation."""
-    return tenth(size_of(args[0]) + size_of(args[1]))
 
 
 def of_smaller(*args: Value) -> int:
@@ -134,32 +129,21 @@ def _float_divided(left: float, right: float) -> float:
     return left / right
 
 
-class Table:
-    """Overloads by name: of functions and of methods; operators are functions under cel-go's names."""
+class Functions(dict[str, Function]):
+    """Functions or methods by name; operators are functions under cel-go's names."""
 
-    def __init__(self) -> None:
-        self._functions: dict[str, list[Overload]] = {}
-        self._methods: dict[str, list[Overload]] = {}
-
-    def function(
+    def __call__(
         self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value], cost: Costing = constant
     ) -> None:
-        """Add an overload of a global function."""
-        self._functions.setdefault(name, []).append(Overload(takes, gives, call, cost))
+        """Add an overload; the target of a method is its first argument."""
+        self.setdefault(name, Function(name)).overloads.append(Overload(takes, gives, call, cost))
 
-    def method(
-        self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value], cost: Costing = constant
-    ) -> None:
-        """Add an overload of a method; its target is the first argument."""
-        self._methods.setdefault(name, []).append(Overload(takes, gives, call, cost))
 
-    def all(self) -> tuple[dict[str, Function], dict[str, Function]]:
-        """Return the functions and the methods."""
-        functions, methods = (
-            {name: Function(name, tuple(overloads)) for name, overloads in found.items()}
-            for found in (self._functions, self._methods)
-        )
-        return functions, methods
+class Table(NamedTuple):
+    """The global functions, and the methods."""
+
+    function: Functions
+    method: Functions
 
 
 _NUMBERS = ("int", "uint", "double")
@@ -181,16 +165,16 @@ def fill_operators(table: Table) -> None:
             on_doubles = _float_divided if name == "_/_" else apply
             table.function(name, ("double", "double"), "double", on_doubles)
     for joined in ("string", "bytes"):
-        table.function("_+_", (joined, joined), joined, operator.add, of_both)
+        table.function("_+_", (joined, joined), joined, operator.add, lambda a, b: tenth(len(a) + len(b)))
     table.function("_+_", ("list", "list"), "list", operator.add)
     table.function("-_", ("int",), "int", lambda a: checked(-a))
     table.function("-_", ("double",), "double", operator.neg)
     table.function("!_", ("bool",), "bool", operator.not_)
     for name, compare in COMPARISONS.items():
         for type_ in ("bool", *_NUMBERS, "string", "bytes"):
-            table.function(name, (type_, type_), "bool", _compared(compare), of_smaller)
+            table.function(name, (type_, type_), "bool", lambda a, b, f=compare: f(number(a), number(b)), of_smaller)
         for pair in permutations(_NUMBERS, 2):
-            table.function(name, pair, "bool", _compared(compare))
+            table.function(name, pair, "bool", lambda a, b, f=compare: f(number(a), number(b)))
     table.function("_==_", (DYN, DYN), "bool", equal, of_smaller)
     table.function("_!=_", (DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)
     table.function("@in", (DYN, "list"), "bool", _is_in, lambda _, some: size_of(some))
@@ -205,15 +189,6 @@ COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
     "_>=_": operator.ge,
 }
 """The operators of ordered types."""
-
-
-def _compared(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
-    def compared(left: Value, right: Value) -> bool:
-        if is_number(left) and is_number(right):
-            return compare(number(left), number(right))
-        return compare(left, right)
-
-    return compared
 
 
 def _is_in(item: Value, some: Iterable[Value]) -> bool:

@@ -7,9 +7,8 @@ evaluator is not used: it does not count costs, and its error messages differ.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.api.cel import MAX_LENGTH
 from podium.api.cel.values import MAX_INT, MAX_UINT, MIN_INT, CompileError, UInt, Value
@@ -21,67 +20,49 @@ MAX_DEPTH = 100
 """The maximum nesting of expressions; cel-go allows 250."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A position in the text; line and column count from 1."""
 
     line: int = 1
     column: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(NamedTuple):
     """A literal value."""
 
     value: Value
-    place: Place = dataclass_field(default=Place(), compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Ident:
+class Ident(NamedTuple):
     """A variable."""
 
     name: str
-    place: Place = dataclass_field(default=Place(), compare=False)
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(NamedTuple):
     """A field of a value; one that ``is_optional`` may be absent (`value.?field`)."""
 
     operand: Node
     field: str
-    place: Place = dataclass_field(default=Place(), compare=False)
-    is_optional: bool = False
+    place: Place
+    is_optional: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a function, a method (with ``target``), or an operator under cel-go's name."""
+class Call(NamedTuple):
+    """A call of a function, a method (with ``target``), or an operator under cel-go's name.
+
+    `[]` makes a list of its arguments, and `{}` a map, of which they are keys and values in turn.
+    """
 
     function: str
     args: tuple[Node, ...]
-    target: Node | None = None
-    place: Place = dataclass_field(default=Place(), compare=False)
+    target: Node | None
+    place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """A list literal."""
-
-    items: tuple[Node, ...]
-    place: Place = dataclass_field(default=Place(), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    """A map literal."""
-
-    entries: tuple[tuple[Node, Node], ...]
-    place: Place = dataclass_field(default=Place(), compare=False)
-
-
-Node = Literal | Ident | Select | Call | ListOf | MapOf
+Node = Literal | Ident | Select | Call
 
 _BINARY = {
     "addition_add": "_+_",
@@ -137,7 +118,9 @@ class _Reader:
         self.optional = optional
 
     def node(self, tree: Any, depth: int) -> Node:
-        tree = _without_chain(tree)
+        # Precedence levels with a single part are skipped.
+        while len(tree.children) == 1 and tree.data in _TRANSPARENT:
+            tree = tree.children[0]
         if depth > MAX_DEPTH:
             raise self._error(tree, f"nests deeper than {MAX_DEPTH} levels")
         rule: str = tree.data
@@ -172,12 +155,11 @@ class _Reader:
                 is_optional = self._is_optional(_start(children[1]))
                 return Call("_[?_]" if is_optional else "_[_]", self._all(children, depth), None, place)
             case "list_lit":
-                return ListOf(self._listed(children, depth), place)
+                return Call("[]", self._listed(children, depth), None, place)
             case "member_object":
                 return self._object(tree, depth)
             case "map_lit":
-                flat = self._listed(children, depth)
-                return MapOf(tuple(zip(flat[::2], flat[1::2], strict=True)), place)
+                return Call("{}", self._listed(children, depth), None, place)
         raise self._error(tree, "is not known here")
 
     def _object(self, tree: Tree[Token], depth: int) -> Node:
@@ -190,7 +172,8 @@ class _Reader:
             raise self._error(tree, f"undeclared reference to '{root}' (in container '')")
         entries = rest[0].children if rest else []
         names = [Literal(str(name), _place(tree)) for name in entries[::2]]
-        return MapOf(tuple(zip(names, self._all(entries[1::2], depth), strict=True)), _place(tree))
+        values = self._all(entries[1::2], depth)
+        return Call("{}", tuple(chain.from_iterable(zip(names, values, strict=True))), None, _place(tree))
 
     def _logic(self, tree: Tree[Token], depth: int) -> Node:
         """Return a chain of || or &&, which is left-recursive, without recursion."""
@@ -224,13 +207,6 @@ class _Reader:
 
     def _error(self, tree: Tree[Token], problem: str) -> CompileError:
         return CompileError(error_text(self._text, _place(tree), problem))
-
-
-def _without_chain(tree: Any) -> Any:
-    """Return the first significant rule below: precedence levels with a single part are skipped."""
-    while len(tree.children) == 1 and tree.data in _TRANSPARENT:
-        tree = tree.children[0]
-    return tree
 
 
 _TRANSPARENT = frozenset(

@@ -60,6 +60,7 @@ class Quantity:
         return self.nano < other.nano
 
 
+@total_ordering
 @dataclass(frozen=True, slots=True)
 class Semver:
     """A semantic version 2.0.0. Build metadata does not count in comparisons."""
@@ -88,12 +89,15 @@ class Semver:
         )
         return self.major, self.minor, self.patch, not identifiers, identifiers
 
+    def __lt__(self, other: Semver) -> bool:
+        return self.order < other.order
 
-def reads(read: Callable[[str], object], text: str) -> bool:
-    """Return whether a function reads a text, for which it otherwise raises EvaluationError."""
+
+def reads(read: Callable[..., object], *args: Value) -> bool:
+    """Return whether a function reads a text, for which it otherwise raises EvaluationError or ValueError."""
     try:
-        read(text)
-    except EvaluationError:
+        read(*args)
+    except (EvaluationError, ValueError):
         return False
     return True
 
@@ -175,8 +179,6 @@ def equal(left: Value, right: Value) -> bool:
         return len(left) == len(right) and all(key in right and equal(left[key], right[key]) for key in left)
     if isinstance(left, Optional):
         return left.is_there == right.is_there and equal(left.value, right.value)
-    if isinstance(left, Semver):
-        return left.order == right.order  # type: ignore[no-any-return]
     return left == right  # type: ignore[no-any-return]
 
 

@@ -210,7 +210,6 @@ SET = Shape("set", item=ONE)
 
 _DEFAULTS = {"protocol": "TCP"}
 
-
 ANYTHING = Shape("map")
 """The shape of objects without a schema: any keys, with values of any shape."""
 
@@ -232,14 +231,10 @@ def _of_field(of: Field) -> Shape:
         return _granular(of.type.name)
     if not isinstance(of.type, ListOf):
         return _of(of.type)
-    if of.list_keys is None:
-        return ONE
-    return _list(of.type.item, of.list_keys) if of.list_keys else SET
-
-
-def _list(item: Type, keys: tuple[str, ...]) -> Shape:
-    defaults = {key: _DEFAULTS[key] for key in keys if key in _DEFAULTS}
-    return Shape("list", item=_of(item), keys=keys, defaults=defaults)
+    if not of.list_keys:
+        return ONE if of.list_keys is None else SET
+    defaults = {key: _DEFAULTS[key] for key in of.list_keys if key in _DEFAULTS}
+    return Shape("list", item=_of(of.type.item), keys=of.list_keys, defaults=defaults)
 
 
 def _of(type_: Type) -> Shape:

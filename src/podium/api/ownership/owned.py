@@ -20,8 +20,7 @@ def fields_of_value(value: Any, shape: Shape, *, with_maps: bool = False) -> Fie
     With `with_maps`, maps are fields themselves besides their entries, as they are for managers that add them by an
     update.
     """
-    found = _parts(value, shape, with_maps)
-    return EMPTY if found is None else found
+    return _parts(value, shape, with_maps) or EMPTY
 
 
 def _parts(value: Any, shape: Shape, with_maps: bool) -> FieldSet | None:
@@ -90,26 +89,22 @@ def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> 
     if shape.form == "map" and isinstance(old, dict) and isinstance(new, dict) and (old or new):
         _compare_maps(old, new, shape, inner)
     elif shape.form in ("list", "set") and isinstance(old, list) and isinstance(new, list) and shape.item is not None:
-        _compare_lists(old, new, shape, inner)
+        item = shape.item
+        before = dict(zip(elements_of(old, shape), old, strict=True))
+        after = dict(zip(elements_of(new, shape), new, strict=True))
+        for element in {**before, **after}:
+            if element not in after:
+                inner.removed[element] = _item(before[element], item)
+            elif element not in before:
+                inner.added[element] = _item(after[element], item)
+            elif before[element] != after[element]:
+                _compare(before[element], after[element], item, element, inner)
     else:
         found.modified[name] = _LEAF
         return
     for mine, theirs in ((found.added, inner.added), (found.modified, inner.modified), (found.removed, inner.removed)):
         if theirs:
             mine[name] = theirs
-
-
-def _compare_lists(old: list[Any], new: list[Any], shape: Shape, found: Comparison) -> None:
-    item = shape.item or ONE
-    before = dict(zip(elements_of(old, shape), old, strict=True))
-    after = dict(zip(elements_of(new, shape), new, strict=True))
-    for element in {**before, **after}:
-        if element not in after:
-            found.removed[element] = _item(before[element], item)
-        elif element not in before:
-            found.added[element] = _item(after[element], item)
-        elif before[element] != after[element]:
-            _compare(before[element], after[element], item, element, found)
 
 
 def _item(value: Any, shape: Shape) -> FieldSet:

@@ -126,9 +126,9 @@ def _of_node(schema: Any, path: str, depth: int) -> Iterator[Finding]:
     if depth > _DEEPEST:
         yield forbidden(path, f"schemas are at most {_DEEPEST} levels deep")
         return
-    problem = _shape_problem(schema)
+    problem = _shape_problem(schema, path)
     if problem is not None:
-        yield invalid(f"{path}.{problem[0]}", schema[problem[0]], problem[1])
+        yield problem
         return
     yield from _of_type(schema, path, depth)
     yield from _of_keywords(schema, path)
@@ -143,12 +143,12 @@ def _of_node(schema: Any, path: str, depth: int) -> Iterator[Finding]:
         yield from _of_part(part, schema, place, depth)
 
 
-def _shape_problem(schema: Raw) -> tuple[str, str] | None:
-    """Return the first keyword of a schema with a value of a wrong type, and the problem."""
+def _shape_problem(schema: Raw, path: str) -> Finding | None:
+    """Return the problem of the first keyword of a schema with a value of a wrong type."""
     for fields, is_right, words in _SHAPES:
         for field in fields:
             if field in schema and not is_right(schema[field]):
-                return field, words
+                return invalid(f"{path}.{field}", schema[field], words)
     return None
 
 
@@ -230,9 +230,9 @@ def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
     if not isinstance(part, dict) or depth > _DEEPEST:
         yield invalid(path, part, f"must be a schema, at most {_DEEPEST} levels deep")
         return
-    problem = _shape_problem(part)
+    problem = _shape_problem(part, path)
     if problem is not None:
-        yield invalid(f"{path}.{problem[0]}", part[problem[0]], problem[1])
+        yield problem
         return
     is_choice = bool(whole.get("x-kubernetes-int-or-string")) if isinstance(whole, dict) else False
     for field in _NOT_IN_JUNCTORS:
@@ -260,11 +260,11 @@ def _of_default(schema: Raw, path: str) -> Iterator[Finding]:
     waiting: list[tuple[Any, str, int]] = [(schema, path, 0)]
     while waiting:
         node, place, depth = waiting.pop()
-        if not isinstance(node, dict) or depth > _DEEPEST or _shape_problem(node) is not None:
+        if not isinstance(node, dict) or depth > _DEEPEST or _shape_problem(node, place) is not None:
             continue
         if "default" in node and depth == 0:
             yield forbidden(f"{place}.default", "must not be set at the root")
-        elif "default" in node and node.get("type") in _TYPES and not _has_problems(node, place):
+        elif "default" in node and node.get("type") in _TYPES and next(_of_node(node, place, 1), None) is None:
             value = {"value": node["default"]}
             without_rules = {**node, "x-kubernetes-validations": []}
             reading = read_structural({"type": "object", "properties": {"value": without_rules}})
@@ -281,7 +281,3 @@ def _of_default(schema: Raw, path: str) -> Iterator[Finding]:
         waiting += [(inner, f"{place}.properties[{name}]", depth + 1) for name, inner in properties.items()]
         below = [name for name in ("items", "additionalProperties") if name in node]
         waiting += [(node[name], f"{place}.{name}", depth + 1) for name in below]
-
-
-def _has_problems(node: Raw, path: str) -> bool:
-    return next(_of_node(node, path, 1), None) is not None

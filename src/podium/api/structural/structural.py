@@ -6,27 +6,22 @@ apiserver (pkg/cel/common/values.go, schemas.go) for the conversion to CEL value
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-
-from podium.api.meta import MAX_OBJECT_BYTES, Raw
-
-if TYPE_CHECKING:
-    from podium.api.structural.rules import Rule
-
-
 import base64
-import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from podium.api.cel.moments import Duration, Timestamp
 from podium.api.cel.values import EvaluationError, Value
 from podium.api.errors import field_path
+from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.api.structural.rules import escaped
+
+if TYPE_CHECKING:
+    from podium.api.structural.rules import Rule
 
 NOTHING: Any = object()
 """The marker for an absent default; null is a valid default."""
@@ -130,8 +125,31 @@ def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
     gone: list[str] = []
     kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
     pruned = _pruned({name: value for name, value in raw.items() if name not in kept}, node, "", gone)
-    filled: Raw = _Filling().filled(pruned, node)
-    return {**kept, **{name: value for name, value in filled.items() if name not in TYPE_FIELDS}}, gone
+    left_bytes = MAX_OBJECT_BYTES
+
+    def filled(value: Any, node: Structural) -> Any:
+        """Return the value with defaults; nulls that the schema does not allow count as absent."""
+        nonlocal left_bytes
+        if isinstance(value, list):
+            return value if node.items is None else [filled(item, node.items) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found: Raw = {}
+        for key, inner in value.items():
+            of = node.properties.get(key, node.values)
+            if inner is None and of is not None and not of.is_nullable and key in node.properties:
+                continue
+            found[key] = inner if of is None else filled(inner, of)
+        for name, of in node.properties.items():
+            if of.default is not NOTHING and name not in found:
+                left_bytes -= of.default_bytes
+                if left_bytes < 0:
+                    raise TooLargeError
+                found[name] = filled(of.default, of)
+        return found
+
+    whole: Raw = filled(pruned, node)
+    return {**kept, **{name: value for name, value in whole.items() if name not in TYPE_FIELDS}}, gone
 
 
 def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
@@ -157,64 +175,20 @@ def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
     return found
 
 
-class _Filling:
-    """Adds defaults to a value, up to the size of an object."""
-
-    def __init__(self) -> None:
-        self._left_bytes = MAX_OBJECT_BYTES
-
-    def filled(self, value: Any, node: Structural) -> Any:
-        """Return the value with defaults; nulls that the schema does not allow count as absent."""
-        if isinstance(value, list):
-            return value if node.items is None else [self.filled(item, node.items) for item in value]
-        if not isinstance(value, dict):
-            return value
-        found: Raw = {}
-        for key, inner in value.items():
-            of = node.properties.get(key, node.values)
-            if inner is None and of is not None and not of.is_nullable and key in node.properties:
-                continue
-            found[key] = inner if of is None else self.filled(inner, of)
-        for name, of in node.properties.items():
-            if of.default is not NOTHING and name not in found:
-                self._left_bytes -= of.default_bytes
-                if self._left_bytes < 0:
-                    raise TooLargeError
-                found[name] = self.filled(of.default, of)
-        return found
-
-
 def seen(value: Any, node: Structural) -> Value:
     """Return the CEL value at a location of a schema. Text that does not match its format stays text."""
     if isinstance(value, Mapping):
-        return _object(value, node)
+        if node.values is not None and not node.properties:
+            return {key: seen(inner, node.values) for key, inner in value.items()}
+        return {escaped(key): seen(inner, node.properties.get(key, ANYTHING)) for key, inner in value.items()}
     if isinstance(value, list):
         items = node.items or ANYTHING
         return tuple([seen(item, items) for item in value])
-    if isinstance(value, str):
-        return _text(value, node)
-    if node.type == "number" and type(value) is int:
-        try:
-            return float(value)
-        except OverflowError:
-            return value
-    return value
-
-
-def _object(value: Mapping[str, Any], node: Structural) -> Value:
-    if node.values is not None and not node.properties:
-        values = node.values
-        return {key: seen(inner, values) for key, inner in value.items()}
-    return {escaped(key): seen(inner, node.properties.get(key, ANYTHING)) for key, inner in value.items()}
-
-
-def _text(value: str, node: Structural) -> Value:
-    read = _FORMATS.get(node.schema.get("format", "")) if node.type == "string" else None
-    if read is None:
-        return value
     try:
-        return read(value)
-    except (EvaluationError, binascii.Error, ValueError):
+        if isinstance(value, str) and node.type == "string" and (format_ := node.schema.get("format")) in _FORMATS:
+            return _FORMATS[format_](value)
+        return float(value) if node.type == "number" and type(value) is int else value
+    except (EvaluationError, OverflowError, ValueError):
         return value
 
 

@@ -7,12 +7,11 @@ kube-openapi (pkg/validation/validate).
 from __future__ import annotations
 
 import base64
-import binascii
 import ipaddress
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +21,7 @@ from podium.api.cel.values import pattern_of, reads
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.structural.rules import COST_LIMIT
-from podium.api.structural.structural import TYPE_FIELDS, Structural, seen
+from podium.api.structural.structural import TYPE_FIELDS, Structural, read_structural, seen
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation.findings import (
     MAX_FINDINGS,
@@ -103,9 +102,8 @@ class _Check:
             self._find_in_fields(value, path, found)
         elif isinstance(value, list) and self._items is not None:
             for index, item in enumerate(value):
-                self._items.find(item, (path, index), found)
-                if len(found) >= MAX_FINDINGS:
-                    return
+                if len(found) < MAX_FINDINGS:
+                    self._items.find(item, (path, index), found)
             found += _repeated(value, node, path)
         _exceed(self._junctors, value, path, found)
 
@@ -117,10 +115,8 @@ class _Check:
             found += [required(_text((path, name))) for name in ("apiVersion", "kind") if not value.get(name)]
         for key, inner in value.items():
             check = self._fields.get(key, self._values)
-            if check is not None:
+            if check is not None and len(found) < MAX_FINDINGS:
                 check.find(inner, (path, key), found)
-                if len(found) >= MAX_FINDINGS:
-                    return
 
     def find_broken(self, value: Any, old: Any, path: _Path, spent: Variables, found: list[Finding]) -> None:
         """Append the CEL rules that the value breaks; `old` None means that there is no old value."""
@@ -132,10 +128,8 @@ class _Check:
             for rule in node.rules:
                 problem = rule.broken(now, before, spent)
                 if problem:
-                    what = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
-                    found.append(
-                        Finding(f"{_text(path)}{rule.place}", rule.reason, _message(rule.reason, what, problem))
-                    )
+                    word = _WORDS.get(rule.reason, 'Invalid value: "{}"').format(_type_name(value))
+                    found.append(Finding(f"{_text(path)}{rule.place}", rule.reason, f"{word}: {problem}"))
         if isinstance(value, dict):
             for key, inner in value.items():
                 check = self._fields.get(key, self._values)
@@ -143,7 +137,8 @@ class _Check:
                     was = old.get(key) if isinstance(old, dict) and not node.is_atomic_map else None
                     check.find_broken(inner, was, (path, key), spent, found)
         elif isinstance(value, list) and self._items is not None and self._items._has_rules:
-            known = _by_keys(old, node)
+            is_keyed = node.list_type == "map" and isinstance(old, list)
+            known = {_keys_of(item, node): item for item in old} if is_keyed else {}
             for index, item in enumerate(value):
                 was = known.get(_keys_of(item, node)) if known else None
                 self._items.find_broken(item, was, (path, index), spent, found)
@@ -165,8 +160,19 @@ def _text(path: _Path) -> str:
     return f"{_text(whole)}[{part}]" if isinstance(part, int) else field_path(_text(whole), part)
 
 
+_WORDS = {
+    "FieldValueDuplicate": 'Duplicate value: "{}"',
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+}
+
+
+def _type_name(value: Any) -> str:
+    return next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
+
+
 def _mistyped(path: str, value: Any, wanted: str) -> Finding:
-    found = next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
+    found = _type_name(value)
     name = path.removeprefix(".")
     detail = f'{name} in body must be of type {wanted}: "{found}"'
     return Finding(path, "FieldValueTypeInvalid", f'Invalid value: "{found}": {detail}')
@@ -285,33 +291,34 @@ _LIMITS: Mapping[str, _Make] = {
 """The keywords that limit values, in the order of their findings."""
 
 
-def _tests(parts: Any) -> tuple[_Test, ...]:
-    return tuple(_test_of(part) for part in parts)
+def _test_of(part: Raw) -> _Test:
+    """Return the test of a subschema, which has no types except in its properties."""
+    check = _Check(read_structural(part))
+
+    def fits(value: Any) -> bool:
+        found: list[Finding] = []
+        check.find(value, ".", found)
+        return not found
+
+    return fits
 
 
 def _must(detail: str) -> Callable[[str, Any], Finding]:
     return lambda path, value: invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
 
 
-def _all_of(parts: Any, schema: Raw) -> _Limit:
-    tests = _tests(parts)
-    return _Limit(lambda value: all(fits(value) for fits in tests), _must("validate all the schemas (allOf)"))
+def _combined(holds: Callable[[Iterator[bool]], bool], detail: str) -> _Make:
+    """Return the maker of a limit by one or several subschemas; the function combines whether each of them fits."""
 
+    def make(parts: Any, schema: Raw) -> _Limit:
+        tests = [_test_of(part) for part in (parts if isinstance(parts, list) else [parts])]
+        return _Limit(lambda value: not tests or holds(fits(value) for fits in tests), _must(detail))
 
-def _any_of(parts: Any, schema: Raw) -> _Limit:
-    tests = _tests(parts)
-
-    def holds(value: Any) -> bool:
-        for fits in tests:
-            if fits(value):
-                return True
-        return not tests
-
-    return _Limit(holds, _must("validate at least one schema (anyOf)"))
+    return make
 
 
 def _one_of(parts: Any, schema: Raw) -> _Limit:
-    tests = _tests(parts)
+    tests = [_test_of(part) for part in parts]
 
     def finding(path: str, value: Any) -> Finding:
         count = sum(fits(value) for fits in tests)
@@ -321,37 +328,12 @@ def _one_of(parts: Any, schema: Raw) -> _Limit:
     return _Limit(lambda value: not tests or sum(fits(value) for fits in tests) == 1, finding)
 
 
-def _not(part: Any, schema: Raw) -> _Limit:
-    fits = _test_of(part)
-    return _Limit(lambda value: not fits(value), _must("not validate the schema (not)"))
-
-
-_JUNCTORS: Mapping[str, _Make] = {"allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of, "not": _not}
-
-
-def _test_of(schema: Raw) -> _Test:
-    """Return the test of a subschema, which has no types except in its properties."""
-    tests = [limit.holds for kinds in (_LIMITS, _JUNCTORS) for limit in _limits(schema, kinds)]
-    is_typed = _TYPES.get(str(schema.get("type")))
-    if is_typed is not None:
-        tests.insert(0, is_typed)
-    names = tuple(schema.get("required", ()))
-    if names:
-        tests.append(lambda value: not isinstance(value, dict) or all(name in value for name in names))
-    fields = {name: _test_of(inner) for name, inner in schema.get("properties", {}).items()}
-    if fields:
-        tests.append(
-            lambda value: (
-                not isinstance(value, dict) or all(fits(value[name]) for name, fits in fields.items() if name in value)
-            )
-        )
-    if isinstance(schema.get("items"), dict):
-        item = _test_of(schema["items"])
-        tests.append(lambda value: not isinstance(value, list) or all(map(item, value)))
-    if len(tests) == 1 and not schema.get("nullable"):
-        return tests[0]
-    is_nullable = bool(schema.get("nullable"))
-    return lambda value: (value is None and is_nullable) or all(fits(value) for fits in tests)
+_JUNCTORS: Mapping[str, _Make] = {
+    "allOf": _combined(all, "validate all the schemas (allOf)"),
+    "anyOf": _combined(any, "validate at least one schema (anyOf)"),
+    "oneOf": _one_of,
+    "not": _combined(lambda fit: not any(fit), "not validate the schema (not)"),
+}
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -379,22 +361,6 @@ def _identity(value: Any) -> bytes:
         return json.dumps(value, sort_keys=True).encode()
 
 
-def _message(reason: str, what: str, problem: str) -> str:
-    word = {
-        "FieldValueDuplicate": f'Duplicate value: "{what}"',
-        "FieldValueForbidden": "Forbidden",
-        "FieldValueRequired": "Required value",
-    }.get(reason, f'Invalid value: "{what}"')
-    return f"{word}: {problem}"
-
-
-def _by_keys(old: Any, node: Structural) -> dict[bytes, Any]:
-    """Return the items of the old list by their keys."""
-    if node.list_type != "map" or not isinstance(old, list):
-        return {}
-    return {_keys_of(item, node): item for item in old}
-
-
 def _keys_of(item: Any, node: Structural) -> bytes:
     return _identity([item.get(key) for key in node.list_keys] if isinstance(item, dict) else None)
 
@@ -413,32 +379,21 @@ def matches(pattern: str, text: str) -> bool:
     return is_pattern(pattern) and pattern_of(pattern).search(text) is not None
 
 
-def _readable(read: Callable[[str], Any]) -> Callable[[str], bool]:
-    def is_readable(text: str) -> bool:
-        try:
-            read(text)
-        except (ValueError, binascii.Error):
-            return False
-        return True
-
-    return is_readable
-
-
 _UUID = r"^(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
 _DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
 _EMAIL = r"^[^@\s]+@[^@\s]+$"
 _HOSTNAME = r"^([a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)(\.[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)*\.?$"
 _URI = r"^[a-zA-Z][a-zA-Z0-9+.-]*:\S*$|^/\S*$"
 _FORMATS: Mapping[str, Callable[[str], bool]] = {
-    "byte": _readable(lambda text: base64.b64decode(text, validate=True)),
-    "cidr": _readable(lambda text: ipaddress.ip_network(text, strict=False)),
+    "byte": partial(reads, lambda text: base64.b64decode(text, validate=True)),
+    "cidr": partial(reads, lambda text: ipaddress.ip_network(text, strict=False)),
     "date": lambda text: matches(_DATE, text),
-    "date-time": _readable(parse_time),
-    "duration": _readable(parse_duration),
+    "date-time": partial(reads, parse_time),
+    "duration": partial(reads, parse_duration),
     "email": lambda text: matches(_EMAIL, text),
     "hostname": lambda text: matches(_HOSTNAME, text),
-    "ipv4": _readable(ipaddress.IPv4Address),
-    "ipv6": _readable(ipaddress.IPv6Address),
+    "ipv4": partial(reads, ipaddress.IPv4Address),
+    "ipv6": partial(reads, ipaddress.IPv6Address),
     "uri": lambda text: matches(_URI, text),
     "uuid": lambda text: matches(_UUID, text),
 }
