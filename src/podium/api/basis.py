@@ -15,7 +15,7 @@ from podium.api.input.codec import Document, Input
 from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node, is_ready
-from podium.api.pod import Pod, PodAffinity
+from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.warnings import InputWarning, PassedOver, Reason
@@ -45,7 +45,6 @@ class Caveat:
     names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the caveat as plain values."""
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
@@ -226,7 +225,9 @@ def _input_warnings(basis: Basis) -> Iterator[Caveat]:
     for warning in basis.warnings:
         by_reason.setdefault(warning.reason, []).append(str(warning))
     for reason, messages in sorted(by_reason.items()):
-        yield Caveat(reason, f"{_WARNED[reason]}: {_summarized(messages)}", len(messages), tuple(messages[:MOST_NAMES]))
+        rest = len(messages) - _SHOWN
+        summary = "; ".join(messages[:_SHOWN]) + (f"; and {rest:,} more" if rest > 0 else "")
+        yield Caveat(reason, f"{_WARNED[reason]}: {summary}", len(messages), tuple(messages[:MOST_NAMES]))
 
 
 _WARNED: dict[Reason, str] = {
@@ -250,21 +251,17 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
 
 
 def _selects_namespaces(pod: Pod) -> bool:
+    """Return whether a term of the pod's affinity selects namespaces by their labels."""
     affinity = pod.spec.affinity
     sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    return any(_selects_by_label(side) for side in sides if side is not None)
-
-
-def _selects_by_label(side: PodAffinity) -> bool:
-    preferred = (weighted.pod_affinity_term for weighted in side.preferred)
-    terms = (*side.required, *preferred)
-    selectors = (term.namespace_selector for term in terms)
-    return any(selector is not None and (selector.match_labels or selector.match_expressions) for selector in selectors)
-
-
-def _summarized(messages: Sequence[str]) -> str:
-    rest = len(messages) - _SHOWN
-    return "; ".join(messages[:_SHOWN]) + (f"; and {rest:,} more" if rest > 0 else "")
+    terms = [
+        term
+        for side in sides
+        if side is not None
+        for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
+    ]
+    selectors = [term.namespace_selector for term in terms if term.namespace_selector is not None]
+    return any(selector.match_labels or selector.match_expressions for selector in selectors)
 
 
 def _listed(names: Sequence[str]) -> str:

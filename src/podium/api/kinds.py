@@ -226,16 +226,11 @@ _OTHER_VERSIONS = {
 _OTHER_VERBS = {"Binding": ("create",), "Namespace": tuple(verb for verb in ALL_VERBS if verb != "deletecollection")}
 
 
-def _other_versions(api_version: str, group: str, name: str) -> tuple[str, ...]:
-    """Return the further versions in which a kind may be served."""
-    changing = dict.fromkeys(each.api_version for each in served_versions().get((group, name), ()))
-    return (*(other for other in changing if other != api_version), *_OTHER_VERSIONS.get((group, name), ()))
-
-
 def _kind(line: str) -> tuple[Kind, bool]:
     """Return the kind of a line, and whether a store has it."""
     api_version, name, short, *has = line.split()
     group, _, version = api_version.rpartition("/")
+    changing = dict.fromkeys(each.api_version for each in served_versions().get((group, name), ()))
     kind = Kind(
         group,
         name,
@@ -244,7 +239,10 @@ def _kind(line: str) -> tuple[Kind, bool]:
         version,
         has_status="status" in has,
         has_scale="scale" in has,
-        other_versions=_other_versions(api_version, group, name),
+        other_versions=(
+            *(other for other in changing if other != api_version),
+            *_OTHER_VERSIONS.get((group, name), ()),
+        ),
         verbs=_OTHER_VERBS.get(name, ALL_VERBS),
         has_generation="generation" in has,
         short_names=() if short == "-" else tuple(short.split(",")),

@@ -121,15 +121,13 @@ def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation |
     for warning in warnings:
         if validation == "strict" and warning.is_refused_when_strict:
             raise warning.as_error()
-        if validation is None and warning.reason == "unknown-field" and _is_a_persons_pod(raw, warning.path):
+        # Objects with a uid come from a cluster.
+        is_of_user = validation is None and not metadata_of(raw).get("uid")
+        is_in_pod = raw["kind"] == "Pod" or warning.path.startswith(_TEMPLATES)
+        if warning.reason == "unknown-field" and is_of_user and is_in_pod:
             problem = f"{warning.message}; with --validate=warn it is left out"
             raise InputError(problem, path=warning.path)
         yield warning
-
-
-def _is_a_persons_pod(raw: Raw, path: str) -> bool:
-    """Return whether the path is in a pod or pod template that does not come from a cluster."""
-    return not metadata_of(raw).get("uid") and (raw["kind"] == "Pod" or path.startswith(_TEMPLATES))
 
 
 def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation | None) -> Iterator[InputWarning]:

@@ -71,6 +71,7 @@ _WORDS = {
     "array": "a list",
     "object": "an object",
 }
+_TYPE_NAMES = {str: "str", bool: "bool", int: "int", float: "float", list: "array", dict: "object"}
 
 
 def read(raw: dict[str, Any], type_: type[T]) -> T:
@@ -79,13 +80,9 @@ def read(raw: dict[str, Any], type_: type[T]) -> T:
     It is a MalformedError, except for a missing field or a value that is not in its list.
     """
     try:
-        return msgspec.convert(raw, type_, dec_hook=_from_written)
+        return msgspec.convert(raw, type_, dec_hook=lambda own_type, written: own_type.from_written(written))
     except msgspec.ValidationError as error:
         raise _explained(str(error), raw, type_) from None
-
-
-def _from_written(type_: type[Any], written: Any) -> Any:
-    return type_.from_written(written)
 
 
 def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputError:
@@ -107,7 +104,8 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     if missing:
         return InputError("is missing, and must be given", path=f"{path}.{missing[1]}")
     if expected:
-        return MalformedError(f"{shown(value)} is not {_in_words(expected[1])}{_advice(expected)}", path=path)
+        advice = "; put it in quotes" if expected[1] == "str" and expected[2] in ("int", "float", "bool") else ""
+        return MalformedError(f"{shown(value)} is not {_in_words(expected[1])}{advice}", path=path)
     if problem.startswith("Invalid enum value"):
         allowed = ", ".join(shown(value) for value in _allowed(type_, steps))
         return InputError(f"{shown(value)} is not one of {allowed}", path=path)
@@ -127,10 +125,6 @@ def _in_words(types: str) -> str:
     return " or ".join(words)
 
 
-def _advice(expected: re.Match[str]) -> str:
-    return "; put it in quotes" if expected[1] == "str" and expected[2] in ("int", "float", "bool") else ""
-
-
 def _found(raw: Any, steps: str, got: str) -> tuple[str, Any, str]:
     """Return the path of the value at msgspec's steps, that value, and the steps that are ambiguous.
 
@@ -145,17 +139,12 @@ def _found(raw: Any, steps: str, got: str) -> tuple[str, Any, str]:
             path, value = f"{path}[{step['index']}]", value[int(step["index"])]
             continue
         else:
-            wrong = [key for key, entry in value.items() if _type_name(entry) == got]
+            wrong = [key for key, entry in value.items() if _TYPE_NAMES.get(type(entry), "null") == got]
             if not wrong or step.end() < len(steps):
                 return path, value, steps[step.start() :]
             key = wrong[0]
         path, value = field_path(path, key), value[key]
     return path, value, ""
-
-
-def _type_name(value: object) -> str:
-    names = {str: "str", bool: "bool", int: "int", float: "float", list: "array", dict: "object"}
-    return names.get(type(value), "null")
 
 
 def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:

@@ -60,14 +60,11 @@ def _sum(usages: Iterable[Any]) -> Use | None:
         if not isinstance(usage, dict):
             return None
         try:
-            cpu_milli += _least_0(milli_value(usage.get(CPU, 0)))
-            memory_bytes += _least_0(whole_value(usage.get(MEMORY, 0)))
+            cpu, memory = milli_value(usage.get(CPU, 0)), whole_value(usage.get(MEMORY, 0))
         except (TypeError, ValueError):
             return None
+        if cpu < 0 or memory < 0:
+            return None
+        cpu_milli += cpu
+        memory_bytes += memory
     return Use(cpu_milli, memory_bytes)
-
-
-def _least_0(amount: int) -> int:
-    if amount < 0:
-        raise ValueError(amount)
-    return amount

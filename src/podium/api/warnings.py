@@ -92,7 +92,6 @@ class PassedOver:
     sources: tuple[str, ...]
 
     def to_dict(self) -> dict[str, str | int | bool | list[str]]:
-        """Return the same as plain values."""
         return {
             "kind": self.kind,
             "apiVersion": self.api_version,

@@ -25,17 +25,7 @@ from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
 from podium.api.warnings import InputWarning, Validation
 
-__all__ = [
-    "Document",
-    "Input",
-    "Progress",
-    "Reader",
-    "decode",
-    "load_files",
-    "load_text",
-    "read_input",
-    "refuse_empty_pods",
-]
+__all__ = ["Document", "Input", "refuse_empty_pods"]
 
 _ONLY_DOCUMENT = 1
 _PROGRESS_EVERY = 256

@@ -8,7 +8,8 @@ accept nothing else. Source: apimachinery (pkg/api/resource/quantity.go, Unmarsh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from podium.api.errors import field_path, shown
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
 from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
-from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, other_form_of, schema_of
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, other_form_of, schema_of
 from podium.api.schemas.suggestion import likely
 from podium.api.times import PLAIN_TIME, parse_time
 
@@ -93,7 +94,9 @@ def without_unknown(raw: Raw) -> Raw:
 
     An object of a kind or version without a known schema is returned unchanged.
     """
-    schema = _own_schema(raw)
+    group = group_of(raw["apiVersion"])
+    kind = SERVED_KINDS.get((group, raw["kind"]))
+    schema = schema_of(group, raw["kind"]) if kind is not None and kind.api_version == raw["apiVersion"] else None
     return raw if schema is None or fits(raw, schema) else _pruned(raw, schema)
 
 
@@ -107,13 +110,6 @@ def _pruned(value: Any, type_: Type) -> Any:
         case MapOf(item) if isinstance(value, dict):
             return {key: _pruned(entry, item) for key, entry in value.items()}
     return value
-
-
-def _own_schema(raw: Raw) -> Object | None:
-    """Return the schema of the object's kind, if it is for the object's version."""
-    group = group_of(raw["apiVersion"])
-    kind = SERVED_KINDS.get((group, raw["kind"]))
-    return schema_of(group, raw["kind"]) if kind is not None and kind.api_version == raw["apiVersion"] else None
 
 
 def fits(value: Any, type_: Type) -> bool:
@@ -170,15 +166,11 @@ def _wrong_fields(value: Raw, name: str, path: str, advises: bool) -> Iterator[F
     for key, one in value.items():
         field = fields.get(key)
         if field is None:
-            advice = _advice(key, fields) if advises else ""
+            near = likely(key, fields) if advises else []
+            advice = f"; did you mean {' or '.join(near)}?" if near else ""
             yield Finding(field_path(path, key), f"there is no such field{advice}", is_unknown=True)
         else:
             yield from _wrong_parts([(one, field.type, field_path(path, key))], advises)
-
-
-def _advice(key: str, fields: Mapping[str, Field]) -> str:
-    near = likely(key, fields)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _problem(value: Any, type_: str) -> str:
@@ -218,16 +210,10 @@ def _write_out(collection: Any, key: Any, type_: Type) -> None:
     if type_ != _QUANTITY:
         write_out_amounts(value, type_)
     elif type(value) is int or type(value) is float:
-        collection[key] = _in_text(value)
-
-
-def _in_text(number: float) -> int | float | str:
-    """Return the number as a quantity; an invalid one is returned unchanged, for validation to report."""
-    try:
-        nano = parse_quantity(number)
-    except ValueError:
-        return number
-    return next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
+        # Validation reports an invalid number.
+        with suppress(ValueError):
+            nano = parse_quantity(value)
+            collection[key] = next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
 
 
 @cache

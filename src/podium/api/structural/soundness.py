@@ -12,8 +12,7 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.api.nested import object_at
-from podium.api.structural.rules import max_size
-from podium.api.structural.structural import TooLargeError, read_structural, shaped
+from podium.api.structural.structural import TooLargeError, max_size, read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
 
@@ -22,19 +21,9 @@ _JUNCTORS = ("allOf", "anyOf", "oneOf")
 _UNTYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 _FORBIDDEN = ("$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties")
 _NOT_IN_JUNCTORS = (
-    "additionalProperties",
-    "default",
-    "description",
-    "nullable",
-    "title",
-    "type",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
+    *("additionalProperties", "default", "description", "nullable", "title", "type", "x-kubernetes-embedded-resource"),
+    *("x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type"),
+    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"),
 )
 _NUMBERS = ("maximum", "minimum", "multipleOf")
 _COUNTS = ("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")

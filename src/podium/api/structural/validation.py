@@ -20,8 +20,7 @@ from podium.api.cel.compiler import Variables
 from podium.api.cel.values import pattern_of, reads
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
-from podium.api.structural.rules import COST_LIMIT
-from podium.api.structural.structural import TYPE_FIELDS, Structural, read_structural, seen
+from podium.api.structural.structural import COST_LIMIT, TYPE_FIELDS, Structural, read_structural, seen
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation.findings import (
     MAX_FINDINGS,

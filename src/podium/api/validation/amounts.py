@@ -14,15 +14,8 @@ _CACHE = 65_536
 _CONTAINERS = (CPU, MEMORY, "ephemeral-storage")
 WHOLE_COUNTS = frozenset(
     (
-        PODS,
-        "services",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
+        *(PODS, "services", "services.nodeports", "services.loadbalancers", "replicationcontrollers"),
+        *("resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
     )
 )
 _MAX_QUOTA_NAME = 63
@@ -53,7 +46,8 @@ def is_overcommittable(name: str) -> bool:
 def resource_name_problem(name: str) -> str | None:
     """Check the name of a resource of any kind (validateResourceName)."""
     problem = label_key_problem(name)
-    if problem is not None or "/" in name or is_standard(name) or name in WHOLE_COUNTS or _is_quota_name(name):
+    of_quota = name.startswith(("requests.", "limits.")) and len(name) <= _MAX_QUOTA_NAME
+    if problem is not None or "/" in name or is_standard(name) or name in WHOLE_COUNTS or of_quota:
         return problem
     return f"{shown(name)}: must be a standard resource type or fully qualified"
 
@@ -182,7 +176,3 @@ def _check_claims(resources: Place, claims: frozenset[str]) -> None:
         if name not in claims:
             known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
             place.not_found("", name, f"must be one of the names in pod.spec.resourceClaims{known}")
-
-
-def _is_quota_name(name: str) -> bool:
-    return name.startswith(("requests.", "limits.")) and len(name) <= _MAX_QUOTA_NAME

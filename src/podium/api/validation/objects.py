@@ -29,15 +29,7 @@ from podium.api.validation.policies import check_disruption_policy
 from podium.api.validation.rules import check, check_port, check_type, check_usable, declare, has_rules
 
 # With this module, the rules of all types are known.
-__all__ = [
-    "ACCOUNT_ANNOTATION",
-    "JUDGED_ANNOTATIONS",
-    "check_metadata",
-    "check_usable",
-    "find_problems",
-    "refuse_metadata",
-    "validate",
-]
+__all__ = ["check_usable"]
 
 ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 """The annotation of a token Secret that names the service account."""

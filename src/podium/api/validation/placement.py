@@ -63,8 +63,7 @@ def report_repeats(
 
 @check
 def _label_requirement(requirement: Place) -> None:
-    if _has_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES)):
-        _check_presence(requirement)
+    _check_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES))
     requirement.check("key", label_key_problem(requirement.text("key")))
     _check_values(requirement)
 
@@ -72,27 +71,31 @@ def _label_requirement(requirement: Place) -> None:
 @check
 def _node_requirement(requirement: Place) -> None:
     """Check a requirement on a node's labels, or on its name; those of preferred terms may have any value."""
+    key, operator, values = requirement.text("key"), requirement.text("operator"), requirement.texts("values")
     if requirement.field == "matchFields":
-        _check_field(requirement)
+        if operator not in _WITH_VALUES:
+            requirement.invalid("operator", operator, "not a valid selector operator")
+        elif len(values) != 1:
+            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            requirement.required("values", detail)
+        if key != NAME_FIELD:
+            requirement.invalid("key", key, "not a valid field selector key")
+            return
+        for value in values:
+            value.check("", subdomain_problem(value.value))
         return
-    if _has_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES, *_COMPARING)):
-        _check_presence(requirement)
-    requirement.check("key", label_key_problem(requirement.text("key")))
+    _check_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES, *_COMPARING))
+    requirement.check("key", label_key_problem(key))
     if ".preference." not in requirement.path():
         _check_values(requirement)
 
 
-def _has_operator(requirement: Place, known: tuple[str, ...]) -> bool:
-    operator = requirement.text("operator")
+def _check_operator(requirement: Place, known: tuple[str, ...]) -> None:
+    """Check that the operator is known, and that the number of values fits it."""
+    operator, values = requirement.text("operator"), requirement.texts("values")
     if operator not in known:
         requirement.invalid("operator", operator, "not a valid selector operator")
-    return operator in known
-
-
-def _check_presence(requirement: Place) -> None:
-    """Check that the number of values fits the operator."""
-    operator, values = requirement.text("operator"), requirement.texts("values")
-    if operator in _WITH_VALUES and not values:
+    elif operator in _WITH_VALUES and not values:
         requirement.required("values", "must be specified when `operator` is 'In' or 'NotIn'")
     elif operator in _WITHOUT_VALUES and values:
         requirement.forbidden("values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
@@ -103,19 +106,6 @@ def _check_presence(requirement: Place) -> None:
 def _check_values(requirement: Place) -> None:
     for value in requirement.texts("values"):
         value.check("", label_value_problem(value.value))
-
-
-def _check_field(requirement: Place) -> None:
-    values = requirement.texts("values")
-    if _has_operator(requirement, _WITH_VALUES) and len(values) != 1:
-        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        requirement.required("values", detail)
-    key = requirement.text("key")
-    if key != NAME_FIELD:
-        requirement.invalid("key", key, "not a valid field selector key")
-        return
-    for value in values:
-        value.check("", subdomain_problem(value.value))
 
 
 @check

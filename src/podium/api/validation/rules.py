@@ -24,19 +24,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
-from podium.api.checks import (
-    check_amount,
-    check_amounts,
-    check_annotations,
-    check_count,
-    check_not_negative,
-    check_one_of,
-    check_share,
-    check_time,
-)
+from podium.api import checks
 from podium.api.errors import InputError
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of
@@ -237,10 +228,10 @@ def _usability_check(name: str, rule: str) -> Check:
     """Return the check of a field's value that raises InputError."""
     if "|" in rule:
         allowed = tuple(rule.split("|"))
-        refuse: Callable[[Any, str], None] = lambda value, path: check_one_of(value, allowed, path)  # noqa: E731
+        refuse: Callable[[Any, str], None] = lambda value, path: checks.check_one_of(value, allowed, path)  # noqa: E731
     elif ".." in rule:
         least, most = _bounds(rule)
-        refuse = lambda value, path: _refuse_beyond(value, path, least, most)  # noqa: E731
+        refuse = partial(_refuse_beyond, least=least, most=most)
     else:
         refuse = _REFUSALS[rule]
 
@@ -265,9 +256,9 @@ def _bounds(rule: str) -> tuple[int | None, int | None]:
 def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -> None:
     """Raise InputError for a number beyond a bound, and for more entries."""
     if least is None:
-        check_count(value, path, most or 0)
+        checks.check_count(value, path, most or 0)
     elif least == 0 and most is None:
-        check_not_negative(value, path)
+        checks.check_not_negative(value, path)
     elif value < least or (most is not None and value > most):
         bounds = f"{least} or more" if most is None else f"{least} to {most}"
         raise InputError(f"{value} is out of range; it must be {bounds}", path=path)
@@ -352,12 +343,12 @@ _CONTENTS: Mapping[str, FieldCheck] = {
     "size": _check_size,
 }
 _REFUSALS: Mapping[str, Callable[[Any, str], None]] = {
-    "amount": check_amount,
-    "amounts": check_amounts,
-    "annotations": check_annotations,
-    "any-share": lambda value, path: check_share(value, path, most_percent=None),
-    "container-amounts": check_amounts,
-    "share": check_share,
-    "size": check_amount,
-    "time": check_time,
+    "amount": checks.check_amount,
+    "amounts": checks.check_amounts,
+    "annotations": checks.check_annotations,
+    "any-share": lambda value, path: checks.check_share(value, path, most_percent=None),
+    "container-amounts": checks.check_amounts,
+    "share": checks.check_share,
+    "size": checks.check_amount,
+    "time": checks.check_time,
 }

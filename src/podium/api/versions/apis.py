@@ -44,10 +44,6 @@ class ServedVersion(NamedTuple):
     minors: range
     gate: str
 
-    def is_in(self, release: Release) -> bool:
-        """Return whether a version serves it."""
-        return release.minor in self.minors and (not self.gate or release.enabled(self.gate))
-
 
 @cache
 def served_versions() -> dict[tuple[str, str], tuple[ServedVersion, ...]]:
@@ -98,4 +94,7 @@ _LAST = {
 def versions_in(group: str, kind: str, release: Release) -> tuple[str, ...] | None:
     """Return the API versions in which a version serves a kind; None for a kind that all serve in the same ones."""
     known = served_versions().get((group, kind))
-    return None if known is None else tuple(each.api_version for each in known if each.is_in(release))
+    if known is None:
+        return None
+    served = (each for each in known if release.minor in each.minors)
+    return tuple(each.api_version for each in served if not each.gate or release.enabled(each.gate))

@@ -68,7 +68,14 @@ class ReleaseChoice:
         """Return the requested version, else that of the guess, and the caveats."""
         found, caveats = (read_version(self.version), list[Caveat]()) if self.version else guess()
         release = found.with_gates(dict(self.gates))
-        return release, (*caveats, *release_caveats(release))
+        if not release.was_measured:
+            message = f"decisions of Kubernetes {release.short} were read from its source, and not measured"
+            caveats.append(Caveat("version-not-measured", message, 1, (release.short,)))
+        idle = tuple(name for name, _ in release.gates if name not in {*Gate, *gates_of_fields()})
+        if idle:
+            message = f"feature gates without effect here: {', '.join(idle)}"
+            caveats.append(Caveat("gates-without-effect", message, len(idle), idle))
+        return release, tuple(caveats)
 
     def dropped(self, documents: Sequence[Document], release: Release) -> Iterator[Caveat]:
         """Yield a caveat for fields and kinds of the objects that the version does not keep.
@@ -106,16 +113,6 @@ def read_choice(version: str = "", gates: str = "") -> ReleaseChoice:
     if choice.version:
         choice.of()
     return choice
-
-
-def release_caveats(release: Release) -> Iterator[Caveat]:
-    """Yield the caveats of answers for this version."""
-    if not release.was_measured:
-        message = f"decisions of Kubernetes {release.short} were read from its source, and not measured"
-        yield Caveat("version-not-measured", message, 1, (release.short,))
-    idle = tuple(name for name, _ in release.gates if name not in {*Gate, *gates_of_fields()})
-    if idle:
-        yield Caveat("gates-without-effect", f"feature gates without effect here: {', '.join(idle)}", len(idle), idle)
 
 
 def _found(documents: Sequence[Document]) -> tuple[Release, list[Caveat]]:

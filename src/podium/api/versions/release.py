@@ -68,16 +68,12 @@ class Release:
                 problem = f"cannot set feature gate {name} to {shown(value)}, feature is locked to {default}"
                 raise InputError(f"{problem} in {self.short} ({known[name].name})")
         made = Release(self.minor, self.patch, tuple(sorted((dict(self.gates) | dict(gates)).items())))
-        if self.minor >= DEPENDENCIES_SINCE:
-            made._require_dependencies()
-        return made
-
-    def _require_dependencies(self) -> None:
-        for name, needed in dependencies().items():
-            missing = [one for one in needed if not self.enabled(one) and one in stages(self.minor, self.patch)]
-            if missing and self.enabled(name):
+        for name, needed in dependencies().items() if self.minor >= DEPENDENCIES_SINCE else ():
+            missing = [one for one in needed if one in known and not made.enabled(one)]
+            if missing and made.enabled(name):
                 problem = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
                 raise InputError(f"{problem}; turn {name} off, too")
+        return made
 
 
 def _enabled(name: str, chosen: Mapping[str, bool], stage: str, *, default: bool) -> bool:
