@@ -39,9 +39,9 @@ def _changed(value: Any, changes: Mapping[str, Callable[[Any], Any]]) -> Any:
 
 
 def _at(*path: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that changes the value at a path."""
+    """Return a function that changes the value at a path; the items of a list one by one."""
     if not path:
-        return change
+        return lambda value: [change(item) for item in value] if isinstance(value, list) else change(value)
     inner = _at(*path[1:], change=change)
     return lambda value: _changed(value, {path[0]: inner})
 
@@ -54,10 +54,6 @@ _MODES = {"Pod": "single", "PodGroup": "all"}
 _NEWER_MODES = {newer: mode for mode, newer in _MODES.items()}
 _FIRST_SCHEDULED = "PodGroupInitiallyScheduled"
 _DROPPED = ("parentCompositePodGroupName", "preemptionPolicy")
-
-
-def _to_mode(mode: Any) -> Any:
-    return {_MODES[mode]: {}} if isinstance(mode, str) and mode in _MODES else mode
 
 
 def _from_mode(mode: Any) -> Any:
@@ -82,19 +78,12 @@ def _group_to_newer(raw: Raw) -> Raw:
 
 def _group_from_newer(raw: Raw) -> Raw:
     def spec(value: Any) -> Any:
-        value = _changed(value, {"disruptionMode": _from_mode, "workloadRef": _from_reference})
+        reference = {"workloadRef": lambda ref: {"workload": _renamed(ref, {"templateName": "podGroupTemplateName"})}}
+        value = _changed(value, {"disruptionMode": _from_mode, **reference})
         return _renamed(_without(value), {"workloadRef": "podGroupTemplateRef"})
 
     conditions = _at("conditions", change=_condition(_FIRST_SCHEDULED, SCHEDULED))
     return dict(_changed(raw, {"spec": spec, "status": conditions}))
-
-
-def _to_reference(reference: Any) -> Any:
-    return _renamed(object_at(reference, "workload"), {"podGroupTemplateName": "templateName"})
-
-
-def _from_reference(reference: Any) -> Any:
-    return {"workload": _renamed(reference, {"templateName": "podGroupTemplateName"})}
 
 
 def _without(value: Any) -> Any:
@@ -103,14 +92,10 @@ def _without(value: Any) -> Any:
     return {name: field for name, field in value.items() if name not in _DROPPED}
 
 
-_TO_NEWER = {"disruptionMode": _to_mode, "podGroupTemplateRef": _to_reference}
-
-
-def _template_from_newer(templates: Any) -> Any:
-    templates = [_without(each) for each in templates] if isinstance(templates, list) else templates
-    return _changed(templates, {"disruptionMode": _from_mode})
-
-
+_TO_NEWER: dict[str, Callable[[Any], Any]] = {
+    "disruptionMode": lambda mode: {_MODES[mode]: {}} if isinstance(mode, str) and mode in _MODES else mode,
+    "podGroupTemplateRef": lambda ref: _renamed(object_at(ref, "workload"), {"podGroupTemplateName": "templateName"}),
+}
 _TEMPLATES = ("spec", "podGroupTemplates")
 _NEWER_GROUP = Form(
     _group_from_newer,
@@ -122,8 +107,8 @@ _NEWER_GROUP = Form(
     ),
 )
 _NEWER_WORKLOAD = Form(
-    _at(*_TEMPLATES, change=_template_from_newer),
-    _at(*_TEMPLATES, change=lambda templates: _changed(templates, {"disruptionMode": _to_mode})),
+    _at(*_TEMPLATES, change=lambda template: _changed(_without(template), {"disruptionMode": _from_mode})),
+    _at(*_TEMPLATES, "disruptionMode", change=_TO_NEWER["disruptionMode"]),
 )
 
 # The fields of a request for devices that stay beside those in `exactly`.
@@ -163,25 +148,21 @@ def _device_to_older(device: Any, *, plain: bool) -> Any:
     return {**({"name": device["name"]} if "name" in device else {}), "basic": basic}
 
 
-def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda items: [change(item) for item in items] if isinstance(items, list) else items
-
-
 _REQUESTS, _DEVICES = ("spec", "devices", "requests"), ("spec", "devices")
 
 
 def _in_claim(*path: str) -> Form:
     return Form(
-        _at(*path, *_REQUESTS, change=_each(_request_from_older)),
-        _at(*path, *_REQUESTS, change=_each(_request_to_older)),
+        _at(*path, *_REQUESTS, change=_request_from_older),
+        _at(*path, *_REQUESTS, change=_request_to_older),
         lambda text: text.replace(".exactly", ""),
     )
 
 
 def _in_slice(*, plain: bool) -> Form:
     return Form(
-        _at(*_DEVICES, change=_each(_device_from_older)),
-        _at(*_DEVICES, change=_each(lambda device: _device_to_older(device, plain=plain))),
+        _at(*_DEVICES, change=_device_from_older),
+        _at(*_DEVICES, change=lambda device: _device_to_older(device, plain=plain)),
         lambda text: re.sub(r"\bspec\.devices\[(\d+)\](?=\.(?!name\b))", r"spec.devices[\1].basic", text),
     )
 

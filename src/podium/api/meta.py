@@ -6,7 +6,7 @@ accepted and dropped; code that writes an object back keeps its wire form.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, overload
+from typing import Annotated, Any
 
 import msgspec
 
@@ -76,15 +76,7 @@ class _Key:
     It is computed on first use and stored in the object: a `functools.cached_property` without a lock.
     """
 
-    @overload
-    def __get__(self, object_: None, owner: type[Kubernetes]) -> Self: ...
-
-    @overload
-    def __get__(self, object_: Kubernetes, owner: type[Kubernetes]) -> str: ...
-
-    def __get__(self, object_: Kubernetes | None, owner: type[Kubernetes]) -> str | Self:
-        if object_ is None:
-            return self
+    def __get__(self, object_: Kubernetes, owner: type[Kubernetes]) -> str:
         meta = object_.metadata
         key = object_.__dict__["key"] = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
         return key

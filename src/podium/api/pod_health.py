@@ -6,7 +6,6 @@ Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), kuberuntime
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
@@ -50,10 +49,12 @@ def pod_health(raw: Raw) -> PodHealth:
     restarts, kills, loops = 0, 0, False
     failure_ns: int | None = None
     for container in (item for name in _LISTS for item in objects_at(status, name)):
-        count = _count(container.get("restartCount"))
-        state, ends = object_at(container, "state"), _ends(container)
+        stated = container.get("restartCount")
+        count = max(0, min(stated, _MOST_RESTARTS)) if type(stated) is int else 0
+        # The recorded terminations: the current and the last one.
+        ends = [end for name in ("state", "lastState") if (end := object_at(container, name, "terminated"))]
         restarts += count
-        loops |= value_at(state, "waiting", "reason") == CRASH_LOOP
+        loops |= value_at(container, "state", "waiting", "reason") == CRASH_LOOP
         if ends and ends[0].get("reason") == OUT_OF_MEMORY:
             kills += max(count, 1)
         times = [
@@ -63,13 +64,3 @@ def pod_health(raw: Raw) -> PodHealth:
     if not (restarts or kills or loops or failure_ns is not None):
         return WELL
     return PodHealth(min(restarts, _MOST_RESTARTS), min(kills, _MOST_RESTARTS), loops, failure_ns)
-
-
-def _ends(container: Raw) -> list[Raw]:
-    """Return the recorded terminations of a container: the current and the last one."""
-    return [end for name in ("state", "lastState") if (end := object_at(container, name, "terminated"))]
-
-
-def _count(found: Any) -> int:
-    is_count = isinstance(found, int) and not isinstance(found, bool)
-    return max(0, min(found, _MOST_RESTARTS)) if is_count else 0

@@ -21,7 +21,7 @@ from podium.api.input.text_forms import TextForm
 from podium.api.input.yaml import is_text
 from podium.api.meta import Raw
 from podium.api.names import MAX_LABEL
-from podium.api.pod import Affinity, Pod, PodSpec
+from podium.api.pod import Affinity, Pod
 from podium.api.selectors import NodeSelectorTerm
 
 _CACHE = 16_384
@@ -130,14 +130,29 @@ class PodStencil:
 
     def read(self, text: bytes) -> ReadPod | None:
         """Return the pod of the text; None unless it certainly matches the stencil."""
-        gaps = self._laid_out(text) or self._looked_up(text)
+        layout = self._layouts.get(len(text))
+        if layout is not None and all(map(text.startswith, self.around, layout.starts)):
+            return self.read_gaps(BETWEEN.join(map(text.__getitem__, layout.gaps)))
+        gaps = self._looked_up(text)
         return None if gaps is None else self.read_gaps(gaps)
 
     def read_gaps(self, gaps: bytes) -> ReadPod | None:
         """Return the pod with this content in the gaps; None unless each has its usual form and fits the others."""
         found = self._form.fullmatch(gaps)
-        if found is None or not self._are_right(gaps, found):
+        if found is None or not all(map(is_time, {found[group] for group in self._times})):
             return None
+        if self._labels or self._is_hostname:
+            # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
+            name = found[self._own["name"]]
+            if len(name) > MAX_LABEL or (self._is_hostname and b"." in name):
+                return None
+        # They also are keys of managed fields, which must be unique.
+        if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
+            return None
+        if self._bare:
+            values = gaps.split(BETWEEN)
+            if not all(is_text(values[number].decode()) for number in self._bare):
+                return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
     def template(self, form: TextForm) -> PodTemplate | None:
@@ -150,13 +165,6 @@ class PodStencil:
     def distinct(self, gaps: bytes) -> bytes:
         """Return the values by their numbers, from the content of the gaps."""
         return BETWEEN.join(dict(zip(self.numbers, gaps.split(BETWEEN), strict=True)).values())
-
-    def _laid_out(self, text: bytes) -> bytes | None:
-        """Return the content of the gaps if they are positioned as in a text of that length; otherwise None."""
-        layout = self._layouts.get(len(text))
-        if layout is None or not all(map(text.startswith, self.around, layout.starts)):
-            return None
-        return BETWEEN.join(map(text.__getitem__, layout.gaps))
 
     def _looked_up(self, text: bytes) -> bytes | None:
         """Return the content of the gaps by searching from one to the next; None if the text around them differs."""
@@ -178,23 +186,6 @@ class PodStencil:
             self._layouts[len(text)] = _Layout((*starts, place), (*gaps,))
         return BETWEEN.join(map(text.__getitem__, gaps))
 
-    def _are_right(self, gaps: bytes, found: re.Match[bytes]) -> bool:
-        """Return whether the content of each gap has its form and fits the others."""
-        if not all(map(is_time, {found[group] for group in self._times})):
-            return False
-        if self._labels or self._is_hostname:
-            # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
-            name = found[self._own["name"]]
-            if len(name) > MAX_LABEL or (self._is_hostname and b"." in name):
-                return False
-        # They also are keys of managed fields, which must be unique.
-        if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
-            return False
-        if not self._bare:
-            return True
-        values = gaps.split(BETWEEN)
-        return all(is_text(values[number].decode()) for number in self._bare)
-
     def _with(self, found: re.Match[bytes]) -> Pod:
         """Return the pod with these values in the gaps."""
         pod, own = self._pod, self._own
@@ -204,11 +195,14 @@ class PodStencil:
             labels = {label: found[group].decode() for label, group in self._labels}
             metadata = replace(metadata, labels={**metadata.labels, **labels})
         node = _kept(found[own["node"]]) if "node" in own else spec.node_name
-        volume = found[own["volume"]].decode() if "volume" in own else ""
         affinity = spec.affinity
-        spec = _named(spec, node, self._own_volumes, volume)
-        if affinity is not None and node != pod.spec.node_name:
-            spec = replace(spec, affinity=_bound_to(affinity, pod.spec.node_name, node))
+        if affinity is not None and node != spec.node_name:
+            affinity = _bound_to(affinity, spec.node_name, node)
+        volumes = spec.volumes
+        if self._own_volumes:
+            name, places = found[own["volume"]].decode(), self._own_volumes
+            volumes = tuple(replace(one, name=name) if at in places else one for at, one in enumerate(volumes))
+        spec = replace(spec, node_name=node, affinity=affinity, volumes=volumes)
         if "start" in own:
             status = replace(status, start_time=_kept(found[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
@@ -228,16 +222,6 @@ def stencil_of(text: bytes, pod: Pod, form: TextForm) -> PodStencil | None:
 def _kept(text: bytes) -> str:
     """Return the interned text, shared by all pods that have it."""
     return text.decode()
-
-
-def _named(spec: PodSpec, node_name: str, own_volumes: tuple[int, ...], volume: str) -> PodSpec:
-    """Return the spec for another pod, with its node name, and its volume name at those indexes."""
-    if not own_volumes:
-        return replace(spec, node_name=node_name)
-    volumes = list(spec.volumes)
-    for place in own_volumes:
-        volumes[place] = replace(volumes[place], name=volume)
-    return replace(spec, node_name=node_name, volumes=tuple(volumes))
 
 
 def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:

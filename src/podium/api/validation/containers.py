@@ -77,7 +77,12 @@ def _containers(spec: Place) -> None:
     for container in spec.objects("initContainers"):
         check_own_name(container, names)
         check_type(container, "Container")
-        _check_before(container)
+        if container.text("restartPolicy") == "Always":
+            _check_running(container)
+        else:
+            for name in container.given(*_PROBES_AND_LIFECYCLE):
+                container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
+            _check_restarts(container)
         _check_host_ports([container])
     running = frozenset(names)
     for container in spec.objects("ephemeralContainers"):
@@ -115,16 +120,6 @@ def _check_running(container: Place) -> None:
         handler = container.child_or_empty("lifecycle").child(name)
         if handler is not None:
             check_type(handler, "LifecycleHandler")
-    _check_restarts(container)
-
-
-def _check_before(container: Place) -> None:
-    """Check an init container: probes and lifecycle hooks require restartPolicy Always."""
-    if container.text("restartPolicy") == "Always":
-        _check_running(container)
-        return
-    for name in container.given(*_PROBES_AND_LIFECYCLE):
-        container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
     _check_restarts(container)
 
 
@@ -251,8 +246,7 @@ def _propagation(mount: Place) -> None:
 
 @check
 def _one_reference(group: Place) -> None:
-    given = group.given("configMapRef", "secretRef")
-    _check_single(group, given, "`configMapRef` or `secretRef`")
+    _check_single(group, group.given("configMapRef", "secretRef"), "`configMapRef` or `secretRef`")
 
 
 @check

@@ -152,7 +152,7 @@ class Place:
             return default
         if isinstance(value, str):
             return value
-        self._mistyped(name, value, "text")
+        self.invalid(name, value, "must be text")
         return default
 
     def number(self, name: str) -> int | None:
@@ -162,7 +162,7 @@ class Place:
             return value
         if isinstance(value, float) and value.is_integer():
             return int(value)
-        self._mistyped(name, value, "a whole number")
+        self.invalid(name, value, "must be a whole number")
         return None
 
     def flag(self, name: str) -> bool:
@@ -170,7 +170,7 @@ class Place:
         value = self.value.get(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        self._mistyped(name, value, "true or false")
+        self.invalid(name, value, "must be true or false")
         return False
 
     def child(self, name: str) -> Place | None:
@@ -180,7 +180,7 @@ class Place:
             return None
         if isinstance(value, dict):
             return Place(value, self._findings, self, name)
-        self._mistyped(name, value, "an object")
+        self.invalid(name, value, "must be an object")
         return None
 
     def child_or_empty(self, *names: str) -> Place:
@@ -196,7 +196,7 @@ class Place:
         if not value and value is not False and value != 0:
             return []
         if not isinstance(value, list | tuple):
-            self._mistyped(name, value, "a list")
+            self.invalid(name, value, "must be a list")
             return []
         place = Place(value, self._findings, self, name)
         return [Place(item, self._findings, place, index) for index, item in enumerate(value)]
@@ -284,6 +284,3 @@ class Place:
             return True
         self.invalid("", self.value, f"must be {expected}")
         return False
-
-    def _mistyped(self, name: str, value: object, expected: str) -> None:
-        self.invalid(name, value, f"must be {expected}")

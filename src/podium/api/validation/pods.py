@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _GRACE_SECONDS = 30
 _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_CHARACTERS = 3, 32, 2_048
 _MAX_INT32 = 2**31 - 1
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 _MAX_ANNOTATIONS_BYTES = 262_144
 _CACHE = 1_024
 _OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
@@ -164,16 +166,9 @@ def check_pod_annotations(metadata: Place, spec: Place) -> None:
     if mirror is not None and not spec.text("nodeName"):
         place.invalid(MIRROR_ANNOTATION, mirror, "must set spec.nodeName if mirror pod annotation is set")
     cost = annotations.get(DELETION_COST)
-    if isinstance(cost, str) and not _is_int32(cost):
+    # GetDeletionCostFromPodAnnotations.
+    if isinstance(cost, str) and not (_INTEGER.fullmatch(cost) and -_MAX_INT32 - 1 <= int(cost) <= _MAX_INT32):
         place.invalid(DELETION_COST, cost, "must be a 32bit integer")
-
-
-def _is_int32(text: str) -> bool:
-    """Return whether the text is valid for GetDeletionCostFromPodAnnotations: no plus, spaces or leading zeros."""
-    digits = text.removeprefix("-")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > len(str(_MAX_INT32)):
-        return False
-    return (digits == "0" or digits[0] != "0") and -_MAX_INT32 - 1 <= int(text) <= _MAX_INT32
 
 
 def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], sort: PodContext) -> bool:
@@ -190,7 +185,8 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
                 return False
             common[name] = _ANY
     volumes = common.get("volumes", ())
-    if not isinstance(volumes, list | tuple) or not all(map(_is_named_by_itself, volumes)):
+    # The claim of an ephemeral volume is named by the pod.
+    if not isinstance(volumes, list | tuple) or any(type(each) is not dict or "ephemeral" in each for each in volumes):
         return False
     try:
         encoded = msgspec.json.encode(common)
@@ -205,11 +201,6 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
             return False
         encoded = encoded.replace(f'"{accesses[-1]}"'.encode(), _ANY_VOLUME)
     return _is_right(encoded, sort.name, sort.is_new, sort.is_template, tuple(sort.volumes))
-
-
-def _is_named_by_itself(volume: Any) -> bool:
-    """Return whether the volume is independent of the pod's name."""
-    return isinstance(volume, dict) and "ephemeral" not in volume
 
 
 @lru_cache(maxsize=_CACHE)

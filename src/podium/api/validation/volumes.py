@@ -71,7 +71,7 @@ ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
 ScaleIOVolumeSource: gateway! system! volumeName!
 SecretVolumeSource: secretName! defaultMode:mode items
 ServiceAccountTokenProjection: path!:local-path @token
-Volume: @source @claim_of_ephemeral
+Volume: @source
 VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
 VsphereVirtualDiskVolumeSource: volumePath!
 CSIDriver PersistentVolume PersistentVolumeClaim VolumeAttachment: spec+
@@ -120,15 +120,11 @@ def _source(volume: Place) -> None:
         check_type(source, sources("VolumeSource")[given[0]])
     if given == ["ephemeral"] and pod_name and volume.text("name"):
         volume.check("name", subdomain_problem(f"{pod_name}-{volume.text('name')}"))
-
-
-@check
-def _claim_of_ephemeral(volume: Place) -> None:
-    source, pod_name = volume.child_or_empty("persistentVolumeClaim"), volume.context.name
-    others = volume.owner.objects("volumes") if pod_name and source.text("claimName") else ()
-    if source.text("claimName") in {f"{pod_name}-{other.text('name')}" for other in others if other.has("ephemeral")}:
+    claim = volume.child_or_empty("persistentVolumeClaim")
+    others = volume.owner.objects("volumes") if pod_name and claim.text("claimName") else ()
+    if claim.text("claimName") in {f"{pod_name}-{other.text('name')}" for other in others if other.has("ephemeral")}:
         detail = "must not reference a PVC that gets created for an ephemeral volume"
-        source.invalid("claimName", source.text("claimName"), detail)
+        claim.invalid("claimName", claim.text("claimName"), detail)
 
 
 @check

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from podium.api.checks import check as refuse
+from podium.api.checks import parsed
 from podium.api.cron import parse_schedule, time_zone
 from podium.api.errors import InputError
 from podium.api.names import label_name_problem, subdomain_problem
@@ -205,9 +207,7 @@ def _is_none(share: object) -> bool:
 def _claim_names(spec: Place) -> None:
     for claim in spec.objects("volumeClaimTemplates"):
         metadata = claim.child_or_empty("metadata")
-        problem = subdomain_problem(metadata.text("name"))
-        if problem is not None:
-            raise InputError(problem, path=metadata.path("name"))
+        refuse(subdomain_problem(metadata.text("name")), metadata.path("name"))
 
 
 @check
@@ -258,13 +258,8 @@ def _parsed_schedule(job: Place) -> None:
     schedule, zone = spec.text("schedule"), spec.text("timeZone")
     if not schedule or job.child_or_empty("metadata").text("uid"):
         return
-    field = "timeZone"
-    try:
-        time_zone(zone)
-        field = "schedule"
-        parse_schedule(schedule, zone)
-    except ValueError as error:
-        raise InputError(str(error), path=spec.path(field)) from None
+    parsed(time_zone, zone, spec.path("timeZone"))
+    parsed(lambda text: parse_schedule(text, zone), schedule, spec.path("schedule"))
 
 
 @check
