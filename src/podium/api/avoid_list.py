@@ -47,7 +47,6 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Its namespace and name."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -151,11 +150,9 @@ class AvoidList:
     replacements: tuple[Replacement, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether the list has any content."""
         return bool(self.entries or self.replacements)
 
     def written(self) -> str:
-        """Return the annotation's text."""
         lists: dict[str, tuple[AvoidEntry, ...] | tuple[Replacement, ...]] = {"preferAvoidPods": self.entries}
         if self.replacements:
             lists["replacements"] = self.replacements
@@ -242,7 +239,6 @@ class ForReplacement:
     is_awaited: bool = False
 
     def __bool__(self) -> bool:
-        """Return whether anything is requested."""
         return self.first or bool(self.node_name) or self.is_awaited
 
 

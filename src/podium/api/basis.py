@@ -1,6 +1,6 @@
 """The basis of an answer, and caveats for input that is less complete than users may expect.
 
-Each rule of this module looks for one thing that an answer cannot know, and reports it.
+Each rule of this module looks for one thing that an answer cannot know. A caveat about no objects is left out.
 """
 
 from __future__ import annotations
@@ -65,10 +65,9 @@ class Basis:
 
     def caveats(self) -> tuple[Caveat, ...]:
         """Return all caveats in a fixed order; () if the input is complete."""
-        return (*(caveat for rule in _RULES for caveat in rule(self)), *self.further)
+        return (*(caveat for rule in _RULES for caveat in rule(self) if caveat.count), *self.further)
 
     def objects(self, type_: type[Read]) -> Iterator[Read]:
-        """Yield the objects of a type."""
         found = (objects for known, objects in self._by_type.items() if issubclass(known, type_))
         return (object_ for objects in found for object_ in objects if isinstance(object_, type_))
 
@@ -118,10 +117,9 @@ def lacks_status(document: Document) -> bool:
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
     makers = [passed_over for passed_over in basis.passed_over if passed_over.may_create_pods]
-    if makers:
-        kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
-        message = f"passed over, though they may make or change pods: {_listed(kinds)}"
-        yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
+    kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
+    message = f"passed over, though they may make or change pods: {_listed(kinds)}"
+    yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
 def _snapshots(basis: Basis) -> Iterator[Caveat]:
@@ -129,10 +127,9 @@ def _snapshots(basis: Basis) -> Iterator[Caveat]:
     for snapshot, document in snapshots_of(basis.documents):
         without = f", without {'; '.join(snapshot.left_out)}" if snapshot.left_out else ""
         yield Caveat("snapshot", f"a snapshot {snapshot.origin}{without}", 1, (document.source,))
-        if snapshot.hidden:
-            kinds = sorted(f"{hidden.kind} ({hidden.api_version})" for hidden in snapshot.hidden)
-            message = f"{_listed(kinds)} may not be read there: taken as if there were none"
-            yield Caveat("kinds-hidden", message, len(kinds), tuple(kinds[:MOST_NAMES]))
+        kinds = sorted(f"{hidden.kind} ({hidden.api_version})" for hidden in snapshot.hidden)
+        message = f"{_listed(kinds)} may not be read there: taken as if there were none"
+        yield Caveat("kinds-hidden", message, len(kinds), tuple(kinds[:MOST_NAMES]))
 
 
 def _missing_owners(basis: Basis) -> Iterator[Caveat]:
@@ -169,9 +166,8 @@ def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
 
 def _nodes_not_ready(basis: Basis) -> Iterator[Caveat]:
     names = [node.metadata.name for node in basis.objects(Node) if not is_ready(node)]
-    if names:
-        consequence = "pods there may be lost" if basis.simulates else "pods there still count"
-        yield caveat_of("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
+    consequence = "pods there may be lost" if basis.simulates else "pods there still count"
+    yield caveat_of("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
 
 
 def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
@@ -182,8 +178,7 @@ def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
         for pod in basis.objects(Pod)
         if pod.spec.node_name and pod.spec.node_name not in nodes and not pod.is_terminal
     ]
-    if keys:
-        yield caveat_of("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
+    yield caveat_of("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
 
 
 def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
@@ -204,9 +199,8 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
     pods = list(basis.objects(Pod))
     if any(_selects_namespaces(pod) for pod in pods):
         missing = sorted({pod.metadata.namespace for pod in pods} - known)
-        if missing:
-            message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"
-            yield caveat_of("namespaces-missing", message, missing)
+        message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"
+        yield caveat_of("namespaces-missing", message, missing)
 
 
 def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
@@ -214,9 +208,8 @@ def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
     known = {storage_class.metadata.name for storage_class in basis.objects(StorageClass)}
     unbound = [claim for claim in basis.objects(PersistentVolumeClaim) if not claim.spec.volume_name]
     missing = sorted({claim.class_name for claim in unbound} - known - {""})
-    if missing:
-        message = "claims name storage classes that are not in the input: no scheduler binds them"
-        yield caveat_of("storage-classes-missing", message, missing)
+    message = "claims name storage classes that are not in the input: no scheduler binds them"
+    yield caveat_of("storage-classes-missing", message, missing)
 
 
 def _input_warnings(basis: Basis) -> Iterator[Caveat]:

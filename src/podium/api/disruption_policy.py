@@ -69,7 +69,6 @@ class PriorityRule(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def is_unconditional(self) -> bool:
-        """Return whether the rule has no conditions."""
         given = [one for one in (self.pod_selector, self.namespace_selector) if one is not None]
         return not self.qos_classes and not any(one.match_labels or one.match_expressions for one in given)
 
@@ -323,7 +322,6 @@ class CapStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def bucket(self) -> CapBucket:
-        """The key of the bucket."""
         return CapBucket(self.component or "", self.namespace or "")
 
 

@@ -69,8 +69,7 @@ def _group_to_newer(raw: Raw) -> Raw:
     def spec(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        value = _changed({"disruptionMode": "Pod", **value}, _TO_NEWER)
-        return _renamed(value, {"podGroupTemplateRef": "workloadRef"})
+        return _renamed(_changed({"disruptionMode": "Pod", **value}, _TO_NEWER), {"podGroupTemplateRef": "workloadRef"})
 
     conditions = _at("conditions", change=_condition(SCHEDULED, _FIRST_SCHEDULED))
     return dict(_changed(raw, {"spec": spec, "status": conditions}))

@@ -30,37 +30,50 @@ MAX_LABEL = 63
 _WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
 
-@lru_cache(maxsize=_CACHE)
-def subdomain_problem(name: str) -> str | None:
-    """Check most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
-    if _SUBDOMAIN.fullmatch(name):
-        return None
-    return (
-        f"{shown(name)} is not a valid name: at most 253 lower-case letters, digits, '-' and '.', "
-        f"with a letter or digit at both ends and around every '.'{_small(name, subdomain_problem)}"
-    )
+NameRule = Callable[[str], str | None]
+"""A function that returns the problem of a name, None if it is valid."""
 
 
-@lru_cache(maxsize=_CACHE)
-def label_name_problem(name: str) -> str | None:
-    """Check names of namespaces and services: one RFC 1123 label, at most 63 characters."""
-    if _LABEL_NAME.fullmatch(name):
-        return None
-    return (
-        f"{shown(name)} is not a valid name: at most 63 lower-case letters, digits and '-', "
-        f"with a letter or digit at both ends{_small(name, label_name_problem)}"
-    )
+def _rule(is_valid: Callable[[str], object], problem: str) -> NameRule:
+    """Return the cached rule of some names, which suggests lower case if case is the only problem."""
+
+    @lru_cache(maxsize=_CACHE)
+    def problem_of(name: str) -> str | None:
+        if is_valid(name):
+            return None
+        small = name.lower()
+        return f"{shown(name)} is not a valid {problem}{f'; did you mean {small}?' if is_valid(small) else ''}"
+
+    return problem_of
 
 
-@lru_cache(maxsize=_CACHE)
-def path_name_problem(name: str) -> str | None:
-    """Check names of roles and bindings: any valid path segment (api/validation/path)."""
-    if name not in (".", "..") and "/" not in name and "%" not in name:
-        return None
-    return f"{shown(name)} is not a valid name: it is not '.' or '..', and has no '/' or '%'"
+subdomain_problem = _rule(
+    _SUBDOMAIN.fullmatch,
+    "name: at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at both ends and around every "
+    "'.'",
+)
+"""Check most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
+
+label_name_problem = _rule(
+    _LABEL_NAME.fullmatch,
+    "name: at most 63 lower-case letters, digits and '-', with a letter or digit at both ends",
+)
+"""Check names of namespaces and services: one RFC 1123 label, at most 63 characters."""
+
+path_name_problem = _rule(
+    lambda name: name not in (".", "..") and "/" not in name and "%" not in name,
+    "name: it is not '.' or '..', and has no '/' or '%'",
+)
+"""Check names of roles and bindings: any valid path segment (api/validation/path)."""
+
+label_value_problem = _rule(
+    lambda value: not value or (len(value) <= MAX_LABEL and _NAME_PART.fullmatch(value)),
+    "label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends",
+)
+"""Check values of labels and taints: empty, or at most 63 characters."""
 
 
-def name_rule(group: str, kind: str) -> Callable[[str], str | None]:
+def name_rule(group: str, kind: str) -> NameRule:
     """Return the rule for the names of a kind's objects."""
     if group == "rbac.authorization.k8s.io":
         return path_name_problem
@@ -91,20 +104,3 @@ def label_key_problem(key: str) -> str | None:
         f"{shown(key)} is not a valid key: its name has at most 63 letters, digits, '-', '_' and '.', "
         "with a letter or digit at both ends, after an optional prefix such as example.com/"
     )
-
-
-@lru_cache(maxsize=_CACHE)
-def label_value_problem(value: str) -> str | None:
-    """Check values of labels and taints: empty, or at most 63 characters."""
-    if not value or (len(value) <= MAX_LABEL and _NAME_PART.fullmatch(value)):
-        return None
-    return (
-        f"{shown(value)} is not a valid label value: at most 63 letters, digits, '-', '_' and '.', "
-        "with a letter or digit at both ends"
-    )
-
-
-def _small(name: str, problem_of: Callable[[str], str | None]) -> str:
-    """Return the name in lower case, if case is its only problem."""
-    small = name.lower()
-    return f"; did you mean {small}?" if small != name and problem_of(small) is None else ""

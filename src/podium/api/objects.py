@@ -125,8 +125,7 @@ def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation |
         is_of_user = validation is None and not metadata_of(raw).get("uid")
         is_in_pod = raw["kind"] == "Pod" or warning.path.startswith(_TEMPLATES)
         if warning.reason == "unknown-field" and is_of_user and is_in_pod:
-            problem = f"{warning.message}; with --validate=warn it is left out"
-            raise InputError(problem, path=warning.path)
+            raise InputError(f"{warning.message}; with --validate=warn it is left out", path=warning.path)
         yield warning
 
 

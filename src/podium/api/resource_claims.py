@@ -175,7 +175,6 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_allocated(self) -> bool:
-        """Return whether the claim is allocated."""
         return self.status.allocation is not None
 
     @property

@@ -74,7 +74,6 @@ class Snapshot(Kubernetes, frozen=True, kw_only=True):
         return f"{where}{version}" + (f" at {self.taken_at}" if self.taken_at else "")
 
     def to_dict(self) -> Raw:
-        """Return the Snapshot as written."""
         found: Raw = msgspec.json.decode(msgspec.json.encode(self))
         return {"apiVersion": API_VERSION, "kind": SNAPSHOT, "format": self.format, **found}
 

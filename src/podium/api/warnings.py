@@ -58,7 +58,6 @@ class InputWarning:
         )
 
     def as_error(self) -> InputError:
-        """Return the warning as an error."""
         return InputError(self.message, source=self.source, document=self.document, object=self.object, path=self.path)
 
     def to_dict(self) -> dict[str, str | int]:

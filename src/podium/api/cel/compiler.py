@@ -229,8 +229,7 @@ class Compiler:
         possible = function.of_types(types)
         if not possible:
             applied = f"{types[0]}.({', '.join(types[1:])})" if node.target else f"({', '.join(types)})"
-            problem = f"found no matching overload for '{function.name}' applied to '{applied}'"
-            raise self.error(node, problem)
+            raise self.error(node, f"found no matching overload for '{function.name}' applied to '{applied}'")
         gives = {overload.gives for overload in possible}
         evaluates = [expression.evaluate for expression in compiled]
         # CEL's type of a value follows from its type in Python.
@@ -367,8 +366,7 @@ class Program:
 def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
     """Return the program of a boolean expression. Raises CompileError."""
     compiler = Compiler(text, variables)
-    node = parse(text)
-    compiled = compiler.compile(node)
+    compiled = compiler.compile(parse(text))
     if compiled.type not in ("bool", DYN):
         raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
     return Program(text, compiled)

@@ -81,7 +81,6 @@ class Network:
         return ipaddress.ip_network((self.address, self.length), strict=False)
 
     def has_address(self, other: Address) -> bool:
-        """Return whether an address is in the network."""
         return other.value.version == self.address.version and other.value in self.whole
 
     def has_network(self, other: Network) -> bool:

@@ -212,8 +212,7 @@ class Reader:
             yield replace(document, written=reader.written(item, common, raw))
 
     def _pod_document(self, pod: ReadPod, reader: ItemReader, common: Raw, source: str) -> Document:
-        written = reader.written(pod.text, common, None)
-        return Document(source, _ONLY_DOCUMENT, written, pod.pod, (), self.validation)
+        return Document(source, _ONLY_DOCUMENT, reader.written(pod.text, common, None), pod.pod, (), self.validation)
 
     def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
         """Yield the documents for objects with their paths within a document."""

@@ -55,8 +55,7 @@ def opened(name: FileName) -> Iterator[BinaryIO]:
             is_plain = size > 0 and not stream.peek(len(_GZIP)).startswith(_GZIP)
             yield stream if is_plain else BytesIO(_read(stream, name))
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}"
-        raise InputError(problem, source=shown_name(name)) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", source=shown_name(name)) from None
 
 
 def read_bytes(name: FileName) -> bytes:

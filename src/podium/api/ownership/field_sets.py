@@ -97,8 +97,7 @@ def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -
         if name == SELF or not inner:
             found[name] = inner
             continue
-        of = shape_at(shape, name)
-        whole = with_named_fields(inner, of, is_root=False)
+        whole = with_named_fields(inner, shape_at(shape, name), is_root=False)
         is_named = name.startswith("f:") and name[2:] in shape.fields
         found[name] = {SELF: _LEAF, **whole} if is_named and SELF not in whole else whole
     return found
@@ -132,8 +131,7 @@ def shown_element(name: str) -> str:
     if mark == "f":
         return f".{rest}"
     if mark == "k":
-        keys = json.loads(rest)
-        return f"[{','.join(f'{key}={json.dumps(value)}' for key, value in sorted(keys.items()))}]"
+        return f"[{','.join(f'{key}={json.dumps(value)}' for key, value in sorted(json.loads(rest).items()))}]"
     return f"[={rest}]" if mark == "v" else f"[{rest}]"
 
 

@@ -47,21 +47,15 @@ def _in_annotations(annotations: Mapping[str, str], path: str) -> Iterator[tuple
 
 
 def _in_pod(spec: PodSpec, path: str) -> Iterator[tuple[str, str]]:
-    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        for index, container in enumerate(containers):
-            place = f"{path}.{field}[{index}].resources"
-            yield from _in_amounts(container.resources.requests, f"{place}.requests")
-            yield from _in_amounts(container.resources.limits, f"{place}.limits")
-    if spec.resources is not None:
-        yield from _in_amounts(spec.resources.requests, f"{path}.resources.requests")
-        yield from _in_amounts(spec.resources.limits, f"{path}.resources.limits")
-
-
-def _in_amounts(amounts: Mapping[str, Quantity], path: str) -> Iterator[tuple[str, str]]:
-    for name, amount in amounts.items():
-        problem = _slip(name, amount)
-        if problem:
-            yield field_path(path, name), problem
+    lists = (("containers", spec.containers), ("initContainers", spec.init_containers))
+    places = [
+        (f"{path}.{field}[{index}].resources", one.resources) for field, all_ in lists for index, one in enumerate(all_)
+    ]
+    for place, resources in (*places, (f"{path}.resources", spec.resources)):
+        if resources is not None:
+            for part, amounts in (("requests", resources.requests), ("limits", resources.limits)):
+                problems = ((name, _slip(name, amount)) for name, amount in amounts.items())
+                yield from ((field_path(f"{place}.{part}", name), problem) for name, problem in problems if problem)
 
 
 @lru_cache(maxsize=65_536)

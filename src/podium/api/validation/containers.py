@@ -179,8 +179,7 @@ def _resources(container: Place) -> None:
 @check
 def _resize(policy: Place) -> None:
     if policy.context.restart_policy == "Never" and policy.text("restartPolicy") == "RestartContainer":
-        detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
-        policy.invalid("restartPolicy", "RestartContainer", detail)
+        policy.invalid("restartPolicy", "RestartContainer", "must be 'NotRequired' when `restartPolicy` is 'Never'")
 
 
 @check
@@ -240,8 +239,7 @@ def _propagation(mount: Place) -> None:
     if not mount.flag("readOnly"):
         mount.forbidden("recursiveReadOnly", "may only be specified when readOnly is true")
     if propagation not in ("", "None"):
-        detail = "may only be specified when mountPropagation is None or not specified"
-        mount.forbidden("recursiveReadOnly", detail)
+        mount.forbidden("recursiveReadOnly", "may only be specified when mountPropagation is None or not specified")
 
 
 @check

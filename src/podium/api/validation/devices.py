@@ -157,8 +157,7 @@ def _extended_resource(spec: Place) -> None:
 def _short_expression(selector: Place) -> None:
     length = len(selector.text("expression"))
     if length > MAX_LENGTH:
-        problem = f"has {length} characters; at most {MAX_LENGTH} are taken"
-        raise InputError(problem, path=selector.path("expression"))
+        raise InputError(f"has {length} characters; at most {MAX_LENGTH} are taken", path=selector.path("expression"))
 
 
 @check

@@ -138,7 +138,6 @@ class Place:
         return place
 
     def has(self, name: str) -> bool:
-        """Return whether the field is set."""
         return name in self.value
 
     def given(self, *names: str) -> list[str]:
@@ -229,7 +228,6 @@ class Place:
         return {key: inner.value for key, inner in self.mapping(name) if inner._is(str, "text")}
 
     def report(self, found: Finding) -> None:
-        """Add a finding."""
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(found)
 

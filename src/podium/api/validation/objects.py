@@ -207,8 +207,7 @@ def _secret(secret: Place) -> None:
         data.required("username")
         data.required("password")
     if type_ == "kubernetes.io/service-account-token":
-        annotations = secret.child_or_empty("metadata", "annotations")
-        annotations.require(ACCOUNT_ANNOTATION)
+        secret.child_or_empty("metadata", "annotations").require(ACCOUNT_ANNOTATION)
     for key in _REQUIRED_KEYS.get(type_, ()) if type_.startswith("kubernetes.io/dockerc") else ():
         try:
             json.loads(_bytes(values.get(key, "e30=")))

@@ -245,8 +245,7 @@ def _claim_source(claim: Place) -> None:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         claim.invalid("", claim.text("name"), detail)
     elif not given:
-        detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        claim.invalid("", claim.text("name"), detail)
+        claim.invalid("", claim.text("name"), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
     for name in given:
         claim.check(name, subdomain_problem(claim.text(name)))
 
@@ -319,8 +318,7 @@ def _escalation(context: Place) -> None:
         context.invalid("", {}, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
     added = context.child_or_empty("capabilities").texts("add")
     if any(place.value == "CAP_SYS_ADMIN" for place in added):
-        detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        context.invalid("", {}, detail)
+        context.invalid("", {}, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")
 
 
 @check

@@ -223,8 +223,7 @@ def _reserved_priority(priority_class: Place) -> None:
             detail = "priority class names with 'system-' prefix are reserved for system use only"
             priority_class.child_or_empty("metadata").forbidden("name", detail)
     elif value > _HIGHEST_OF_USERS:
-        detail = f"maximum allowed value of a user defined priority is {_HIGHEST_OF_USERS}"
-        priority_class.forbidden("value", detail)
+        priority_class.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_OF_USERS}")
 
 
 @check

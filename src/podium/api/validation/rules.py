@@ -320,8 +320,7 @@ def _check_share(place: Place, name: str, most_percent: int | None = 100) -> Non
         return
     digits = value.removesuffix("%")
     if digits == value or not digits.isascii() or not digits.isdigit():
-        detail = "a valid percent string must be a numeric string followed by an ending '%'"
-        place.invalid(name, value, detail)
+        place.invalid(name, value, "a valid percent string must be a numeric string followed by an ending '%'")
     elif most_percent is not None and int(digits[:18]) > most_percent:
         place.invalid(name, value, f"must not be greater than {most_percent}%")
 

@@ -306,8 +306,7 @@ def _completions(spec: Place) -> None:
     elif completions > _MAX_INDEXES:
         spec.invalid("completions", completions, f"must be less than or equal to {_MAX_INDEXES} when Indexed")
     elif (spec.number("maxFailedIndexes") or 0) > completions:
-        detail = "must be less than or equal to completions"
-        spec.invalid("maxFailedIndexes", spec.number("maxFailedIndexes"), detail)
+        spec.invalid("maxFailedIndexes", spec.number("maxFailedIndexes"), "must be less than or equal to completions")
     if parallelism > _MAX_PARALLELISM:
         spec.invalid("parallelism", parallelism, f"must be less than or equal to {_MAX_PARALLELISM} when Indexed")
     if spec.has("maxFailedIndexes") and not spec.has("backoffLimitPerIndex"):
@@ -398,8 +397,7 @@ def _check_length(place: Place, name: str) -> None:
 @check
 def _one_group_claim(claim: Place) -> None:
     if claim.has("resourceClaimName") == claim.has("resourceClaimTemplateName"):
-        detail = "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required"
-        claim.invalid("", claim.value, detail)
+        claim.invalid("", claim.value, "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required")
 
 
 @check

@@ -24,7 +24,6 @@ class Change(NamedTuple):
 
     @property
     def version(self) -> tuple[int, int]:
-        """The minor version and the patch level."""
         _, minor, *patch = self.since.split(".")
         return int(minor), int(patch[0]) if patch else 0
 
@@ -216,5 +215,4 @@ class Behavior(Enum):
 
     @property
     def change(self) -> Change:
-        """The description of the behavior."""
         return self.value
