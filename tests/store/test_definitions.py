@@ -12,7 +12,7 @@ from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions, Watch
 from podium.store.store import Store
-from podium.store.verbs.scale import scale_of, scaled
+from podium.store.verbs.updates import scale_of, scaled
 from tests.store.objects import Raw, node
 from tests.store.refusals import answer, refusal
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.store.store import Store
-from podium.store.verbs.scale import scale_of, scaled
+from podium.store.verbs.updates import scale_of, scaled
 from tests.store.objects import Raw, pod
 from tests.store.refusals import answer, refusal
 

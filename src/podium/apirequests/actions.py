@@ -139,7 +139,15 @@ def release_claim(action: ReleaseClaim, now: int) -> Conversation:
     A claim that was generated for the pod's extended resources is deleted. Nothing happens if there is no such claim
     any more. Returns the claim after that, None if there is none.
     """
-    raw = yield from _claim_to_release(action)
+    if not action.claim:
+        raw = yield from _made_for(action.pod, action.pod_uid)
+    else:
+        try:
+            raw = (yield Request(verb="get", kind=_KIND, key=action.claim)).object
+        except StoreError as error:
+            if error.code != 404:
+                raise
+            return None
     if raw is None or (action.uid and raw["metadata"]["uid"] != action.uid):
         return None
     claim = read(raw, ResourceClaim)
@@ -191,17 +199,6 @@ def _claim_to_reserve(action: ReserveClaim) -> _Reading:
     if not claim.is_reserved_for(action.pod_uid) or claim.devices != wanted.devices:
         raise _conflict(_KIND, claim.key, "was made for the pod before")
     return left_over
-
-
-def _claim_to_release(action: ReleaseClaim) -> Generator[Request, Response, Raw | None]:
-    if not action.claim:
-        return (yield from _made_for(action.pod, action.pod_uid))
-    try:
-        return (yield Request(verb="get", kind=_KIND, key=action.claim)).object
-    except StoreError as error:
-        if error.code != 404:
-            raise
-        return None
 
 
 def _made_for(pod: str, pod_uid: str) -> Generator[Request, Response, Raw | None]:

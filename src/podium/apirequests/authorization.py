@@ -59,24 +59,17 @@ class Authorizer:
         seen = tuple(self._store.changes(kind) for kind in _KINDS)
         if seen != self._seen:
             self._seen, self._granted = seen, {}
-            self._collect()
-        for subject in (("User", user.name), *(("Group", group) for group in user.groups)):
-            for scope, rules in self._granted.get(subject, ()):
+            for stored in (*self._store.objects("ClusterRoleBinding"), *self._store.objects("RoleBinding")):
+                scope, reference = stored.object.metadata.namespace, object_at(stored.raw, "roleRef")
+                kind, name = str(reference.get("kind")), str(reference.get("name"))
+                role = self._store.find(kind, f"{scope}/{name}" if kind == "Role" else name)
+                granted = [] if role is None else objects_at(role.raw, "rules")
+                for subject in objects_at(stored.raw, "subjects"):
+                    self._granted.setdefault(_subject(subject, scope), []).append((scope, granted))
+        for holder in (("User", user.name), *(("Group", group) for group in user.groups)):
+            for scope, rules in self._granted.get(holder, ()):
                 if scope in ("", namespace):
                     yield from rules
-
-    def _collect(self) -> None:
-        for kind in ("ClusterRoleBinding", "RoleBinding"):
-            for stored in self._store.objects(kind):
-                namespace = stored.object.metadata.namespace
-                reference = object_at(stored.raw, "roleRef")
-                key = str(reference.get("name"))
-                role = self._store.find(
-                    str(reference.get("kind")), f"{namespace}/{key}" if reference.get("kind") == "Role" else key
-                )
-                rules = [] if role is None else objects_at(role.raw, "rules")
-                for subject in objects_at(stored.raw, "subjects"):
-                    self._granted.setdefault(_subject(subject, namespace), []).append((namespace, rules))
 
 
 def _subject(subject: Raw, namespace: str) -> tuple[str, str]:

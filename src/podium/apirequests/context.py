@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -22,8 +21,7 @@ from podium.store.admission.defaults import with_addresses, with_defaults
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
-from podium.store.field_ownership import FieldWriter, shape_of
-from podium.store.managed_fields import FieldManager, Operation
+from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
 from podium.store.patching import without_nulls
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -123,12 +121,6 @@ class Context:
         known = {stored.key: stored.raw for stored in self.store.objects("Service")}
         previous = known.get(key_of({"namespace": "default", **object_at(raw, "metadata")}))
         return with_addresses(raw, previous, known.values())
-
-    def writing(self, resource: APIResource, request: Request, now: int) -> AbstractContextManager[None]:
-        """Maintain managed fields for the writes within, if the request names a field manager."""
-        if not request.field_manager or not self.creates_new:
-            return nullcontext()
-        return self.store.written_by(self.writer(resource, request, "Update", now))
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
         """Return the writer for a request."""

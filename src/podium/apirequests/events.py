@@ -34,7 +34,14 @@ class EventRecorder:
 
     def record(self, action: Record, component: str, now: int) -> Conversation:
         """Write an Event that a component has recorded."""
-        if not self._may_write(action, component, now):
+        about = (component, action.uid, action.pod or action.workload)
+        left, since_ns = self._allowances.pop(about, (_BURST, now))
+        tokens = min(_BURST, left + (now - since_ns) / _REFILL_NS)
+        may_write = tokens >= 1
+        self._allowances[about] = tokens - may_write, now
+        if len(self._allowances) > _KEPT:
+            del self._allowances[next(iter(self._allowances))]
+        if not may_write:
             return None
         known = self._known.pop((component, action), None)
         if known is not None:
@@ -61,16 +68,6 @@ class EventRecorder:
         self._known[component, action] = key, count
         if len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
-
-    def _may_write(self, action: Record, component: str, now: int) -> bool:
-        about = (component, action.uid, action.pod or action.workload)
-        left, since_ns = self._allowances.pop(about, (_BURST, now))
-        tokens = min(_BURST, left + (now - since_ns) / _REFILL_NS)
-        may = tokens >= 1
-        self._allowances[about] = tokens - may, now
-        if len(self._allowances) > _KEPT:
-            del self._allowances[next(iter(self._allowances))]
-        return may
 
 
 _API_VERSION = {kind.name: kind.api_version for kind in (*KINDS.values(), *KEPT_KINDS)}

@@ -40,14 +40,12 @@ from podium.apirequests.request import (
 )
 from podium.store.custom_kinds import DEFINITION
 from podium.store.errors import StoreError, bad_request, conflict, invalid, not_found
-from podium.store.field_ownership import KUBECTL, FieldWriter, owned_part, with_last_applied, with_part
+from podium.store.field_ownership import KUBECTL, FieldWriter, entry_of, owned_part, with_last_applied, with_part
 from podium.store.listing import ListOptions
-from podium.store.managed_fields import entry_of
 from podium.store.patching import patched
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
-from podium.store.verbs.scale import nested, replicas_path, scale_of, scaled, with_value
-from podium.store.verbs.updates import PARTS
+from podium.store.verbs.updates import PARTS, nested, replicas_path, scale_of, scaled, with_value
 from podium.store.version_conversion import as_stored, stored_selector
 
 # The warning of apiextensions-apiserver (pkg/registry/customresource, generateWarningsFromObj).

@@ -250,10 +250,21 @@ def http_request(
     if request.api_version:
         resource = resource.served_as(request.api_version)
     type_ = PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON
+    watches = request.verb == "watch"
+    parameters = Parameters(
+        options=request.options if request.verb in _SELECTING else NO_PARAMETERS.options,
+        watches=watches,
+        bookmarks=watches and bookmarks,
+        timeout_seconds=timeout_seconds if watches else 0,
+        dry_run=ALL if request.dry_run else "",
+        field_manager=request.field_manager,
+        field_validation=request.field_validation,
+        force=True if request.force else None,
+    )
     return HTTPRequest(
         method=METHODS[request.verb],
         path=_path(request, resource),
-        query=tuple(query_of(_parameters(request, timeout_seconds, bookmarks=bookmarks))),
+        query=tuple(query_of(parameters)),
         content_type="" if request.body is None else type_,
         body=None if request.body is None else encoded(request.written_body),
     )
@@ -288,20 +299,6 @@ def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> S
         reason if isinstance(reason, str) and reason else _REASONS.get(code, "InternalError"),
         message if isinstance(message, str) and message else f"the API server answered with {code}",
         known,
-    )
-
-
-def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> Parameters:
-    watches = request.verb == "watch"
-    return Parameters(
-        options=request.options if request.verb in _SELECTING else NO_PARAMETERS.options,
-        watches=watches,
-        bookmarks=watches and bookmarks,
-        timeout_seconds=timeout_seconds if watches else 0,
-        dry_run=ALL if request.dry_run else "",
-        field_manager=request.field_manager,
-        field_validation=request.field_validation,
-        force=True if request.force else None,
     )
 
 

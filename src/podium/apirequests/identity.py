@@ -73,8 +73,8 @@ def token_user(
 
     The account, and the object to which the token is bound, must still exist. Without a key no token is valid.
     """
-    claims = _claims(key, token) if key else None
-    if claims is None or claims.get("iss") != ISSUER or not set(audiences) & set(audiences_of(claims)):
+    claims = _claims(key, token) if key else {}
+    if claims.get("iss") != ISSUER or not set(audiences) & set(audiences_of(claims)):
         return None
     if not isinstance(claims.get("exp"), int) or now // _SECOND >= claims["exp"]:
         return None
@@ -93,38 +93,29 @@ def token_user(
     return User(name, (*groups_of(name), AUTHENTICATED), str(account.get("uid", "")), extra)
 
 
-def is_issued(token: str) -> bool:
-    """Return whether a text claims to be a token of the cluster; it may be invalid."""
-    return (_payload(token) or {}).get("iss") == ISSUER
-
-
-def token_audiences(token: str) -> list[str]:
-    """Return the audiences in a token, which is not verified."""
-    return audiences_of(_payload(token) or {})
-
-
 def audiences_of(claims: Raw) -> list[str]:
     """Return the audiences of a token's claims."""
     found = claims.get("aud")
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
-def _claims(key: bytes, token: str) -> Raw | None:
+def _claims(key: bytes, token: str) -> Raw:
+    """Return the claims of a token that was signed with the key; none for any other text."""
     signed, _, signature = token.rpartition(".")
     right = _text(hmac.digest(key, signed.encode("utf-8", "surrogateescape"), hashlib.sha256))
     if not hmac.compare_digest(right.encode(), signature.encode("utf-8", "surrogateescape")):
-        return None
-    return _payload(token)
+        return {}
+    return unverified_claims(token)
 
 
-def _payload(token: str) -> Raw | None:
-    """Return the claims in a token, which are not verified; None if it has none."""
+def unverified_claims(token: str) -> Raw:
+    """Return the claims in a text that may be a token; none if it is not one."""
     try:
         text = token.split(".")[1]
         found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (IndexError, ValueError, binascii.Error, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(data: bytes) -> str:

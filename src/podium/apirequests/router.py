@@ -6,7 +6,7 @@ Simulated components and HTTP clients use the same router.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import msgspec
@@ -128,7 +128,9 @@ class Router:
                 request = msgspec.structs.replace(request, api_version=version)
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
                 check_size(resource, request.key, request.written_body)
-                with self._context.writing(resource, request, now), self.store.transaction(dry_run=request.dry_run):
+                writer = self._context.writer(resource, request, "Update", now)
+                writing = self.store.written_by(writer) if self._context.creates_new else nullcontext()
+                with writing, self.store.transaction(dry_run=request.dry_run):
                     response = self._admitted(handle, request, now)
                     if response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
                         raise too_large_object()

@@ -12,7 +12,7 @@ from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at
 from podium.apirequests.authorization import Attributes, Authorizer
-from podium.apirequests.identity import ISSUER, MASTERS, User, token_audiences
+from podium.apirequests.identity import ISSUER, MASTERS, User, audiences_of, unverified_claims
 from podium.server.discovery import REVIEWS
 from podium.store.errors import bad_request
 
@@ -88,7 +88,7 @@ class Reviews:
         user = self._identify(token, wanted) if isinstance(token, str) and token else None
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        issued_for = token_audiences(str(token)) or wanted
+        issued_for = audiences_of(unverified_claims(str(token))) or wanted
         common = [audience for audience in wanted if audience in issued_for]
         return {"authenticated": True, "user": user.to_dict(), "audiences": common}
 

@@ -280,9 +280,12 @@ class WritableStore(ReadableStore):
         return with_topology(raw, object_, self.find("Node", object_.spec.node_name))
 
     def _shaped(self, resource: APIResource, named: Raw, *, is_new: bool) -> Raw:
-        """Return an object to be created, with the defaults of its kind alone."""
+        """Return an object to be created, with the defaults of its kind alone. Raises StoreError."""
         if resource.is_custom:
-            self.definitions.check_creation(resource)
+            definition = self.definitions.of_kind(resource)
+            if definition is not None and definition.object.metadata.deletion_timestamp is not None:
+                problem = "create not allowed while custom resource definition is terminating"
+                raise StoreError(405, "MethodNotAllowed", problem)
             return self.definitions.shaped(resource, named)
         return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 

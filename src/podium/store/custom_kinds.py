@@ -155,13 +155,6 @@ class CustomKinds:
         if found:
             raise invalid_fields(resource, key_of(raw["metadata"]), found)
 
-    def check_creation(self, resource: APIResource) -> None:
-        """Raise StoreError 405 for a kind whose definition is terminating."""
-        definition = self.of_kind(resource)
-        if definition is not None and definition.object.metadata.deletion_timestamp is not None:
-            problem = "create not allowed while custom resource definition is terminating"
-            raise StoreError(405, "MethodNotAllowed", problem)
-
 
 def _served_spec(raw: Raw) -> Raw | None:
     """Return the spec of a definition whose kind is served; None if it defines none, or a built-in one."""

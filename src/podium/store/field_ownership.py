@@ -1,15 +1,19 @@
-"""Field ownership after a write: the rules for updates and for apply.
+"""Field ownership: the entries of `metadata.managedFields`, and the rules for updates and for apply.
 
-Source: structured-merge-diff (merge/update.go), apimachinery (pkg/util/managedfields/internal: structuredmerge.go,
-stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go).
+Source: structured-merge-diff (merge/update.go), apimachinery (pkg/util/managedfields/internal: managedfields.go,
+capmanagers.go, structuredmerge.go, stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache, reduce
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
@@ -20,6 +24,7 @@ from podium.api.ownership.field_sets import (
     Shape,
     difference,
     intersection,
+    is_set,
     paths,
     shape_of_structural,
     shape_of_type,
@@ -28,20 +33,10 @@ from podium.api.ownership.field_sets import (
 )
 from podium.api.ownership.owned import Comparison, compared, fields_of_value, merged, without
 from podium.api.schemas.schema import is_type
+from podium.api.times import format_time
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
-from podium.store.managed_fields import (
-    FIELD,
-    Entries,
-    FieldManager,
-    FieldsEntry,
-    entries_of,
-    entry_of,
-    of_managers,
-    read_entries,
-    with_entries,
-)
 from podium.store.stored import SET_BY_SERVER
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
 
@@ -56,6 +51,144 @@ SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace",
 """The metadata fields that no manager owns."""
 
 _TYPE = ("apiVersion", "kind")
+Operation = Literal["Apply", "Update"]
+
+
+class FieldManager(NamedTuple):
+    """A field manager: a program, its operation, and the subresource that it writes.
+
+    A manager that applies is the same in all versions, so its `api_version` is "".
+    """
+
+    name: str
+    operation: Operation
+    api_version: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsEntry:
+    """The fields of a manager, their API version, and the time since when it owns exactly these.
+
+    `raw` is the entry's serialized form, if known.
+    """
+
+    fields: FieldSet
+    api_version: str
+    time: str
+    raw: Raw | None = dataclasses.field(default=None, compare=False)
+
+
+Entries = Mapping[FieldManager, FieldsEntry]
+
+FIELD = "managedFields"
+"""The metadata field that holds the entries."""
+
+ANCIENT = "ancient-changes"
+"""The manager that owns the fields of entries beyond the maximum number."""
+
+_MOST_UPDATERS = 10
+_KEPT_SETS = 8_192
+_KEPT_LISTS = 4_096
+# Entries by the identity of their list, which is kept alive with them.
+_read: dict[int, tuple[list[Raw], Entries]] = {}
+# FieldsV1 has sorted keys.
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+
+
+def read_entries(listed: Any) -> dict[FieldManager, FieldsEntry] | None:
+    """Return the entries of an object; None if they cannot be read."""
+    if not isinstance(listed, list):
+        return {} if listed is None else None
+    found: dict[FieldManager, FieldsEntry] = {}
+    for raw in listed:
+        if not isinstance(raw, dict) or raw.get("operation") not in ("Apply", "Update"):
+            return None
+        fields, version = raw.get("fieldsV1", {}), raw.get("apiVersion", "")
+        if raw.get("fieldsType") != "FieldsV1" or not is_set(fields) or not isinstance(version, str):
+            return None
+        operation: Operation = raw["operation"]
+        key = "" if operation == "Apply" else version
+        manager = FieldManager(str(raw.get("manager", "")), operation, key, str(raw.get("subresource", "")))
+        found[manager] = FieldsEntry(fields, version, str(raw.get("time", "")), raw)
+    return found
+
+
+def entries_of(raw: Raw) -> Entries:
+    """Return the entries of a stored object; unreadable entries own nothing.
+
+    The result is cached for the next write: most objects that are written are written again.
+    """
+    listed = raw["metadata"].get(FIELD)
+    if not listed:
+        return {}
+    known = _read.get(id(listed))
+    if known is None or known[0] is not listed:
+        known = _remembered(listed, read_entries(listed) or {})
+    return known[1]
+
+
+def _remembered(listed: list[Raw], entries: Entries) -> tuple[list[Raw], Entries]:
+    if len(_read) >= _KEPT_LISTS:
+        del _read[next(iter(_read))]
+    _read[id(listed)] = listed, entries
+    return listed, entries
+
+
+def _written(manager: FieldManager, entry: FieldsEntry) -> Raw:
+    if entry.raw is not None:
+        return entry.raw
+    raw: Raw = {
+        "manager": manager.name,
+        "operation": manager.operation,
+        "apiVersion": entry.api_version,
+        "time": entry.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": shared(entry.fields),
+    }
+    if manager.subresource:
+        raw["subresource"] = manager.subresource
+    return raw
+
+
+def _place(item: tuple[FieldManager, FieldsEntry]) -> tuple[str, ...]:
+    manager, entry = item
+    return manager.operation, entry.time, manager.name, manager.api_version, manager.subresource
+
+
+def entry_of(fields: FieldSet, api_version: str, now: int) -> FieldsEntry:
+    """Return an entry for a manager that owns these fields from now on."""
+    return FieldsEntry(fields, api_version, format_time(now))
+
+
+def shared(fields: FieldSet) -> FieldSet:
+    """Return the interned instance of a field set."""
+    return _shared(_ENCODER.encode(fields))
+
+
+@lru_cache(maxsize=_KEPT_SETS)
+def _shared(packed: bytes) -> FieldSet:
+    found: FieldSet = msgspec.msgpack.decode(packed)
+    return found
+
+
+def with_entries(raw: Raw, entries: Entries) -> Raw:
+    """Return the object with these entries, appliers first, then by time and name; without any, without the field."""
+    metadata = {name: value for name, value in raw["metadata"].items() if name != FIELD}
+    if entries:
+        capped = dict(entries)
+        updaters = sorted((item for item in entries.items() if item[0].operation == "Update"), key=_place)
+        excess = len(updaters) - _MOST_UPDATERS
+        # The oldest updaters beyond the maximum number are merged.
+        for manager, entry in updaters[: excess + 1] if excess > 0 else ():
+            del capped[manager]
+            ancient = FieldManager(ANCIENT, "Update", entry.api_version)
+            before = capped.get(ancient)
+            fields = entry.fields if before is None else union(before.fields, entry.fields)
+            capped[ancient] = FieldsEntry(fields, entry.api_version, entry.time)
+        metadata[FIELD] = [_written(manager, entry) for manager, entry in sorted(capped.items(), key=_place)]
+        _remembered(metadata[FIELD], capped)
+    return {**raw, "metadata": metadata}
 
 
 def comparable(raw: Raw) -> Raw:
@@ -77,19 +210,6 @@ def changes_of(old: Raw, new: Raw, shape: Shape) -> Comparison:
         return Comparison({}, {}, {})
 
 
-def after_update(entries: Entries, manager: FieldManager, changes: Comparison, api_version: str, now: int) -> Entries:
-    """Return the entries after a manager's changes: it owns the changed fields, exclusively."""
-    found = _taken_from_others(entries, manager, changes)
-    before = entries.get(manager)
-    own = before.fields if before is not None else EMPTY
-    fields = union(union(difference(own, changes.removed), changes.modified), changes.added)
-    if before is not None and fields == before.fields:
-        found[manager] = before
-    elif fields:
-        found[manager] = entry_of(fields, api_version, now)
-    return found
-
-
 def _taken_from_others(entries: Entries, manager: FieldManager, changes: Comparison) -> dict[FieldManager, FieldsEntry]:
     """Return the entries of all other managers without changed and removed fields."""
     lost = union(union(changes.modified, changes.added), changes.removed)
@@ -107,7 +227,7 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     """Return the object without fields that the manager applied before, omits now, and no other manager owns."""
     if not last:
         return result
-    kept = with_named_fields(of_managers(claimed), shape)
+    kept = with_named_fields(reduce(union, (entry.fields for entry in claimed.values()), EMPTY), shape)
     present = with_named_fields(fields_of_value(result, shape, with_maps=True), shape)
     gone = difference(intersection(with_named_fields(last, shape), present), kept)
     pruned: Raw = without(result, gone, shape) if gone else result
@@ -266,7 +386,7 @@ class FieldWriter:
         if self.settled is not None:
             entries = self.settled
         elif previous is None or not _same_but_for_entries(previous, raw):
-            entries = after_update(entries, self.manager, self._changes(previous, raw), self.api_version, self.now)
+            entries = self._after_update(entries, self._changes(previous, raw))
         return raw if entries_of(raw) == entries else with_entries(raw, entries)
 
     def applied(self, stored: Raw, live: Raw, config: Raw, *, force: bool, subresource: str = "") -> Raw:
@@ -298,6 +418,18 @@ class FieldWriter:
             raise _conflict(conflicts)
         self.settled = {**_taken_from_others(claimed, manager, changes), **({manager: mine} if own else {})}
         return result
+
+    def _after_update(self, entries: Entries, changes: Comparison) -> Entries:
+        """Return the entries after the manager's changes: it owns the changed fields, exclusively."""
+        found = _taken_from_others(entries, self.manager, changes)
+        before = entries.get(self.manager)
+        own = before.fields if before is not None else EMPTY
+        fields = union(union(difference(own, changes.removed), changes.modified), changes.added)
+        if before is not None and fields == before.fields:
+            found[self.manager] = before
+        elif fields:
+            found[self.manager] = entry_of(fields, self.api_version, self.now)
+        return found
 
     def _changes(self, previous: Raw | None, raw: Raw) -> Comparison:
         if previous is not None:

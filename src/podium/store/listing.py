@@ -318,10 +318,13 @@ class PartOfKind:
         self._keys = revisions.keys(kind)
         self._begin, self._end = self._keys.span(namespace, after)
         prefix = f"{namespace}/" if namespace else ""
+        # The objects that changed since, in their state then; None for absent ones.
         self._was: dict[str, Stored | None] = {}
         if version != revisions.version:
-            changed = revisions.changed_since(kind, version)
-            self._was = {key: was for key, was in changed.items() if key > after and key.startswith(prefix)}
+            for event in revisions.log.since(version, kind):
+                key = event.stored.key
+                if key > after and key.startswith(prefix):
+                    self._was.setdefault(key, event.previous)
         self._restored = sorted(key for key, was in self._was.items() if was is not None and key not in self._objects)
 
     def __len__(self) -> int:

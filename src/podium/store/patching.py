@@ -18,7 +18,7 @@ from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
 PatchType = Literal["json", "merge", "strategic", "apply"]
 """`application/json-patch+json`, `application/merge-patch+json`, `application/strategic-merge-patch+json` and
-`application/apply-patch+yaml`. The last is not a change, but a partial object (`podium.store.ownership`)."""
+`application/apply-patch+yaml`. The last is not a change, but a partial object (`podium.store.field_ownership`)."""
 
 
 def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, section: str = "") -> Raw:

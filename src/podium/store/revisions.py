@@ -189,16 +189,6 @@ class Revisions:
         """Return the kinds that have, or had, objects."""
         return sorted(self.objects)
 
-    def changed_since(self, resource: str, version: int) -> dict[str, Stored | None]:
-        """Return the objects of a kind that changed after a version, in their state then; None for absent objects.
-
-        Raises StoreError 410 and 504 as `WatchLog.check` does.
-        """
-        was: dict[str, Stored | None] = {}
-        for event in self.log.since(version, resource):
-            was.setdefault(event.stored.key, event.previous)
-        return was
-
     def state(self) -> RevisionsState | None:
         """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
         return None if self.log.oldest else RevisionsState(self.log.since(0), self.identities.copied())

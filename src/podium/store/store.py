@@ -37,8 +37,7 @@ from podium.store.verbs.deletion import (
 )
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
-from podium.store.verbs.scale import SCALE, scale_of, scaled
-from podium.store.verbs.updates import JobRules, check_finalizers, check_update
+from podium.store.verbs.updates import SCALE, JobRules, check_finalizers, check_update, scale_of, scaled
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 

@@ -12,42 +12,18 @@ from aiohttp.web import StreamResponse
 
 from podium.api.schemas.schema import schema_of
 from podium.api.schemas.structure import write_out_amounts
+from podium.apirequests import http_mapping
 from podium.apirequests.authorization import Attributes, Authorizer
-from podium.apirequests.http_mapping import (
-    BODY_TYPES,
-    JSON,
-    PROTOBUF,
-    YAML,
-    IncomingRequest,
-    body_type,
-    incoming_request,
-    media_type,
-    patch_type,
-    request_of,
-    unsupported,
-)
+from podium.apirequests.http_mapping import BODY_TYPES, JSON, PROTOBUF, YAML, IncomingRequest
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.paths import ResourcePath
 from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
+from podium.server.http import replies
 from podium.server.http.bodies import Body, decoded, read_body, with_floats
 from podium.server.http.exchange import Exchange, check_timeout, seconds_of
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
-from podium.server.http.replies import (
-    PLAIN_FORM,
-    MakeTable,
-    Reply,
-    ResponseForm,
-    formed,
-    is_pretty,
-    list_reply,
-    negotiated,
-    of_error,
-    of_object,
-    prettified,
-    send,
-    warned,
-)
+from podium.server.http.replies import PLAIN_FORM, MakeTable, Reply, ResponseForm
 from podium.server.http.security import forbidden
 from podium.server.http.settings import ServerLimits
 from podium.server.http.streams import EventFormatter, Hub, Stream, error_chunk
@@ -80,7 +56,7 @@ class ObjectRequests:
 
     async def answer(self, exchange: Exchange, place: ResourcePath) -> StreamResponse:
         """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
-        what = incoming_request(exchange.method, place, read_parameters(exchange.query))
+        what = http_mapping.incoming_request(exchange.method, place, read_parameters(exchange.query))
         resource = place.resource
         # The metric labels do not name an unknown subresource.
         part = place.subresource if _has_part(place) else ""
@@ -90,7 +66,7 @@ class ObjectRequests:
             about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
             self.authorizer.check(exchange.caller.identity, Attributes(what.verb, *about))
         has_protobuf = bool(message_of(resource.api_version, resource.kind)) or bool(place.subresource)
-        form = negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
+        form = replies.negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
         if exchange.caller.reads_only and what.verb not in _READS:
@@ -99,27 +75,27 @@ class ObjectRequests:
             reply = await self._reply(exchange, what, form)
             await self.keeping.kept()
             pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
-            if is_pretty(pretty, agent):
-                reply = prettified(reply)
-            return await send(exchange.request, reply, exchange.reply_headers)
+            if replies.is_pretty(pretty, agent):
+                reply = replies.prettified(reply)
+            return await replies.send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
         request, warnings, size = await self._request(exchange, what)
         response = await self.backend.respond(request, size)
         if response.error is not None:
-            return of_error(response.error, form.content_type)
+            return replies.of_error(response.error, form.content_type)
         if response.page is not None:
             if form.is_protobuf and len(response.page.items) > _MOST_IN_PROTOBUF:
-                form = negotiated(exchange.accepts(), has_protobuf=True, prefers_json=True)
-            reply = await list_reply(response.page, form, self._table(what))
+                form = replies.negotiated(exchange.accepts(), has_protobuf=True, prefers_json=True)
+            reply = await replies.list_reply(response.page, form, self._table(what))
             reply.code = response.code
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
             reply = Reply(code=response.code, pieces=(response.stored.encoded,))
         else:
-            raw = formed(response.to_dict(), what.place.resource, form, self._table(what))
-            reply = of_object(raw, response.code, form.header if form.kind else form.content_type)
+            raw = replies.formed(response.to_dict(), what.place.resource, form, self._table(what))
+            reply = replies.of_object(raw, response.code, form.header if form.kind else form.content_type)
         reply.may_be_compressed = what.verb in _READS
-        return warned(reply, (*warnings, *response.warnings))
+        return replies.warned(reply, (*warnings, *response.warnings))
 
     async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str], int]:
         """Return the request, the warnings about its body, and the size of the body in bytes."""
@@ -128,7 +104,7 @@ class ObjectRequests:
         if what.verb != "watch":
             check_timeout(exchange.query)
         if what.verb in _WITHOUT_BODY:
-            return request_of(what, asker=asker), [], 0
+            return http_mapping.request_of(what, asker=asker), [], 0
         place = what.place
         if not _has_part(place):
             # The body does not matter: the response says that the subresource does not exist.
@@ -138,14 +114,14 @@ class ObjectRequests:
         seconds = seconds_of(what.parameters.timeout, self.limits.request_seconds)
         data = await read_body(exchange.request, self.limits.body_bytes, seconds)
         if data and not written_in:
-            raise unsupported(BODY_TYPES)
+            raise http_mapping.unsupported(BODY_TYPES)
         body = await decoded(data, written_in)
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
         schema = schema_of(place.resource.group, place.resource.kind)
         if schema is not None:
             write_out_amounts(body.value, schema)
-        request = request_of(what, with_floats(body.value, data), type_, asker)
+        request = http_mapping.request_of(what, with_floats(body.value, data), type_, asker)
         if body.repeated and not request.subresource:
             return msgspec.structs.replace(request, repeated=body.repeated), [], len(data)
         return request, _repeated(request, body), len(data)
@@ -194,11 +170,11 @@ def _type_of_body(what: IncomingRequest, content_type: str) -> tuple[PatchType, 
     Raises StoreError 415.
     """
     if what.verb == "patch":
-        type_ = patch_type(content_type)
+        type_ = http_mapping.patch_type(content_type)
         return type_, YAML if type_ == "apply" else JSON
     if what.verb in _VALIDATED:
-        return "merge", body_type(content_type)
-    named = media_type(content_type) or JSON
+        return "merge", http_mapping.body_type(content_type)
+    named = http_mapping.media_type(content_type) or JSON
     return "merge", named if named in BODY_TYPES else ""
 
 

@@ -15,7 +15,15 @@ from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
 from podium.apirequests.authorization import Attributes
-from podium.apirequests.identity import ACCOUNT, AUTHENTICATED, UNAUTHENTICATED, User, groups_of, is_issued
+from podium.apirequests.identity import (
+    ACCOUNT,
+    AUTHENTICATED,
+    ISSUER,
+    UNAUTHENTICATED,
+    User,
+    groups_of,
+    unverified_claims,
+)
 from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
 from podium.store.errors import StoreError
 
@@ -132,7 +140,8 @@ class Guard:
             token = authorization[len(_BEARER) :].strip() if is_bearer else ""
             given = self.holder(token)
             # Without tokens of its own, the server ignores credentials that it does not know.
-            found = given if given is not None or self._tokens or is_issued(token) else found
+            is_own = bool(self._tokens) or unverified_claims(token).get("iss") == ISSUER
+            found = given if given is not None or is_own else found
         elif certificate:
             groups = _subject_names(certificate, "organizationName")
             name = next(iter(_subject_names(certificate, "commonName")), "system:unnamed")

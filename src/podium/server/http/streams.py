@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -34,42 +35,31 @@ _MANY = 100
 _LONGEST_PAUSE_SECONDS = 0.05
 
 
+@dataclass(slots=True, eq=False)
 class Stream:
     """A watch that is sent to a client. `run` sends it until its end; `end` ends it from outside.
 
     The ``transport`` is for immediate writes, the ``writer`` tracks flow control.
     """
 
-    def __init__(
-        self,
-        watch: Watch,
-        formatter: EventFormatter,
-        transport: asyncio.Transport,
-        writer: AbstractStreamWriter,
-        hub: Hub,
-        *,
-        bookmarks: bool,
-    ) -> None:
-        self._watch = watch
-        self._formatter = formatter
-        self._transport = transport
-        self._writer = writer
-        self._hub = hub
-        self._bookmarks = bookmarks
-        self._limits = hub.limits
-        # Events that were pulled and not yet written; while there are any, or the client is slow, the stream does not
-        # pull.
-        self._pending: deque[Notice] = deque()
-        self._is_stalled = False
-        self._is_ended = False
-        self._changed: asyncio.Event = asyncio.Event()
+    watch: Watch
+    formatter: EventFormatter
+    transport: asyncio.Transport
+    writer: AbstractStreamWriter
+    hub: Hub
+    bookmarks: bool
+    # Events that were pulled and not yet written; while there are any, or the client is slow, the stream does not pull.
+    _pending: deque[Notice] = field(default_factory=deque)
+    _is_stalled: bool = False
+    _is_ended: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, seconds: float) -> None:
         """Send events for this many seconds, or until the stream is ended."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        next_bookmark = loop.time() + self._limits.bookmark_seconds if self._bookmarks else end
-        self._watch.wake_by(partial(self._hub.wake, self))
+        next_bookmark = loop.time() + self.hub.limits.bookmark_seconds if self.bookmarks else end
+        self.watch.wake_by(partial(self.hub.wake, self))
         try:
             while not self._is_ended:
                 await self._wait(min(end, next_bookmark) - loop.time())
@@ -78,11 +68,11 @@ class Stream:
                 now = loop.time()
                 if now >= end:
                     return
-                if self._bookmarks and now >= next_bookmark:
-                    next_bookmark = now + self._limits.bookmark_seconds
+                if self.bookmarks and now >= next_bookmark:
+                    next_bookmark = now + self.hub.limits.bookmark_seconds
                     self._send_bookmark()
         finally:
-            self._watch.close()
+            self.watch.close()
 
     def end(self) -> None:
         """End the stream after what it has sent."""
@@ -90,14 +80,14 @@ class Stream:
         self._changed.set()
 
     def send(self, frames: Frames) -> None:
-        if self._is_stalled or self._is_ended or self._transport.is_closing():
+        if self._is_stalled or self._is_ended or self.transport.is_closing():
             return
-        if self._hub.backend.is_busy:
-            self._hub.wake(self)
+        if self.hub.backend.is_busy:
+            self.hub.wake(self)
             return
-        self._hub.keep()
+        self.hub.keep()
         try:
-            notices = self._watch.pull()
+            notices = self.watch.pull()
         except StoreError as error:
             self._give_up(error)
             return
@@ -105,10 +95,10 @@ class Stream:
             self._stall(notices)
             return
         if notices:
-            self._transport.write(self._chunks(notices, frames))
-        if self._watch.is_ended:
+            self.transport.write(self._chunks(notices, frames))
+        if self.watch.is_ended:
             self.end()
-        elif notices and self._transport.get_write_buffer_size() > self._limits.pending_bytes:
+        elif notices and self.transport.get_write_buffer_size() > self.hub.limits.pending_bytes:
             self._stall([])
 
     def _stall(self, notices: list[Notice]) -> None:
@@ -121,19 +111,19 @@ class Stream:
         self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
 
     def _give_up(self, error: StoreError) -> None:
-        self._transport.write(error_chunk(error, self._formatter.form))
+        self.transport.write(error_chunk(error, self.formatter.form))
         self.end()
 
     def _send_bookmark(self) -> None:
         """Send a bookmark, after the events that are still pending."""
         frames = Frames()
         self.send(frames)
-        is_waiting = self._is_stalled or self._hub.backend.is_busy
-        if not is_waiting and not self._is_ended and not self._transport.is_closing():
-            self._transport.write(self._chunks([self._watch.bookmark()], frames))
+        is_waiting = self._is_stalled or self.hub.backend.is_busy
+        if not is_waiting and not self._is_ended and not self.transport.is_closing():
+            self.transport.write(self._chunks([self.watch.bookmark()], frames))
 
     def _chunks(self, notices: Iterable[Notice], frames: Frames) -> bytes:
-        chunk = self._formatter.chunk
+        chunk = self.formatter.chunk
         return b"".join([chunk(notice, frames) for notice in notices])
 
     async def _wait(self, seconds: float) -> None:
@@ -151,7 +141,7 @@ class Stream:
         A client that does not read is disconnected.
         """
         while not self._is_ended:
-            await self._writer.drain()
+            await self.writer.drain()
             if not self._pending:
                 self._is_stalled = False
                 self.send(Frames())
@@ -159,7 +149,7 @@ class Stream:
                     return
                 continue
             notices = [self._pending.popleft() for _ in range(min(_MANY, len(self._pending)))]
-            self._transport.write(self._chunks(notices, Frames()))
+            self.transport.write(self._chunks(notices, Frames()))
             await asyncio.sleep(0)
 
 
@@ -249,14 +239,14 @@ class Frames:
         return made
 
 
+@dataclass(slots=True)
 class EventFormatter:
     """A formatter for the events of one watch: plain, tables, or metadata."""
 
-    def __init__(self, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> None:
-        self._resource = resource
-        self.form = form
-        self._make_table = make_table
-        self._has_columns = False
+    resource: APIResource
+    form: ResponseForm
+    make_table: MakeTable
+    _has_columns: bool = False
 
     def chunk(self, notice: Notice, frames: Frames) -> bytes:
         if not self.form.kind:
@@ -269,7 +259,7 @@ class EventFormatter:
     def _table(self, notice: Notice) -> Raw:
         """Return the object as a table row; only the first table has column definitions."""
         objects = [] if notice.type == "BOOKMARK" else [notice.raw]
-        table = self._make_table(self._resource, objects)
+        table = self.make_table(self.resource, objects)
         metadata: dict[str, Any] = {**notice.raw["metadata"]}
         names = ("resourceVersion",) if objects else ("resourceVersion", "annotations")
         list_metadata = {name: metadata[name] for name in names if name in metadata}

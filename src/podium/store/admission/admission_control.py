@@ -32,10 +32,11 @@ from podium.store.admission.priorities import (
     admit_group,
     check_default_class,
     check_priority_class,
-    check_stated_priority,
     current_policy,
+    default_class,
 )
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import POD
 from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
@@ -95,12 +96,21 @@ class Admission:
         return as_kept(raw, previous.resource.name, self._release, previous.raw)
 
     def check_new(self, object_: Kubernetes) -> None:
-        """Raise StoreError 403 for a client's new pod that states a priority, unless a rule decides about it."""
-        if not isinstance(object_, Pod) or object_.spec.priority is None:
+        """Raise StoreError 403 for a client's new pod without a class that states another priority than the default's.
+
+        A rule that decides about the pod also decides about the stated priority.
+        """
+        if not isinstance(object_, Pod) or object_.spec.priority is None or object_.spec.priority_class_name:
             return
         meta, spec = object_.metadata, object_.spec
-        if self.priority_rules().deciding(meta.namespace, meta.labels, lambda: spec) is None:
-            check_stated_priority(object_, self.priority_classes().values())
+        if self.priority_rules().deciding(meta.namespace, meta.labels, lambda: spec) is not None:
+            return
+        default = default_class(self.priority_classes().values())
+        computed = 0 if default is None else default.value
+        if spec.priority != computed:
+            problem = f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
+            how = f"priority admission controller computed {computed} from the given PriorityClass name"
+            raise forbidden(POD, object_.key, problem + how)
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
         """Check an update of a PriorityClass or budget.
@@ -109,7 +119,10 @@ class Admission:
         """
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self.priority_classes().values())
-        if isinstance(object_, PodDisruptionBudget) and _is_tightened(previous.object, object_):
+        before = previous.object
+        if not isinstance(object_, PodDisruptionBudget):
+            return
+        if not isinstance(before, PodDisruptionBudget) or _strictness(before) != _strictness(object_):
             check_bounds(previous.resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
 
     def _admit_pod(
@@ -162,12 +175,8 @@ class Admission:
         return {} if stored is None else stored.object.metadata.labels
 
 
-def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
-    """Return whether a budget may have become stricter: its spec differs from the one before."""
-    if not isinstance(before, PodDisruptionBudget):
-        return True
-    old, new = ((budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)) for budget in (before, after))
-    return old != new
+def _strictness(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    return budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)
 
 
 _Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet

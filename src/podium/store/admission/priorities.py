@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy, PriorityRule
 from podium.api.meta import NAMESPACE_NAME_LABEL, Raw
-from podium.api.pod import Pod, PodSpec
+from podium.api.pod import PodSpec
 from podium.api.pod_group import HIGHEST_PRIORITY
 from podium.api.policy import PRIORITY_RULE_ANNOTATION, PriorityClass
 from podium.api.resource_requests import qos_class
@@ -63,16 +63,6 @@ def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
     """Return the default class; of several defaults, which a cluster can end up with, the one with the lowest value."""
     defaults = (class_ for class_ in classes if class_.global_default)
     return min(defaults, key=lambda priority_class: (priority_class.value, priority_class.metadata.name), default=None)
-
-
-def check_stated_priority(pod: Pod, classes: Iterable[PriorityClass]) -> None:
-    """Raise StoreError 403 for a pod without a class that states another priority than the default class gives it."""
-    stated, default = pod.spec.priority, default_class(classes)
-    computed = 0 if default is None else default.value
-    if not pod.spec.priority_class_name and stated not in (None, computed):
-        problem = f"the integer value of priority ({stated}) must not be provided in pod spec; "
-        how = f"priority admission controller computed {computed} from the given PriorityClass name"
-        raise forbidden(POD, pod.key, problem + how)
 
 
 def priority_of(name: str, classes: Mapping[str, PriorityClass]) -> int | None:

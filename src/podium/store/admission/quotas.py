@@ -256,8 +256,14 @@ class QuotaAccounting:
         if not any(change.values()):
             return
         used = {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}
-        if after is not None:
-            _check_room(quota, used, change, after)
+        hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
+        exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
+        if after is not None and exceeded:
+            amounts_text = ", ".join(
+                f"{what}: {','.join(f'{name}={written_amount(name, amounts[name])}' for name in exceeded)}"
+                for what, amounts in (("requested", change), ("used", used), ("limited", hard))
+            )
+            raise forbidden(after.resource, after.key, f"exceeded quota: {quota.metadata.name}, {amounts_text}")
         _add(used, change, 1)
         raw = {**stored.raw, "status": {**stored.raw.get("status", {}), "used": _written(used)}}
         read: Kubernetes = reread(quota, stored.raw, raw)
@@ -297,17 +303,6 @@ def _check_named(quota: ResourceQuota, after: Stored, spec: PodSpec) -> None:
     if missing:
         problem = f"failed quota: {quota.metadata.name}: must specify {'; '.join(missing)}"
         raise forbidden(after.resource, after.key, problem)
-
-
-def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Stored) -> None:
-    hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
-    exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
-    if exceeded:
-        amounts_text = ", ".join(
-            f"{what}: {','.join(f'{name}={written_amount(name, amounts[name])}' for name in exceeded)}"
-            for what, amounts in (("requested", change), ("used", used), ("limited", hard))
-        )
-        raise forbidden(after.resource, after.key, f"exceeded quota: {quota.metadata.name}, {amounts_text}")
 
 
 def _written(amounts: Mapping[str, int]) -> dict[str, str]:
