@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, ForReplacement
+from podium.api.avoid_list import PREFER_AVOID_PODS, ForReplacement, Wishes
 from podium.api.kinds import KINDS, group_of
 from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers import actions
@@ -97,9 +97,8 @@ def eviction_rights(*, is_podium_server: bool) -> set[Right]:
 
     At other API servers the evicting program writes the nodes itself.
     """
-    eviction = Evict(
-        "default/owned", UID, "", "rescheduler", avoid_node=True, for_replacement=ForReplacement(first=True)
-    )
+    wishes = Wishes(avoid_node=True, for_replacement=ForReplacement(first=True))
+    eviction = Evict("default/owned", UID, "", "rescheduler", wishes=wishes)
     return requested_rights([eviction], is_podium_server=is_podium_server)
 
 

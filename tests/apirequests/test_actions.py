@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
 from podium.api.input.codec import decode
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.apirequests.actions import carry_out, conversation_of
@@ -245,7 +245,8 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 def test_eviction_fields_survive_a_round_trip(avoid_for: AvoidFor, avoid_node: bool, left: ForReplacement) -> None:
     api = cluster()
     uid = api.uid("Pod", A)
-    action = Evict(A, uid, "test", "drain", 7, avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=left)
+    wishes = Wishes(avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=left)
+    action = Evict(A, uid, "test", "drain", 7, wishes)
     problem(api, action)
 
     read = read_eviction(api.sent[-1].body, A)

@@ -12,9 +12,8 @@ from podium.api.pod_health import PodHealth, pod_health
 from podium.controllers.actions import ReportStatus
 from podium.controllers.kubelets.annotations import (
     TROUBLE,
-    crash_after_ns,
     read_trouble,
-    reject_after_ns,
+    trouble_after_ns,
     trouble_problem,
 )
 from podium.controllers.kubelets.host import KubeletSettings
@@ -193,10 +192,10 @@ def test_a_restarted_kubelet_finds_waiting_containers() -> None:
 
 def test_the_shortest_of_several_troubles_is_that_of_a_pod() -> None:
     annotations = {TROUBLE: "1m; 20s app=web ; 5s app in (db,cache)"}
-    assert crash_after_ns(annotations, pod("a")) == 60 * SECOND
-    assert crash_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND
-    assert crash_after_ns(annotations, pod("a", labels={"app": "cache"})) == 5 * SECOND
-    assert crash_after_ns({}, pod("a")) is None
+    assert trouble_after_ns(annotations, pod("a")) == 60 * SECOND
+    assert trouble_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND
+    assert trouble_after_ns(annotations, pod("a", labels={"app": "cache"})) == 5 * SECOND
+    assert trouble_after_ns({}, pod("a")) is None
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5s", "20s ==", "20s;", ";".join(["1s"] * 101), "20s " + "(" * 99])
@@ -204,7 +203,7 @@ def test_unreadable_trouble_is_ignored_and_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_trouble(text)
     assert trouble_problem({TROUBLE: text})
-    assert crash_after_ns({TROUBLE: text}, pod("a")) is None
+    assert trouble_after_ns({TROUBLE: text}, pod("a")) is None
 
 
 def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() -> None:
@@ -219,15 +218,15 @@ def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() 
 @pytest.mark.parametrize("text", ["reject", "reject soon", "reject 0s", "reject -1s", "reject 20s =="])
 def test_unreadable_trouble_rejects_no_pods(text: str) -> None:
     assert trouble_problem({TROUBLE: text})
-    assert reject_after_ns({TROUBLE: text}, pod("a")) is None
+    assert trouble_after_ns({TROUBLE: text}, pod("a"), is_rejection=True) is None
 
 
 def test_crashes_and_rejections_are_distinguished() -> None:
     annotations = {TROUBLE: "20s; reject 5s app=web"}
 
-    assert crash_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND
-    assert reject_after_ns(annotations, pod("a", labels={"app": "web"})) == 5 * SECOND
-    assert reject_after_ns(annotations, pod("a")) is None
+    assert trouble_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND
+    assert trouble_after_ns(annotations, pod("a", labels={"app": "web"}), is_rejection=True) == 5 * SECOND
+    assert trouble_after_ns(annotations, pod("a"), is_rejection=True) is None
 
 
 def test_a_node_that_says_nothing_has_no_problem() -> None:

@@ -172,7 +172,8 @@ class FleetRun:
             component = self.random.choice(("", "drain", "maintenance"))
             nodes = simulation.store.objects("Node")
             left = ForReplacement(avoids, nodes[0].key if avoids and nodes else "")
-            self._ask(Evict(pod.key, pod.uid, "somebody", component, avoid_node=avoids, for_replacement=left))
+            wishes = Wishes(avoid_node=avoids, for_replacement=left)
+            self._ask(Evict(pod.key, pod.uid, "somebody", component, wishes=wishes))
         elif Feature.DELETIONS in self.features:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
 

@@ -320,7 +320,7 @@ def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
     pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
     if pod.metadata.uid != action.uid:
         raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
-    key = action.avoid_for.until_scheduled
+    key = action.wishes.avoid_for.until_scheduled
     awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
     wishes = yield from _wishes(action)
     left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
@@ -383,7 +383,7 @@ def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[R
 
 def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:
     """Return the eviction hints, with the uid of the pod to be replaced looked up if it is missing."""
-    replaced = action.avoid_for.until_replaced
+    replaced = action.wishes.avoid_for.until_replaced
     if replaced is None or replaced.uid:
         return action.wishes
     found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))

@@ -12,7 +12,7 @@ from typing import Literal, final
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor, ForReplacement, Wishes
+from podium.api.avoid_list import Wishes
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import PodCondition
@@ -239,9 +239,8 @@ def owner_reference(controller: Kubernetes) -> Raw:
 class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
-    The cap of ``component``, such as drain or autoscaler, counts. ``avoid_node`` puts the pod's controller on its
-    node's avoid list, for as long as ``avoid_for`` says. ``for_replacement`` is left there for the replacement. The
-    eviction fails with TooManyRequests if a budget, a rate or the cap is exhausted; the Problem says when to retry, if
+    The cap of ``component``, such as drain or autoscaler, counts. ``wishes`` are what the eviction leaves behind on the
+    node. It fails with TooManyRequests if a budget, a rate or the cap is exhausted; the Problem says when to retry, if
     known. ``rationale`` is for the ledger.
     """
 
@@ -250,15 +249,8 @@ class Evict(msgspec.Struct, frozen=True):
     cause: str
     component: str
     grace_seconds: int | None = None
-    avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()
-    for_replacement: ForReplacement = ForReplacement()
+    wishes: Wishes = Wishes()
     rationale: Rationale | None = None
-
-    @property
-    def wishes(self) -> Wishes:
-        """Return what the eviction leaves behind on the node."""
-        return Wishes(avoid_node=self.avoid_node, avoid_for=self.avoid_for, for_replacement=self.for_replacement)
 
 
 Action = (

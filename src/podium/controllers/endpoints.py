@@ -177,28 +177,27 @@ class ServiceEndpoints(Reconciler[str]):
         service, raw = known
         if not _is_selecting(service, raw) or service.metadata.deletion_timestamp is not None:
             return []
-        pods = self._pods_of(service)
+        namespace = self._namespaces[service.metadata.namespace]
+        selected = namespace.labels.matching(selector_from_labels(service.spec.selector))
+        pods = [namespace.pods[pod_key] for pod_key in sorted(selected)]
         self._next_ns[key] = now + len(pods) * _WAIT_NS_PER_POD
         wanted = self._wanted(service, raw, pods)
         actions = _slice_actions(service, raw, wanted, self._slices.get(key, {}), cause)
         return [*actions, *_endpoints_actions(service, raw, wanted, self._endpoints.get(key), cause)]
 
-    def _pods_of(self, service: Service) -> list[tuple[Pod, Raw]]:
-        """Return the pods that the Service selects, by key."""
-        namespace = self._namespaces[service.metadata.namespace]
-        selector = selector_from_labels(service.spec.selector)
-        return [namespace.pods[key] for key in sorted(namespace.labels.matching(selector))]
-
     def _wanted(self, service: Service, raw: Raw, pods: Iterable[tuple[Pod, Raw]]) -> _Wanted:
-        """Return the endpoints of pods with equal ports."""
+        """Return the endpoints of pods with equal ports, without those that a pod does not name."""
         publishes = raw["spec"].get("publishNotReadyAddresses") is True
+        listed: list[Raw] = raw["spec"].get("ports") or []
+        needs_no_ports = not listed and raw["spec"].get("clusterIP") == "None"
         wanted: _Wanted = {}
         for pod, pod_raw in pods:
-            ports = _ports_of(raw["spec"], pod_raw)
-            if not ports and not _needs_no_ports(raw["spec"]):
+            meta, spec = pod.metadata, pod_raw.get("spec", {})
+            numbers = ((port, _port_number(port, spec)) for port in listed)
+            ports = tuple(_Port.of(port, number) for port, number in numbers if number is not None)
+            if not ports and not needs_no_ports:
                 continue
             serving, terminating = is_ready(pod), pod.is_terminating
-            meta, spec = pod.metadata, pod_raw.get("spec", {})
             endpoint: Raw = {
                 "addresses": [_address_of(pod_raw)],
                 "conditions": {
@@ -261,28 +260,16 @@ def _state_of(pod: Pod, raw: Raw) -> tuple[object, ...]:
     return pod.metadata.uid, _address_of(raw), pod.spec.node_name, is_ready(pod), pod.is_terminating
 
 
-def _needs_no_ports(service: Raw) -> bool:
-    return not service.get("ports") and service.get("clusterIP") == "None"
-
-
-def _ports_of(service: Raw, pod: Raw) -> _Ports:
-    """Return the ports of a Service on a pod, without those that the pod does not name."""
-    found = (
-        (port, _port_number(port.get("targetPort") or port["port"], port.get("protocol", "TCP"), pod.get("spec", {})))
-        for port in service.get("ports") or ()
-    )
-    return tuple(_Port.of(port, number) for port, number in found if number is not None)
-
-
-def _port_number(target: int | str, protocol: str, pod: Raw) -> int | None:
-    """Return the container port with a name; None if there is none (FindPort)."""
+def _port_number(port: Raw, pod: Raw) -> int | None:
+    """Return the container port that a Service's port names; None if there is none (FindPort)."""
+    target, protocol = port.get("targetPort") or port["port"], port.get("protocol", "TCP")
     if isinstance(target, int):
         return target
     sidecars = [one for one in pod.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     for container in (*(pod.get("containers") or ()), *sidecars):
-        for port in container.get("ports") or ():
-            if port.get("name") == target and port.get("protocol", "TCP") == protocol:
-                number: int = port["containerPort"]
+        for named in container.get("ports") or ():
+            if named.get("name") == target and named.get("protocol", "TCP") == protocol:
+                number: int = named["containerPort"]
                 return number
     return None
 
@@ -299,11 +286,19 @@ def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str,
     kept, new = _assigned(wanted, known)
     if not wanted and not kept:
         new = [((), [])]
-    taken = set(known)
+    taken, meta = set(known), service.metadata
     for ports, endpoints in new:
         name = _free_name(service, taken)
         taken.add(name)
-        yield CreateObject(_new_slice(service, name, labels, ports, endpoints), cause)
+        metadata = {
+            "name": name,
+            "generateName": f"{meta.name}-",
+            "namespace": meta.namespace,
+            "labels": labels,
+            "ownerReferences": [owner_reference(service)],
+        }
+        made = {"apiVersion": "discovery.k8s.io/v1", "kind": _SLICE, "metadata": metadata, "addressType": "IPv4"}
+        yield CreateObject({**made, "endpoints": endpoints, "ports": [port.raw() for port in ports]}, cause)
     for name, endpoints in kept.items():
         slice_ = known[name]
         if not endpoints and (wanted or name != min(kept)):
@@ -339,24 +334,6 @@ def _assigned(wanted: _Wanted, known: dict[str, Raw]) -> tuple[dict[str, list[Ra
         for start in range(0, len(endpoints), _MOST_IN_SLICE)
     ]
     return kept, new
-
-
-def _new_slice(service: Service, name: str, labels: Raw, ports: _Ports, endpoints: list[Raw]) -> Raw:
-    meta = service.metadata
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": _SLICE,
-        "metadata": {
-            "name": name,
-            "generateName": f"{meta.name}-",
-            "namespace": meta.namespace,
-            "labels": labels,
-            "ownerReferences": [owner_reference(service)],
-        },
-        "addressType": "IPv4",
-        "endpoints": endpoints,
-        "ports": [port.raw() for port in ports],
-    }
 
 
 def _free_name(service: Service, taken: set[str]) -> str:

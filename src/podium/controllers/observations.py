@@ -58,11 +58,26 @@ class Answered(msgspec.Struct, frozen=True):
 
     @property
     def answer(self) -> Answer:
-        """Return what the answer means for the controller."""
-        problem = self.problem
+        """Return what the answer means for the controller.
+
+        A Conflict answers a precondition. A deletion has only the uid, so its object was replaced. A write may have
+        been based on an old version, or another write came first.
+        """
+        action, problem = self.action, self.problem
         if problem is None:
             return Answer.DONE
-        return classify(self.action, problem.code, problem.reason, problem.message)
+        code = problem.code
+        if code in _UNKNOWN:
+            return Answer.UNKNOWN
+        if code == 404:
+            return Answer.GONE
+        if code == 409:
+            is_replaced = problem.reason == "AlreadyExists" or isinstance(action, _DELETIONS)
+            return Answer.REPLACED if is_replaced else Answer.STALE
+        is_exceeded = code == 403 and isinstance(action, CreateObject) and _EXCEEDED in problem.message
+        if is_exceeded or (code == 429 and isinstance(action, Evict)):
+            return Answer.FULL
+        return Answer.REFUSED if 400 <= code < 500 and code not in _PASSING else Answer.PASSING
 
     @property
     def wait_ns(self) -> int:
@@ -156,22 +171,3 @@ class Answer(Enum):
     def lasts(self) -> bool:
         """Return whether a retry gets the same answer until something else changes."""
         return self in (Answer.FULL, Answer.REFUSED)
-
-
-def classify(action: Action, code: int, reason: str, message: str) -> Answer:
-    """Return what a failed action's answer means; ``code`` 0 is no answer.
-
-    A Conflict answers a precondition. A deletion has only the uid, so its object was replaced. A write may have been
-    based on an old version, or another write came first.
-    """
-    if code in _UNKNOWN:
-        return Answer.UNKNOWN
-    if code == 404:
-        return Answer.GONE
-    if code == 409:
-        is_replaced = reason == "AlreadyExists" or isinstance(action, _DELETIONS)
-        return Answer.REPLACED if is_replaced else Answer.STALE
-    is_exceeded = code == 403 and isinstance(action, CreateObject) and _EXCEEDED in message
-    if is_exceeded or (code == 429 and isinstance(action, Evict)):
-        return Answer.FULL
-    return Answer.REFUSED if 400 <= code < 500 and code not in _PASSING else Answer.PASSING

@@ -28,7 +28,6 @@ from podium.decide.autoscaling import (
     STARTUP_TAINT,
     Expandable,
     NodeGroup,
-    Option,
     RemovalTerms,
     Residents,
     ScaleDownOptions,
@@ -100,7 +99,8 @@ class Autoscaler:
         self._scan_ns: int | None = None
         self._is_curious = False
         self._unneeded_since: dict[str, int] = {}
-        self._reports = ScaleUpReports()
+        # The last report to each pod, by uid.
+        self._reported: dict[str, str] = {}
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now``; return the actions."""
@@ -200,7 +200,7 @@ class Autoscaler:
 
     def _expand(self, plan: ScaleUpPlan, now: int) -> list[Action]:
         """Create the chosen nodes, and report to pods. If only a pause prevents help, scan again after it."""
-        records = self._reports.report(plan, {name: len(names) for name, names in self._picture.nodes_of.items()})
+        records = self._report(plan)
         if plan.unhelped:
             for name in self._groups:
                 paused_ns = self._start_ups.paused_until(name, now)
@@ -209,6 +209,34 @@ class Autoscaler:
         if plan.chosen is None:
             return [*records]
         return [*self._start_ups.create(plan.chosen.group, plan.chosen.names), *records]
+
+    def _report(self, plan: ScaleUpPlan) -> list[Record]:
+        """Return the events of a plan about pods, each message once.
+
+        Source: autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go, for reasons and wording.
+        """
+        before, self._reported = self._reported, {}
+        records, chosen = [], plan.chosen
+        for pod in plan.unhelped:
+            reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
+            message = f"pod didn't trigger scale-up: {reasons}"
+            records.append(Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", message))
+        if chosen is not None:
+            for pod in chosen.pods:
+                group, others = chosen.group, dict(plan.refusals[pod.uid])
+                for option in plan.options:
+                    if option is not chosen and option.group.name not in others:
+                        others[option.group.name] = (
+                            f"wastes {float(option.waste):.0%} instead of {float(chosen.waste):.0%}"
+                        )
+                size = len(self._picture.nodes_of[group.name])
+                message = (
+                    f"pod triggered scale-up: {group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
+                )
+                message = "; ".join([message, *_listed(others)])
+                records.append(Record(pod.key, pod.uid, "Normal", "TriggeredScaleUp", message))
+        self._reported = {record.uid: record.message for record in records}
+        return [record for record in records if before.get(record.uid) != record.message]
 
     # Fewer nodes
 
@@ -257,39 +285,6 @@ class Autoscaler:
             self._foresee(transaction, but_for=name)
             settle_pending(transaction, self._pending())
             return why_kept(transaction, name, self._surroundings())
-
-
-class ScaleUpReports:
-    """Reports scale-ups to pods, each message once.
-
-    Source: autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go, for the reasons and wording.
-    """
-
-    def __init__(self) -> None:
-        self._reported: dict[str, str] = {}
-
-    def report(self, plan: ScaleUpPlan, sizes: Mapping[str, int]) -> list[Record]:
-        """Return the events of a plan. ``sizes`` are the group sizes before it."""
-        before, self._reported = self._reported, {}
-        records = []
-        for pod in plan.unhelped:
-            reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
-            message = f"pod didn't trigger scale-up: {reasons}"
-            records.append(Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", message))
-        if plan.chosen is not None:
-            records += [_triggered(plan, plan.chosen, pod, sizes) for pod in plan.chosen.pods]
-        self._reported = {record.uid: record.message for record in records}
-        return [record for record in records if before.get(record.uid) != record.message]
-
-
-def _triggered(plan: ScaleUpPlan, chosen: Option, pod: PodRecord, sizes: Mapping[str, int]) -> Record:
-    group, size = chosen.group, sizes[chosen.group.name]
-    others = dict(plan.refusals[pod.uid])
-    for option in plan.options:
-        if option is not chosen and option.group.name not in others:
-            others[option.group.name] = f"wastes {float(option.waste):.0%} instead of {float(chosen.waste):.0%}"
-    message = f"pod triggered scale-up: {group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
-    return Record(pod.key, pod.uid, "Normal", "TriggeredScaleUp", "; ".join([message, *_listed(others)]))
 
 
 def _listed(reasons: Mapping[str, str]) -> list[str]:

@@ -62,7 +62,14 @@ class AutoscalerView(ClusterView):
         self.daemons: dict[str, PodRecord] = {}
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
-        return self._daemon_set_changed(object_) if isinstance(object_, DaemonSet) else super().changed(object_, raw)
+        if not isinstance(object_, DaemonSet):
+            return super().changed(object_, raw)
+        meta, template, before = object_.metadata, object_.spec.template, self.daemons.get(object_.key)
+        owner = OwnerReference(kind=DAEMON_SET, name=meta.name, uid=meta.uid, controller=True)
+        own = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "owner_references": (owner,)}
+        pod = Pod(metadata=replace(template.metadata, **own), spec=template.spec)
+        daemon = self.daemons[object_.key] = self.cluster.read(pod)
+        return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)
 
     def gone(self, object_: Kubernetes) -> bool:
         if isinstance(object_, DaemonSet):
@@ -141,12 +148,3 @@ class AutoscalerView(ClusterView):
         self.upcoming.discard(name)
         if group_node is not None:
             del self.nodes_of[group_node.group][name]
-
-    def _daemon_set_changed(self, daemon_set: DaemonSet) -> bool:
-        meta, template = daemon_set.metadata, daemon_set.spec.template
-        owner = OwnerReference(kind=DAEMON_SET, name=meta.name, uid=meta.uid, controller=True)
-        own = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "owner_references": (owner,)}
-        daemon = self.cluster.read(Pod(metadata=replace(template.metadata, **own), spec=template.spec))
-        before = self.daemons.get(daemon_set.key)
-        self.daemons[daemon_set.key] = daemon
-        return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)

@@ -89,7 +89,12 @@ class AvoidListController(Reconciler[str]):
         if isinstance(object_, DisruptionPolicy):
             self._set_limits(object_, object_.spec.avoid_lists)
         elif isinstance(object_, _CONTROLLERS):
-            self._controller_changed(object_)
+            key, uid = (type(object_), object_.key), object_.metadata.uid
+            if self._uid_of.get(key) != uid:
+                self._controller_gone(key)
+                self._uid_of[key] = uid
+                self._alive.add(uid)
+                self._deleted.discard(uid)
         return []
 
     def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
@@ -155,14 +160,6 @@ class AvoidListController(Reconciler[str]):
         self._queue.add_all(names)
         return [] if names else NO_CHANGE
 
-    def _controller_changed(self, controller: Kubernetes) -> None:
-        key, uid = (type(controller), controller.key), controller.metadata.uid
-        if self._uid_of.get(key) != uid:
-            self._controller_gone(key)
-            self._uid_of[key] = uid
-            self._alive.add(uid)
-            self._deleted.discard(uid)
-
     def _controller_gone(self, key: tuple[type[Kubernetes], str]) -> None:
         uid = self._uid_of.pop(key, None)
         if uid is None:
@@ -203,7 +200,11 @@ class AvoidListController(Reconciler[str]):
             return []
         self._written[key] = node.metadata.resource_version
         annotations = {PREFER_AVOID_PODS: kept.written() if kept else None}
-        message = f"taken off the avoid list: {', '.join(_taken_off(here, kept))}"
+        entries = (entry.controller for entry in here.entries if entry not in kept.entries)
+        gone = [f"{controller.kind} {controller.name}" for controller in entries]
+        hints = (hint.evicted_pod for hint in here.replacements if hint not in kept.replacements)
+        gone += [f"what was left for the replacement of pod {pod.name}" for pod in hints]
+        message = f"taken off the avoid list: {', '.join(gone)}"
         return [versioned_patch(node, {"metadata": {"annotations": annotations}}, _CAUSE, message=message)]
 
     def _current(self, entries: Iterable[AvoidEntry], now: int) -> list[AvoidEntry]:
@@ -254,18 +255,6 @@ def _controllers(here: AvoidList) -> set[str]:
     """Return the uids of the controllers that a list names."""
     entries = {entry.controller.uid for entry in here.entries}
     return entries | {left.controller.uid for left in here.replacements}
-
-
-def _taken_off(before: AvoidList, kept: AvoidList) -> list[str]:
-    """Return what was removed from a list, in words."""
-    entries = [
-        f"{entry.controller.kind} {entry.controller.name}" for entry in before.entries if entry not in kept.entries
-    ]
-    return entries + [
-        f"what was left for the replacement of pod {left.evicted_pod.name}"
-        for left in before.replacements
-        if left not in kept.replacements
-    ]
 
 
 class AwaitedPods:

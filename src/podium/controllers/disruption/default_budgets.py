@@ -104,9 +104,19 @@ class NamespaceProtection:
         return self._drop(kept) if kept is not None and is_known else []
 
     def _put_workload(self, workload: Keeper) -> list[WorkloadKey]:
-        kept = _kept_pods(workload)
-        if kept is None:
+        if workload.metadata.deletion_timestamp is not None:
             return self.remove(workload)
+        labels = workload.spec.template.metadata.labels
+        if isinstance(workload, ReplicationController):
+            written = LabelSelector(match_labels=workload.spec.selector or labels)
+        else:
+            written = workload.spec.selector or LabelSelector()
+        selector, unfit = compile_label_selector(written), ""
+        if isinstance(workload, ReplicaSet) and workload.metadata.controller is not None:
+            unfit = "is part of another workload"
+        elif not selector.requirements or not selector.matches(labels):
+            unfit = "does not select the pods that it makes"
+        kept = ProtectedWorkload(workload, written, selector, unfit)
         old = self.workloads.get(kept.key)
         if old is not None and old.what_counts == kept.what_counts:
             self.workloads[kept.key] = kept
@@ -182,23 +192,6 @@ class NamespaceProtection:
 def workload_key(workload: Keeper) -> WorkloadKey:
     """Return the name and kind of a workload."""
     return workload.metadata.name, type(workload).__name__
-
-
-def _kept_pods(workload: Keeper) -> ProtectedWorkload | None:
-    """Return the pods of a workload; None for a deleted one."""
-    if workload.metadata.deletion_timestamp is not None:
-        return None
-    labels = workload.spec.template.metadata.labels
-    if isinstance(workload, ReplicationController):
-        written = LabelSelector(match_labels=workload.spec.selector or labels)
-    else:
-        written = workload.spec.selector or LabelSelector()
-    selector, unfit = compile_label_selector(written), ""
-    if isinstance(workload, ReplicaSet) and workload.metadata.controller is not None:
-        unfit = "is part of another workload"
-    elif not selector.requirements or not selector.matches(labels):
-        unfit = "does not select the pods that it makes"
-    return ProtectedWorkload(workload, written, selector, unfit)
 
 
 def _default_for(budget: PodDisruptionBudget) -> str:

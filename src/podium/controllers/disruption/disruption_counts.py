@@ -111,9 +111,14 @@ class DisruptionCounter(Reconciler[str]):
                 self._full[key] = known[0], known[0].taken(known[1], now)
                 self._queue.add(key)
         target = pod.status.condition("DisruptionTarget")
-        if keys and target is not None and target.status == "True" and target.reason in _COMPONENTS:
-            caps = self._known_caps(_COMPONENTS[target.reason], pod.metadata.namespace)
-            for bucket, (rate, full_time) in caps.items():
+        if not keys or self._policy is None or target is None or target.status != "True":
+            return
+        if target.reason in _COMPONENTS:
+            shown = full_times(self._policy.status.caps)
+            caps = self._policy.caps_on(_COMPONENTS[target.reason], pod.metadata.namespace)
+            for bucket, rate in caps.items():
+                own = self._caps.get(bucket)
+                full_time = max(shown.get(bucket, 0), own[1] if own is not None and own[0] == rate else 0)
                 if rate.tokens(full_time, now) > 0:
                     self._caps[bucket] = rate, rate.taken(full_time, now)
                     self._queue.add(POLICY_NAME)
@@ -129,18 +134,6 @@ class DisruptionCounter(Reconciler[str]):
         shown = full_ns(self._budgets[key], rate)
         own = self._full.get(key)
         return rate, shown if own is None or own[0] != rate else max(shown, own[1])
-
-    def _known_caps(self, component: str, namespace: str) -> dict[CapBucket, tuple[Rate, int]]:
-        """Return the buckets of a disruption's caps, with rates and when they are full again."""
-        if self._policy is None:
-            return {}
-        shown = full_times(self._policy.status.caps)
-        known = {}
-        for bucket, rate in self._policy.caps_on(component, namespace).items():
-            own = self._caps.get(bucket)
-            counted = own[1] if own is not None and own[0] == rate else 0
-            known[bucket] = rate, max(shown.get(bucket, 0), counted)
-        return known
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         if key == POLICY_NAME:

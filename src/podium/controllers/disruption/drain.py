@@ -220,8 +220,13 @@ class Drain:
         if end is not None:
             self._end = self._report(*end)
             return []
-        if self._needs_cordon():
-            actions = self._cordon(now)
+        actions: list[Action] = []
+        if self._node is not None and self._needs_cordon():
+            # The pods are evicted only after that.
+            if self._cordon_ns is not None and self._cordon_ns <= now:
+                self._cordon_ns = None
+                uid = self._node.metadata.uid
+                actions = [PatchObject("Node", self._name, uid, _CORDON, _DRAIN, message="cordoned")]
         else:
             pods = (action.pod for action in self._plan.of("evict"))
             actions = [action for pod in pods for action in self._evictions.ask(pod.key, pod.metadata.uid, now)]
@@ -242,13 +247,6 @@ class Drain:
         if not self._plan.of("evict") and not self._plan.of("wait"):
             return "drained", ""
         return None
-
-    def _cordon(self, now: int) -> list[Action]:
-        """Cordon the node; its pods are evicted only after that."""
-        if self._node is None or self._cordon_ns is None or self._cordon_ns > now:
-            return []
-        self._cordon_ns = None
-        return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
 
     def _next(self) -> int | None:
         times = [self._give_up_ns, *(action.recheck_ns for action in self._plan.actions)]

@@ -42,7 +42,20 @@ def read_trouble(text: str) -> tuple[Trouble, ...]:
     parts = text.split(";", _MOST)
     if len(parts) > _MOST:
         raise ValueError(f"more than {_MOST} kinds of trouble are too much for a node")
-    return tuple(_read_trouble(part.strip()) for part in parts)
+    troubles = []
+    for part in map(str.strip, parts):
+        is_rejection = part.startswith(_REJECT)
+        duration, _, selector = part.removeprefix(_REJECT).strip().partition(" ")
+        if not duration:
+            raise ValueError('a time is missing; write it as in "20s app=web"')
+        after_ns = _duration_ns(duration)
+        if is_rejection and not after_ns:
+            raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
+        try:
+            troubles.append(Trouble(after_ns, parse_label_selector(selector.strip()), is_rejection))
+        except InputError as error:
+            raise ValueError(error.problem) from None
+    return tuple(troubles)
 
 
 def trouble_problem(annotations: Mapping[str, str]) -> str:
@@ -56,17 +69,11 @@ def trouble_problem(annotations: Mapping[str, str]) -> str:
     return ""
 
 
-def crash_after_ns(annotations: Mapping[str, str], pod: Pod) -> int | None:
-    """Return how long after its start a pod fails on a node with these annotations, or None."""
-    return _after_ns(annotations, pod, is_rejection=False)
+def trouble_after_ns(annotations: Mapping[str, str], pod: Pod, *, is_rejection: bool = False) -> int | None:
+    """Return how long after its start a pod fails on a node with these annotations, or None.
 
-
-def reject_after_ns(annotations: Mapping[str, str], pod: Pod) -> int | None:
-    """Return how long after its arrival a pod is rejected, or None."""
-    return _after_ns(annotations, pod, is_rejection=True)
-
-
-def _after_ns(annotations: Mapping[str, str], pod: Pod, *, is_rejection: bool) -> int | None:
+    With ``is_rejection``, how long after its arrival it is rejected.
+    """
     text = annotations.get(TROUBLE)
     if text is None:
         return None
@@ -80,20 +87,6 @@ def _known_troubles(text: str) -> tuple[Trouble, ...]:
         return read_trouble(text)
     except ValueError:
         return ()
-
-
-def _read_trouble(part: str) -> Trouble:
-    is_rejection = part.startswith(_REJECT)
-    duration, _, selector = part.removeprefix(_REJECT).strip().partition(" ")
-    if not duration:
-        raise ValueError('a time is missing; write it as in "20s app=web"')
-    after_ns = _duration_ns(duration)
-    if is_rejection and not after_ns:
-        raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
-    try:
-        return Trouble(after_ns, parse_label_selector(selector.strip()), is_rejection)
-    except InputError as error:
-        raise ValueError(error.problem) from None
 
 
 def node_problems(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -148,7 +148,11 @@ class Kubelet:
         name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
         if answered.problem is None or answered.answer.is_over:
             if self._retries.has_failures:
-                self._succeed(name, action)
+                subject = _subject(name, action)
+                # An answer may be late: a newer failed report is still sent again.
+                if self._failed.get(subject, (name, action))[1] is action:
+                    self._failed.pop(subject, None)
+                    self._retries.forget(subject)
             node = self._nodes.get(name)
             return node is not None and node.written(action) and self._plan(name, node, node.deadline())
         if self._is_wanted(name, action):
@@ -156,14 +160,6 @@ class Kubelet:
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
         return True
-
-    def _succeed(self, name: str, action: _Report) -> None:
-        """Handle a report that was written or is not needed."""
-        subject = _subject(name, action)
-        # An answer may be late: a newer failed report is still sent again.
-        if self._failed.get(subject, (name, action))[1] is action:
-            self._failed.pop(subject, None)
-            self._retries.forget(subject)
 
     def _is_wanted(self, name: str, action: _Report) -> bool:
         return name in self._nodes and self._nodes[name].is_wanted(action)

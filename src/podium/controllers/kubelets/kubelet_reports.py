@@ -5,9 +5,10 @@ Source: pkg/kubelet (status, eviction, preemption, nodestatus/setters.go).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+
+import msgspec
 
 from podium.api.meta import Raw
 from podium.api.nested import objects_at, value_at
@@ -17,7 +18,6 @@ from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
 from podium.api.resource_requests import RESIZE_PENDING
 from podium.api.times import format_time, time_of
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
-from podium.controllers.kubelets.host import PodAddresses
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.decide.kubelet import Refusal
 
@@ -181,35 +181,24 @@ def _report(
     if start_time_ns is not None:
         fields["startTime"] = format_time(start_time_ns)
     if run.addresses is not None:
-        conditions = all_conditions(phase, conditions)
-        fields |= address_fields(run.addresses, is_placed=run.started_ns is not None)
+        # The other conditions of a pod follow from its phase and Ready, which is the first given one.
+        ready, completed = conditions[0], "PodCompleted" if phase == "Succeeded" else ""
+        conditions = (
+            PodCondition(type="PodReadyToStartContainers", status="True" if phase == "Running" else "False"),
+            PodCondition(type="Initialized", status="True", reason=completed),
+            *(ready, msgspec.structs.replace(ready, type="ContainersReady"), *conditions[1:]),
+        )
+        # Without a start, only the host's addresses are known.
+        host_ip, pod_ip = run.addresses.host_ip, run.addresses.pod_ip
+        if host_ip:
+            fields |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]}
+        if pod_ip and run.started_ns is not None:
+            fields |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
         if start_time_ns is not None and run.pod.spec.init_containers:
             fields["initContainerStatuses"] = init_containers(run, start_time_ns)
     if statuses:
         fields["containerStatuses"] = list(statuses)
     return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
-
-
-_STARTED = "PodReadyToStartContainers"
-
-
-def all_conditions(phase: str, conditions: Sequence[PodCondition]) -> tuple[PodCondition, ...]:
-    """Return the conditions of a pod that follow from its phase and Ready, which is the first given one."""
-    ready = conditions[0]
-    containers = PodCondition(type="ContainersReady", status=ready.status, reason=ready.reason, message=ready.message)
-    initialized = PodCondition(type="Initialized", status="True", reason="PodCompleted" if phase == "Succeeded" else "")
-    can_start = PodCondition(type=_STARTED, status="True" if phase == "Running" else "False")
-    return (can_start, initialized, ready, containers, *conditions[1:])
-
-
-def address_fields(addresses: PodAddresses, *, is_placed: bool) -> Raw:
-    """Return the addresses in a pod's status; without a start only the host's."""
-    fields: Raw = {}
-    if addresses.host_ip:
-        fields |= {"hostIP": addresses.host_ip, "hostIPs": [{"ip": addresses.host_ip}]}
-    if addresses.pod_ip and is_placed:
-        fields |= {"podIP": addresses.pod_ip, "podIPs": [{"ip": addresses.pod_ip}]}
-    return fields
 
 
 def init_containers(run: PodRun, started_ns: int) -> list[Raw]:

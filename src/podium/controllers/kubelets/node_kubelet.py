@@ -17,13 +17,12 @@ from podium.cluster.pod_classes import CountingRules
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
-from podium.controllers.kubelets.annotations import crash_after_ns, reject_after_ns
+from podium.controllers.kubelets.annotations import trouble_after_ns
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide.kubelet import (
     UNEXPECTED,
-    EvictionOrder,
     Holding,
     Refusal,
     eviction_message,
@@ -208,7 +207,7 @@ class NodeKubelet:
         else:
             self._assert_known(node)
             for run in list(self._there.runs.values()):
-                trouble_ns = crash_after_ns(self._there.trouble, run.pod)
+                trouble_ns = trouble_after_ns(self._there.trouble, run.pod)
                 if trouble_ns != run.trouble_ns:
                     run.suffer(trouble_ns, now)
                     self._workers.plan(run)
@@ -317,7 +316,7 @@ class NodeKubelet:
         pod, there = arrival.pod, self._there
         run = PodRun.of(pod, arrival.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
-        run.trouble_ns = crash_after_ns(there.trouble, pod)
+        run.trouble_ns = trouble_after_ns(there.trouble, pod)
         self._note_resize(run, pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
@@ -354,7 +353,7 @@ class NodeKubelet:
         if verdict.refusal is not None:
             self._reject(run, verdict.refusal)
             return
-        reject_ns = reject_after_ns(there.trouble, run.pod)
+        reject_ns = trouble_after_ns(there.trouble, run.pod, is_rejection=True)
         if reject_ns is not None:
             run.outcome, run.stopped_ns = reports.rejected(run, UNEXPECTED), now + reject_ns
             self._workers.plan(run)
@@ -413,9 +412,7 @@ class EvictionManager:
     """
 
     def __init__(self, settings: KubeletSettings, there: NodePods, workers: PodWorkers) -> None:
-        self._threshold_bytes = settings.memory_threshold_bytes
-        self._transition_ns = settings.pressure_transition_ns
-        self._order: EvictionOrder = settings.eviction_order
+        self._settings = settings
         self._there = there
         self._workers = workers
         self.is_short = False
@@ -433,7 +430,7 @@ class EvictionManager:
 
     def synchronize(self, now: int) -> bool:
         """Evict the next pod if it is time; return whether the node's condition has changed."""
-        available, threshold = self._there.available_bytes(), self._threshold_bytes
+        available, threshold = self._there.available_bytes(), self._settings.memory_threshold_bytes
         if self.is_at_rest and available >= threshold:
             self.due_ns = None
             return False
@@ -441,23 +438,24 @@ class EvictionManager:
         self._is_below = available < threshold
         if self._is_below or was_below:
             self._short_ns = now
-        self.is_short = self._is_below or (was_short and now < self._short_ns + self._transition_ns)
+        transition_ns = self._settings.pressure_transition_ns
+        self.is_short = self._is_below or (was_short and now < self._short_ns + transition_ns)
         self.is_at_rest = not self.is_short
         if self._is_below and self._next_cycle_ns <= now:
             self._evict(available, now)
         if self._is_below:
             self.due_ns = self._next_cycle_ns if self._next_cycle_ns > now else None
         else:
-            self.due_ns = self._short_ns + self._transition_ns if self.is_short else None
+            self.due_ns = self._short_ns + transition_ns if self.is_short else None
         return self.is_short != was_short
 
     def _evict(self, available: int, now: int) -> None:
         """Evict a pod; the next eviction comes a cycle later, when its memory is free."""
-        ranking = memory_ranking(self._there.memory_uses(), self._order)
+        ranking = memory_ranking(self._there.memory_uses(), self._settings.eviction_order)
         if not ranking:
             return
         self._next_cycle_ns = now + _CYCLE_NS
         run = self._there.runs[ranking[0].pod.metadata.uid]
-        message = eviction_message(ranking[0], self._threshold_bytes, max(0, available))
+        message = eviction_message(ranking[0], self._settings.memory_threshold_bytes, max(0, available))
         run.outcome = reports.evicted(run, message)
         self._workers.stop(run, now, _GRACE_SECONDS)

@@ -78,7 +78,12 @@ class PodWorkers:
         """Advance the pods that are due."""
         while (run := self.deadlines.take_due(now)) is not None:
             if run.stopped_ns is not None and run.stopped_ns <= now:
-                self._stopped(run)
+                if run.outcome is not None or run.pod.metadata.finalizers:
+                    # With finalizers it stays in the API, and must not look as if it still ran.
+                    self.end(run, run.outcome or reports.killed(run))
+                else:
+                    self._gone(run)
+                    self._finish_deletion(run, "")
             elif run.started_ns is None:
                 self._start(run, now)
             elif run.exit_ns is not None and run.exit_ns <= now:
@@ -189,14 +194,6 @@ class PodWorkers:
             return False
         self.report(run, reports.ready(run))
         return True
-
-    def _stopped(self, run: PodRun) -> None:
-        if run.outcome is not None or run.pod.metadata.finalizers:
-            # With finalizers it stays in the API, and must not look as if it still ran.
-            self.end(run, run.outcome or reports.killed(run))
-        else:
-            self._gone(run)
-            self._finish_deletion(run, "")
 
     def _gone(self, run: PodRun) -> None:
         self.has_freed = True

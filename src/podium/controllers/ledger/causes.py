@@ -69,7 +69,9 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     if target is not None and target.reason in _BY_REASON:
         cause, usual = _BY_REASON[target.reason]
         if cause == "preemption" or (announced is not None and announced.beneficiary):
-            return Attribution("preemption", _scheduler_in(target.message) or by or usual, target.message)
+            # The message names the scheduler, as in `default-scheduler: preempting to ...`.
+            name, colon, _ = target.message.partition(": preempting to ")
+            return Attribution("preemption", (name if colon else "") or by or usual, target.message)
         if cause == "eviction":
             # The API server's message is the same for all evictions.
             cause = _BY_COMPONENT.get(component, cause)
@@ -86,12 +88,6 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
 def _target(pod: Pod) -> PodCondition | None:
     target = pod.status.condition("DisruptionTarget") if pod.status.conditions else None
     return target if target is not None and target.status == "True" else None
-
-
-def _scheduler_in(message: str) -> str:
-    """Return the scheduler in a preemption's message, as in `default-scheduler: preempting to ...`."""
-    name, colon, _ = message.partition(": preempting to ")
-    return name if colon else ""
 
 
 # A lastingly refused request stays until its pod is gone; the oldest are dropped.
@@ -194,16 +190,11 @@ def is_wanted(pod: Pod, find: ObjectLookup) -> bool | None:
         return None
     if owner.metadata.deletion_timestamp is not None:
         return False
-    is_wanted = _wants(owner, pod)
-    return None if is_wanted and _is_newer(owner, pod) else is_wanted
-
-
-def _is_newer(owner: Kubernetes, pod: Pod) -> bool:
-    """Return whether the owner was written after the pod; False for versions that are no numbers."""
     versions = (owner.metadata.resource_version, pod.metadata.resource_version)
-    if not all(version.isascii() and version.isdigit() and len(version) < 20 for version in versions):
-        return False
-    return int(versions[0]) > int(versions[1])
+    are_numbers = all(version.isascii() and version.isdigit() and len(version) < 20 for version in versions)
+    is_newer = are_numbers and int(versions[0]) > int(versions[1])
+    is_wanted = _wants(owner, pod)
+    return None if is_wanted and is_newer else is_wanted
 
 
 def _wants(owner: Kubernetes, pod: Pod) -> bool | None:

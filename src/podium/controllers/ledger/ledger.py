@@ -205,9 +205,6 @@ def owner_of(pod: Pod) -> str:
     return f"{kind} {pod.metadata.namespace}/{name}"
 
 
-_MILLI = 1_000
-
-
 def loss_of(pod: Pod, now: int) -> Loss:
     """Return what a pod that ends now loses: its unsaved running time, times its requests."""
     start_ns = time_of(pod.status.start_time)
@@ -218,19 +215,13 @@ def loss_of(pod: Pod, now: int) -> Loss:
         # Invalid checkpoints: nothing is known to be saved.
         unsaved = None
     lost_ns = ran_ns if unsaved is None else min(unsaved, ran_ns)
-    requests = {name: _amount(name, amount) for name, amount in pod_requests(effective_spec(pod)).items() if amount}
+    requested = pod_requests(effective_spec(pod)).items()
+    requests = {name: _number(amount / 1_000) if name == CPU else amount for name, amount in requested if amount}
     grace = pod.metadata.deletion_grace_period_seconds
     lost = seconds(lost_ns)
-    work = {name: _rounded(amount * lost) for name, amount in requests.items()} if lost_ns else {}
+    work = {name: _number(round(amount * lost, 3)) for name, amount in requests.items()} if lost_ns else {}
     return Loss(ran=seconds(ran_ns), lost=lost, requests=requests, work=work, grace=grace)
 
 
-def _amount(name: str, amount: int) -> int | float:
-    if name != CPU:
-        return amount
-    return amount // _MILLI if amount % _MILLI == 0 else amount / _MILLI
-
-
-def _rounded(number: float) -> int | float:
-    found = round(number, 3)
-    return int(found) if found == int(found) else found
+def _number(number: float) -> int | float:
+    return int(number) if number == int(number) else number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -35,19 +35,6 @@ RecordSink = Callable[[Disruption, FollowUp | None], None]
 
 ConditionTime = Callable[[Pod, str], int | None]
 """Returns since when a condition of a pod is true, or None."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Times:
-    """The times of missed changes: from a condition, or now."""
-
-    since: ConditionTime
-    now: int
-
-    def of(self, pod: Pod, condition: str) -> int:
-        """Return since when a condition of a pod is true."""
-        found = self.since(pod, condition)
-        return self.now if found is None else min(found, self.now)
 
 
 @dataclass(slots=True)
@@ -144,7 +131,11 @@ class OpenDisruptions:
         self._take_up_earlier(earlier, now)
         if not self._open:
             return
-        times = _Times(since, now)
+
+        def began(pod: Pod, condition: str) -> int:
+            found = since(pod, condition)
+            return now if found is None else min(found, now)
+
         by_uid = {pod.metadata.uid: pod for pod in pods}
         by_key = {pod.key: pod for pod in by_uid.values()}
         for uid in tuple(self._open):
@@ -152,15 +143,16 @@ class OpenDisruptions:
                 self.ended(uid, now)
         for key in tuple(self._victims_for):
             pod = by_key.get(key)
-            self._settle_for(key, pod, now if pod is None else times.of(pod, "PodScheduled"))
+            self._settle_for(key, pod, now if pod is None else began(pod, "PodScheduled"))
         for uid in tuple(self._replaces):
             if uid in by_uid:
-                self._catch_up(by_uid[uid], times)
+                self._follow(by_uid[uid], began(by_uid[uid], "PodScheduled"), began(by_uid[uid], "Ready"))
             else:
                 came = self._open[self._replaces[uid]].record.replacement
                 self._left(uid, has_had_node=came is not None and came.node is not None)
         if self._awaited:
-            self._catch_up_awaited(earlier, by_uid, times)
+            for pod in self._take_unobserved(earlier, by_uid):
+                self._follow(pod, began(pod, "PodScheduled"), began(pod, "Ready"))
 
     def _take_up_earlier(self, earlier: EarlierRecords, now: int) -> None:
         for record, trail in earlier.followed:
@@ -169,18 +161,14 @@ class OpenDisruptions:
             elif record.uid not in self._open:
                 self._take_up(_Open(record, trail))
 
-    def _catch_up_awaited(self, earlier: EarlierRecords, by_uid: dict[str, Pod], times: _Times) -> None:
-        """Find the replacements that came unobserved."""
+    def _take_unobserved(self, earlier: EarlierRecords, by_uid: dict[str, Pod]) -> Iterator[Pod]:
+        """Yield the replacements that came unobserved."""
         for uid in sorted(earlier.replacements & by_uid.keys()):
             self._awaited.came(controller_uid(by_uid[uid]), uid)
         for pod in sorted(by_uid.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)):
             if victim := self._awaited.take(pod, is_added=None, came_meanwhile=True):
                 self._came(victim, pod)
-                self._catch_up(pod, times)
-
-    def _catch_up(self, pod: Pod, times: _Times) -> None:
-        """Update a replacement that changed unobserved."""
-        self._follow(pod, times.of(pod, "PodScheduled"), times.of(pod, "Ready"))
+                yield pod
 
     def _take_up(self, found: _Open) -> None:
         record = found.record
@@ -322,11 +310,13 @@ class AwaitedReplacements:
         came = self._came.setdefault(controller.uid, set())
         if pod.metadata.uid in came:
             return ""
+        created_ns, may_be_new = time_of(pod.metadata.creation_timestamp) or 0, came_meanwhile or not pod.spec.node_name
         for place in waiting:
-            victim = place.record
+            victim, began_ns = place.record, place.trail.began_ns // _SECOND * _SECOND
             if controller.kind in _KEEPS_NAMES and victim.pod != pod.key:
                 continue
-            if victim.uid != pod.metadata.uid and (is_added or _is_later(pod, place.trail.began_ns, came_meanwhile)):
+            is_later = created_ns > began_ns or (created_ns == began_ns and may_be_new)
+            if victim.uid != pod.metadata.uid and (is_added or is_later):
                 came.add(pod.metadata.uid)
                 waiting.remove(place)
                 self._trim(controller.uid)
@@ -354,9 +344,3 @@ class AwaitedReplacements:
         if not self._places[controller]:
             del self._places[controller]
             self._came.pop(controller, None)
-
-
-def _is_later(pod: Pod, began_ns: int, came_meanwhile: bool) -> bool:
-    created_ns = time_of(pod.metadata.creation_timestamp) or 0
-    began_ns -= began_ns % _SECOND
-    return created_ns > began_ns or (created_ns == began_ns and (came_meanwhile or not pod.spec.node_name))

@@ -249,15 +249,13 @@ class NodeLifecycle(Reconciler[str]):
         conditions = unknown_conditions(known.raw, now) if is_late else None
         if conditions is not None:
             return [self._write(node, {"status": {"conditions": conditions}}, "no heartbeats")]
-        unready = () if is_ready(node) else self._pods.on(key)
-        return [
-            *self._taint(known, now),
-            *(
-                self._unready(*bound, now)
-                for bound in unready
-                if is_pod_ready(bound.pod) and not self._is_written(bound.pod)
-            ),
-        ]
+        actions = self._taint(known, now)
+        not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
+        for pod, raw in () if is_ready(node) else self._pods.on(key):
+            if is_pod_ready(pod) and not self._is_written(pod):
+                conditions = with_condition(raw["status"]["conditions"], not_ready, now)
+                actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
+        return actions
 
     def _taint(self, known: _TrackedNode, now: int) -> list[Action]:
         node, name = known.node, known.node.metadata.name
@@ -265,12 +263,14 @@ class NodeLifecycle(Reconciler[str]):
         if self._zones.is_total():
             wanted -= EVICTING
         changes = (wanted ^ present) - set(known.standing)
-        if changes & wanted & EVICTING and not present & EVICTING and not self._zones.may_give_up(name, now):
+        is_evicted = bool(changes & wanted & EVICTING) and not present & EVICTING
+        next_ns = self._zones.next_ns(name) if is_evicted else None
+        if is_evicted and (next_ns is None or next_ns > now):
             changes -= EVICTING
             if self._zones.wait(name):
                 self._await_turn(name)
         else:
-            if changes & wanted & EVICTING and not present & EVICTING:
+            if is_evicted:
                 self._zones.give_up(name, now)
             self._end_wait(name)
         if not changes:
@@ -287,12 +287,6 @@ class NodeLifecycle(Reconciler[str]):
     def _await_turn(self, name: str) -> None:
         """Check a node when its zone allows another one to be evicted, or earlier if it is silent."""
         self._queue.add_by(name, self._zones.next_ns(name))
-
-    def _unready(self, pod: Pod, raw: Raw, now: int) -> PatchObject:
-        """Mark a pod as not ready."""
-        not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
-        conditions = with_condition(raw["status"]["conditions"], not_ready, now)
-        return self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready")
 
     def _is_written(self, object_: Node | Pod) -> bool:
         return self._written.get(object_.metadata.uid) == object_.metadata.resource_version
@@ -351,11 +345,6 @@ class ZoneDisruption:
     def remove(self, name: str) -> bool:
         """Forget a node; return whether that changes the rates."""
         return self._replace(name, None)
-
-    def may_give_up(self, name: str, now: int) -> bool:
-        """Return whether a node may be evicted now."""
-        next_ns = self.next_ns(name)
-        return next_ns is not None and next_ns <= now
 
     def give_up(self, name: str, now: int) -> None:
         """Record that a node is evicted."""

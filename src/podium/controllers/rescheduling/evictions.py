@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
@@ -99,7 +99,14 @@ class PlannedEvictions:
         answer = answered.answer
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
-            return [_move_record(move, planned)]
+            if move.has_ended:
+                whose = move.pod.controller
+                who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
+                message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
+            else:
+                where = "" if move.target is None else f"; there is room on {move.target}"
+                message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
+            return [Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)]
         if self._orders and self._orders[0].planned is planned:
             # The rest of its moves is dropped.
             self._orders.popleft()
@@ -140,16 +147,12 @@ class PlannedEvictions:
         awaited: AwaitedPod | None = None
         if comes is not None:
             awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
-        evict = Evict(
-            pod.key,
-            pod.uid,
-            RESCHEDULER,
-            RESCHEDULER,
+        wishes = Wishes(
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
             avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=awaited),
             for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
         )
-        return [evict]
+        return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, wishes=wishes)]
 
     def nodes_to_mark(self) -> frozenset[str]:
         """Return the nodes that pods are being moved off, if such nodes are tainted."""
@@ -177,18 +180,6 @@ class PlannedEvictions:
             return True
         self._look(now)
         return self._planners.holds(order.planned, present, self._plan_inputs(now), now)
-
-
-def _move_record(move: Planned, planned: PlannedMoves) -> Record:
-    """Return the event that reports an eviction."""
-    if move.has_ended:
-        whose = move.pod.controller
-        who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
-        message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
-    else:
-        where = "" if move.target is None else f"; there is room on {move.target}"
-        message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
-    return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
 
 
 _SECOND = 10**9

@@ -192,44 +192,33 @@ class Moves:
             return
         # Times in objects are truncated to seconds: a move known only from them counts a second longer.
         evicted_ns = _second(parse_time(time)) + _SECOND - 1
-        move = Move(_namespace_of(entry), entry.controller.uid, node, evicted_ns, entry_time=time)
+        # The message of an entry names the pod.
+        namespace = next((word.partition("/")[0] for word in entry.message.split() if "/" in word), "")
+        move = Move(namespace, entry.controller.uid, node, evicted_ns, entry_time=time)
         self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
 
     def _follow(self, move: Move, taken: set[str]) -> None:
         """Find the move's replacement and check whether the move is complete.
 
-        The replacement is the oldest pod of the owner that no other move claims.
+        The replacement is the oldest pod of the owner that no other move claims. An unknown evicted pod is gone if none
+        of its owner's pods is terminating on its node.
         """
-        found = (
-            pod
-            for pod in self._picture.pods_of(move.owner_uid)
-            if pod.uid not in taken and not pod.terminating and move.may_have_made(pod)
-        )
+        pods = self._picture.pods_of(move.owner_uid)
+        found = (pod for pod in pods if pod.uid not in taken and not pod.terminating and move.may_have_made(pod))
         move.replacement = next(found, None)
         if move.replacement is None:
             return
         taken.add(move.replacement.uid)
-        move.is_over = move.replacement.ready and self._has_left(move)
-
-    def _has_left(self, move: Move) -> bool:
-        """Return whether the evicted pod is gone.
-
-        If it is unknown, whether none of its owner's pods is terminating there.
-        """
         if move.pod_uid:
-            return self._picture.pod(move.pod_uid) is None
-        pods = self._picture.pods_of(move.owner_uid)
-        return not any(pod.terminating and pod.node_name == move.source for pod in pods)
+            has_left = self._picture.pod(move.pod_uid) is None
+        else:
+            has_left = not any(pod.terminating and pod.node_name == move.source for pod in pods)
+        move.is_over = move.replacement.ready and has_left
 
 
 def _second(time_ns: int) -> int:
     """Return a time as objects store it."""
     return time_ns // _SECOND * _SECOND
-
-
-def _namespace_of(entry: AvoidEntry) -> str:
-    """Return the namespace of the pod for which an entry was made, from its message; "" if the message lacks it."""
-    return next((word.partition("/")[0] for word in entry.message.split() if "/" in word), "")
 
 
 def _needs_room(move: Move) -> bool:
@@ -291,12 +280,23 @@ class Returns:
         self._returns: dict[tuple[str, str], _Return] = {}
 
     def look(self, moves: Moves, now: int, settings: ReschedulerSettings) -> None:
-        """Find the replacements that have returned since the moves began."""
+        """Find the replacements that have returned since the moves began to a node that a pod was evicted from.
+
+        Without computed targets, any node of the owner's pods counts.
+        """
         by_owner: dict[str, list[Move]] = {}
         for move in moves:
             by_owner.setdefault(move.owner_uid, []).append(move)
         for owner, of_owner in by_owner.items():
-            self._look_at_owner(owner, of_owner, now, settings)
+            placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
+            if settings.judgement is Judgement.BLIND:
+                made = [pod for pod in placed if any(move.may_have_made(pod) for move in of_owner)]
+                self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)
+                continue
+            for move in of_owner:
+                there = [pod for pod in placed if pod.node_name == move.source]
+                made = [pod for pod in there if move.may_have_made(pod)]
+                self._look_at((owner, move.source), made, there, now, settings.cool_down_ns)
         self._returns = {place: found for place, found in self._returns.items() if found.cool_down.counts(now)}
 
     def cooling(self, now: int) -> frozenset[tuple[str, str]]:
@@ -312,21 +312,6 @@ class Returns:
         """Return when the next cool-down ends; None if there is none."""
         ends = (found.cool_down.until_ns for found in self._returns.values())
         return earliest(end for end in ends if end > now)
-
-    def _look_at_owner(self, owner: str, moves: Sequence[Move], now: int, settings: ReschedulerSettings) -> None:
-        """Find an owner's replacements on a node that one of its pods was evicted from.
-
-        On any node if targets are not computed.
-        """
-        placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
-        if settings.judgement is Judgement.BLIND:
-            made = [pod for pod in placed if any(move.may_have_made(pod) for move in moves)]
-            self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)
-            return
-        for move in moves:
-            there = [pod for pod in placed if pod.node_name == move.source]
-            made = [pod for pod in there if move.may_have_made(pod)]
-            self._look_at((owner, move.source), made, there, now, settings.cool_down_ns)
 
     def _look_at(
         self, place: tuple[str, str], made: Sequence[PodRecord], there: Sequence[PodRecord], now: int, cool_down_ns: int

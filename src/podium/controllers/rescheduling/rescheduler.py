@@ -5,7 +5,7 @@ Source: controlled-rescheduling.md, Rescheduler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from podium.api.meta import Kubernetes, Raw
@@ -195,7 +195,11 @@ class Rescheduler:
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
-        records = self._error_records(plan)
+        # A repeated failure is reported once.
+        new = [error for error in plan.errors if error not in self._errors]
+        self._errors = plan.errors
+        config_map = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
+        records: list[Action] = [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
         if not self._only_plans:
             self._evictions.put(plan.planned)
         self._soft_taints.unmark(self._evictions.nodes_to_mark())
@@ -215,13 +219,6 @@ class Rescheduler:
         if pod.uid in self._evictions.refusals.uids:
             return "its eviction was refused, and is tried again later"
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
-
-    def _error_records(self, plan: ReschedulingPlan) -> list[Action]:
-        """Return the events about failed policies; a repeated failure is reported once."""
-        errors, self._errors = self._errors, plan.errors
-        config_map = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
-        new = (error for error in plan.errors if error not in errors)
-        return [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
 
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
@@ -251,7 +248,10 @@ class Rescheduler:
         times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
         if has_more:
             times.append(self._picture.next_token_ns(now))
-        times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
+        placed = (pod for pod in self._picture.pods() if pod.node_name)
+        since = (pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns for pod in placed)
+        minimum_ns = settings.scope.minimum_age_ns
+        times.append(earliest(since_ns + minimum_ns for since_ns in since if since_ns + minimum_ns > now))
         if settings.scope.undisturbed_for_ns:
             times.append(self._picture.cluster.disrupted.next_end_ns(now, settings.scope.undisturbed_for_ns))
         return earliest(times)
@@ -296,12 +296,6 @@ class PlanSchedule:
         """End a look. At ``wake_ns`` time alone may allow a move."""
         self._times.set(_PERIODIC, now + interval_ns, recurs=True)
         self._times.set(_WAKE, wake_ns)
-
-
-def next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int | None:
-    """Return when the next pod on a node is old enough to be moved; None if all are."""
-    since = (pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns for pod in pods if pod.node_name)
-    return earliest(since_ns + minimum_age_ns for since_ns in since if since_ns + minimum_age_ns > now)
 
 
 _PATIENCE_NS = 3_600 * 10**9
@@ -372,8 +366,10 @@ class Guide:
         pod = move.replacement
         if pod is None or not move.target or pod.node_name or pod.gates or pod.uid in self._guided:
             return None
-        settings = self._planners.settings
-        if settings.guidance is Guidance.BIND and not _needs_its_scheduler(pod):
+        settings, spec = self._planners.settings, pod.spec
+        # A binding cannot choose volumes or devices together with the node.
+        has_volumes = any(each.persistent_volume_claim or each.ephemeral for each in spec.volumes)
+        if settings.guidance is Guidance.BIND and not (has_volumes or spec.resource_claims):
             action: Action = Bind(pod.key, pod.uid, move.target)
         elif settings.steering is not Steering.AVOID_LIST or not self._planners.knows(pod.scheduler_name):
             action = Nominate(pod.key, pod.uid, move.target, RESCHEDULER)
@@ -383,11 +379,3 @@ class Guide:
             return None
         self._guided.add(pod.uid)
         return action
-
-
-def _needs_its_scheduler(pod: PodRecord) -> bool:
-    """Return whether volumes or devices are chosen together with the node, which a binding cannot do."""
-    volumes = pod.spec.volumes
-    return bool(pod.spec.resource_claims) or any(
-        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in volumes
-    )

@@ -136,7 +136,10 @@ class ReschedulerView(ClusterView):
     def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
         before = self._updater.known_node(name)
-        node = _without_mark(node)
+        # The rescheduler's own taint is temporary, and no reason to move pods.
+        taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
+        if len(taints) < len(node.spec.taints):
+            node = structs.replace(node, spec=structs.replace(node.spec, taints=taints))
         self._updater.changed(node)
         text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
         if text:
@@ -156,14 +159,6 @@ class ReschedulerView(ClusterView):
         self.avoid_lists.pop(node.metadata.name, None)
         self.observed.node_gone(node.metadata.name)
         return self._updater.gone(node) is not None
-
-
-def _without_mark(node: Node) -> Node:
-    """Return the node without the rescheduler's own taint, which is temporary and no reason to move pods."""
-    taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
-    if len(taints) == len(node.spec.taints):
-        return node
-    return structs.replace(node, spec=structs.replace(node.spec, taints=taints))
 
 
 # The reasons with which a kubelet rejects a pod (pkg/kubelet/lifecycle, pkg/kubelet/cm).
@@ -209,7 +204,15 @@ class ObservedSignals:
             if rejected is None:
                 return self._put(pod.key, None)
             return self._put(pod.key, _Seen(uid, rejected=rejected, record=read(pod)))
-        signals = _signals_of(raw)
+        health = pod_health(raw)
+        if health is WELL:
+            return self._put(pod.key, None)
+        signals = PodSignals(
+            restarts=health.restarts,
+            out_of_memory_kills=health.out_of_memory_kills,
+            is_crash_looping=health.is_crash_looping,
+            failure_ns=health.failure_ns,
+        )
         return self._put(pod.key, None if signals == NO_POD_SIGNALS else _Seen(uid, signals))
 
     def pod_gone(self, pod: Pod) -> bool:
@@ -261,18 +264,6 @@ class ObservedSignals:
         self._rejections[rejected] = len(pods)
         if not pods:
             del self._rejections[rejected], self._turned_away[rejected]
-
-
-def _signals_of(raw: Raw) -> PodSignals:
-    health = pod_health(raw)
-    if health is WELL:
-        return NO_POD_SIGNALS
-    return PodSignals(
-        restarts=health.restarts,
-        out_of_memory_kills=health.out_of_memory_kills,
-        is_crash_looping=health.is_crash_looping,
-        failure_ns=health.failure_ns,
-    )
 
 
 def _rejected(pod: Pod, raw: Raw) -> tuple[str, str] | None:

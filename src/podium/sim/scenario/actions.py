@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement
+from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
@@ -212,8 +212,8 @@ class EvictAction(NamedObject, Action, frozen=True, kw_only=True):
         if hints.node_name and (problem := subdomain_problem(hints.node_name)):
             raise InputError(problem, path=".replacement.nodeName")
         left = ForReplacement(hints.first, hints.node_name, hints.awaited)
-        grace_seconds, is_avoided = self.grace_period_seconds, avoid is not False
-        eviction = Evict("", "", SCENARIO, self.component, grace_seconds, is_avoided, avoid_for, left)
+        wishes = Wishes(avoid_node=avoid is not False, avoid_for=avoid_for, for_replacement=left)
+        eviction = Evict("", "", SCENARIO, self.component, self.grace_period_seconds, wishes)
         return EvictPod(self.key, self.kind, eviction)
 
 
