@@ -64,11 +64,11 @@ def test_budgets_are_by_key_and_every_change_is_counted() -> None:
     for name in ("b", "a"):
         budgets.put(budget(name, "app=web", 1))
     assert [one.key for one in budgets.all()] == ["default/a", "default/b"]
-    assert (len(budgets), budgets.position) == (2, 2)
+    assert (len(budgets), budgets.changes.position) == (2, 2)
 
     budgets.put(budget("a", "app=web", 5))
     budgets.remove("default/b")
     budgets.remove("default/b")
 
     assert [(one.key, one.disruptions_allowed) for one in budgets.all()] == [("default/a", 5)]
-    assert budgets.position == 4
+    assert budgets.changes.position == 4

@@ -4,7 +4,6 @@ Nothing happens by itself: the test delivers all observations and answers of the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as fields_replaced
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -172,7 +171,7 @@ def terminating(pod: Pod, *, preempted: bool = True) -> Pod:
 
 def clearing(which: NominationClearing) -> Configuration:
     """Return the default configuration but for which nominations end for a more important pod."""
-    return fields_replaced(default_configuration(), nomination_clearing=which)
+    return replace(default_configuration(), nomination_clearing=which)
 
 
 def with_plugins(*names: str, disabled: Mapping[str, Sequence[str]] | None = None) -> Configuration:

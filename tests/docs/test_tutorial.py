@@ -107,8 +107,6 @@ def limit(max_pods: int) -> Configuration:
     return Configuration(
         source="",
         parallelism=1,
-        pod_initial_backoff_ns=10**9,
-        pod_max_backoff_ns=10**10,
         profiles=(replace(profile, plugin_config=(changed,)),),
     )
 

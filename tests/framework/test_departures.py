@@ -1,7 +1,8 @@
 """Caveats about settings that kube-scheduler does not have."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.framework.settings.configuration import default_configuration, upstream_departures
 from tests.builders import configuration

@@ -10,7 +10,7 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import Plugin, PluginContext
-from podium.framework.settings.registry import Registry, loading_no_more, require_whole
+from podium.framework.settings.registry import Registry, loading_no_more
 from podium.framework.verdicts import PluginError
 from tests.framework.extensions import Write, install
 
@@ -186,14 +186,14 @@ def nothing(self: object) -> None: ...
 )
 def test_a_plugin_with_half_of_what_a_point_needs_is_refused(members: dict[str, object], lacks: str) -> None:
     with pytest.raises(PluginError, match=f"plugin Own {lacks}"):
-        require_whole(plugin(**members))
+        Registry({}).require_whole(plugin(**members))
 
 
 def test_a_custom_scope_needs_no_array_methods() -> None:
-    require_whole(plugin(scope="anything", filter=nothing))
+    Registry({}).require_whole(plugin(scope="anything", filter=nothing))
 
 
 @pytest.mark.parametrize("name", ["", None, 3])
 def test_the_name_of_a_plugin_is_text(name: object) -> None:
     with pytest.raises(PluginError, match="text is needed"):
-        require_whole(plugin(name, filter=nothing))
+        Registry({}).require_whole(plugin(name, filter=nothing))

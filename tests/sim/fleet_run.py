@@ -4,10 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.api.avoid_list import ForReplacement, Wishes
 from podium.controllers.actions import DeleteObject, Evict

@@ -57,7 +57,7 @@ class GangPlans:
         wholes = WholeGroups(handle.cluster)
         found: dict[str, list[Any]] = {}
         for victim in way.victims:
-            found.setdefault(wholes.key_of(victim) or victim.uid, []).append(victim)
+            found.setdefault(wholes.key_of_class.get(victim.pod_class.id, "") or victim.uid, []).append(victim)
         for key in found.keys() & set(wholes.keys):
             assert len(found[key]) == len(wholes.slots_of(key)), f"{key} goes in part"
             self.whole_groups += 1

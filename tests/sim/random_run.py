@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.framework.settings.configuration import NominationClearing
 from podium.runtime.component import Component

@@ -101,7 +101,13 @@ def lexsort(*keys: Int64s) -> Int64s:
     size = len(keys[0])
     packed, bits = np.zeros(size, dtype=np.int64), size.bit_length()
     for key in keys if size else ():
-        ranks, most = _ranks(key)
+        # Non-negative numbers in the order of the key, and the largest of them.
+        least = int(key.min())
+        ranks, most = key - least, int(key.max()) - least
+        if most >= _FEW:
+            ascending = np.sort(key)
+            levels = ascending[np.append(True, ascending[1:] != ascending[:-1])]
+            ranks, most = np.searchsorted(levels, key), len(levels) - 1
         bits += most.bit_length()
         if bits >= _BITS:
             return np.lexsort(keys[::-1])
@@ -113,16 +119,6 @@ def lexsort(*keys: Int64s) -> Int64s:
     packed.sort()
     packed &= (1 << size.bit_length()) - 1
     return packed
-
-
-def _ranks(values: Int64s) -> tuple[Int64s, int]:
-    """Return non-negative numbers in the same order as the values, and the largest of them."""
-    least, most = int(values.min()), int(values.max())
-    if most - least < _FEW:
-        return values - least, most - least
-    ascending = np.sort(values)
-    levels = ascending[np.append(True, ascending[1:] != ascending[:-1])]
-    return np.searchsorted(levels, values), len(levels) - 1
 
 
 def distinct(values: Int64s, size: int) -> tuple[Int64s, Int64s]:

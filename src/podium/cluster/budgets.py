@@ -81,10 +81,7 @@ class _Bucket:
 
 
 class Budgets:
-    """All budgets as of a point in time. ``position`` changes whenever the protection of a budget changes.
-
-    A cache of results keeps the position and requests the changes `since` then.
-    """
+    """All budgets as of a point in time."""
 
     def __init__(self) -> None:
         # By namespace and name.
@@ -94,19 +91,11 @@ class Budgets:
         self._buckets: dict[str, _Bucket] = {}
         self._now = 0
         self._next_change_ns: int | None = None
-        self._changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
+        self.changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
+        """The budgets whose protection changed, each before and after."""
 
     def __len__(self) -> int:
         return sum(map(len, self._budgets.values()))
-
-    @property
-    def position(self) -> int:
-        """Return the position after the newest change."""
-        return self._changes.position
-
-    def since(self, position: int) -> list[Budget] | None:
-        """Return the changed budgets after ``position``, each before and after; None if the log begins later."""
-        return self._changes.entries_since(position)
 
     def put(self, budget: PodDisruptionBudget) -> None:
         """Add or replace a budget. As upstream, a selector that does not parse covers nothing."""
@@ -140,7 +129,7 @@ class Budgets:
             del self._budgets[namespace]
             self._over.pop(namespace, None)
         self._buckets.pop(key, None)
-        self._changes.append(before)
+        self.changes.append(before)
 
     def pass_time(self, now: int) -> None:
         """Set the time as of which the tokens of rates are counted."""
@@ -208,8 +197,8 @@ class Budgets:
                 elif is_known and not budget.counts(pod_class):
                     names.remove(budget.name)
             if before is not None:
-                self._changes.append(before)
-        self._changes.append(budget)
+                self.changes.append(before)
+        self.changes.append(budget)
 
     def _expect_change(self, bucket: _Bucket | None) -> None:
         """Advance the time of the next change to when a token of the bucket comes back."""

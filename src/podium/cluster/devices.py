@@ -6,14 +6,15 @@ k8s.io/dynamic-resource-allocation (resourceslice/tracker, deviceclass/extendedr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
-from podium.api.devices import Device, DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.api.devices import Device, DeviceClass, DeviceTaint, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
 from podium.api.quantity import parse_quantity
-from podium.api.resource_claims import DEVICE_CLASS_PREFIX, AllocationResult, DeviceResult, ResourceClaim
+from podium.api.resource_claims import DEVICE_CLASS_PREFIX, AllocationResult, ResourceClaim
 from podium.api.resource_version import is_older
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
@@ -64,16 +65,31 @@ class Devices:
 
     def find(self, item: DeviceObject) -> DeviceObject | None:
         """Return the known version of an object; None for a new one."""
-        return self._table(item).get(item.key)
+        tables: dict[type, Mapping[str, DeviceObject]] = {
+            ResourceClaim: self.claims,
+            ResourceSlice: self._written,
+            DeviceClass: self.classes,
+            DeviceTaintRule: self._rules,
+        }
+        return tables[type(item)].get(item.key)
 
     def put(self, item: DeviceObject) -> bool:
         """Add or replace an object; return whether the extended resources provided by classes changed."""
         match item:
             case ResourceClaim():
                 self.claim_cache.observe(item)
-            case ResourceSlice():
-                self._remove_slice(item.key)
-                self._put_slice(item)
+            case ResourceSlice(spec=spec):
+                key = item.key
+                self._remove_slice(key)
+                self._written[key] = item
+                self.slices[key] = tainted(item, self._rules)
+                if spec.node_name and not spec.shared_counters:
+                    self._on_node.setdefault(spec.node_name, {})[key] = None
+                    self._offers.pop(spec.node_name, None)
+                else:
+                    self._shared[key] = None
+                self._in_pool.setdefault(pool_of(item), {})[key] = None
+                self._pool_changed(pool_of(item))
             case DeviceTaintRule():
                 self._rules[item.key] = item
                 self._update_taints()
@@ -122,29 +138,6 @@ class Devices:
             offer = self._offers[node] = self._compute_offer(node)
         return offer
 
-    def _table(self, item: DeviceObject) -> Mapping[str, DeviceObject]:
-        tables: dict[type, Mapping[str, DeviceObject]] = {
-            ResourceClaim: self.claims,
-            ResourceSlice: self._written,
-            DeviceClass: self.classes,
-            DeviceTaintRule: self._rules,
-        }
-        return tables[type(item)]
-
-    # Slices
-
-    def _put_slice(self, item: ResourceSlice) -> None:
-        key, spec = item.key, item.spec
-        self._written[key] = item
-        self.slices[key] = tainted(item, self._rules)
-        if spec.node_name and not spec.shared_counters:
-            self._on_node.setdefault(spec.node_name, {})[key] = None
-            self._offers.pop(spec.node_name, None)
-        else:
-            self._shared[key] = None
-        self._in_pool.setdefault(pool_of(item), {})[key] = None
-        self._pool_changed(pool_of(item))
-
     def _remove_slice(self, key: str) -> None:
         item = self._written.pop(key, None)
         if item is None:
@@ -165,8 +158,6 @@ class Devices:
         for key in self._in_pool.get(pool, ()):
             self._offers.pop(self._written[key].spec.node_name, None)
 
-    # What nodes offer
-
     def _compute_offer(self, node: str) -> bytes:
         slices = sorted(self.on_node(node), key=lambda slice_: (*pool_of(slice_), slice_.key))
         if not slices:
@@ -182,8 +173,6 @@ class Devices:
             digest.update(_encode([(device, self.allocated.state((*pool, device.name))) for device in spec.devices]))
             before = pool
         return digest.digest()
-
-    # Classes
 
     def _update_backed(self) -> bool:
         """Recompute which class provides each extended resource; return whether the set of resources changed.
@@ -205,32 +194,23 @@ class Devices:
 
 def tainted(item: ResourceSlice, rules: Mapping[str, DeviceTaintRule]) -> ResourceSlice:
     """Return the slice with the taints of the rules that select its devices, in the order of the rules' names."""
-    concerned = [rule for _, rule in sorted(rules.items()) if _concerns(rule, item)]
-    if not concerned:
+    # For each rule that selects devices of the slice, the name of the only one that it selects; None for all.
+    found: list[tuple[str | None, DeviceTaint]] = []
+    for _, rule in sorted(rules.items()):
+        chosen = rule.spec.device_selector or DeviceTaintSelector()
+        if chosen.driver in (None, item.spec.driver) and chosen.pool in (None, item.spec.pool.name):
+            found.append((chosen.device, rule.spec.taint))
+    if not found:
         return item
-    devices = tuple(_with_taints(device, concerned) for device in item.spec.devices)
-    return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, devices=devices))
-
-
-def _concerns(rule: DeviceTaintRule, item: ResourceSlice) -> bool:
-    selector = rule.spec.device_selector
-    if selector is None:
-        return True
-    return selector.driver in (None, item.spec.driver) and selector.pool in (None, item.spec.pool.name)
-
-
-def _with_taints(device: Device, rules: Iterable[DeviceTaintRule]) -> Device:
-    added = tuple(
-        rule.spec.taint
-        for rule in rules
-        if rule.spec.device_selector is None or rule.spec.device_selector.device in (None, device.name)
-    )
-    if not added:
-        return device
-    if device.basic is not None:
-        basic = msgspec.structs.replace(device.basic, taints=device.basic.taints + added)
-        return msgspec.structs.replace(device, basic=basic)
-    return msgspec.structs.replace(device, taints=device.taints + added)
+    devices = []
+    for device in item.spec.devices:
+        added = tuple(taint for name, taint in found if name in (None, device.name))
+        if added and device.basic is not None:
+            device = replace(device, basic=replace(device.basic, taints=device.basic.taints + added))  # noqa: PLW2901
+        elif added:
+            device = replace(device, taints=device.taints + added)  # noqa: PLW2901
+        devices.append(device)
+    return replace(item, spec=replace(item.spec, devices=tuple(devices)))
 
 
 class ClaimCache:
@@ -249,11 +229,11 @@ class ClaimCache:
         self._pool_changed = pool_changed
         self._made_for: dict[str, dict[str, None]] = {}
         # The uids of claims known from an answer and not observed since.
-        self._unobserved: dict[str, None] = {}
+        self.unobserved: dict[str, None] = {}
         # The newest resource version of any observed claim.
         self._newest = ""
         # In-flight claims for which it is unknown whether they were written; and written ones whose answer is missing.
-        self._uncertain: set[str] = set()
+        self.uncertain: set[str] = set()
         self._unanswered: set[str] = set()
         # By pod uid, the uids of claims that it was removed from; older observations may still arrive.
         self._unreserved: dict[str, set[str]] = {}
@@ -268,7 +248,7 @@ class ClaimCache:
         known = self.claims.get(claim.key)
         return (
             known is not None
-            and known.metadata.uid in self._unobserved
+            and known.metadata.uid in self.unobserved
             and is_older(claim.metadata.resource_version, known.metadata.resource_version)
         )
 
@@ -283,7 +263,7 @@ class ClaimCache:
         uid = claim.metadata.uid
         known = self.claims.get(claim.key)
         # A newer claim of the same name may be known from an answer.
-        if known is not None and (known.metadata.uid == uid or known.metadata.uid not in self._unobserved):
+        if known is not None and (known.metadata.uid == uid or known.metadata.uid not in self.unobserved):
             self._forget(claim.key)
         self._end(uid)
         self._pass(claim.metadata.resource_version)
@@ -291,7 +271,7 @@ class ClaimCache:
     def assume(self, claim: ResourceClaim) -> None:
         """Count an allocation that will be written; ``claim`` includes it."""
         uid = claim.metadata.uid
-        if uid in self._uncertain:
+        if uid in self.uncertain:
             raise AssertionError(f"claim {claim.key} may have devices already")
         self._end(uid)
         self.in_flight[uid] = claim
@@ -311,7 +291,7 @@ class ClaimCache:
             is_news = is_same and is_older(known.metadata.resource_version, version)
         if is_news:
             self._put(claim)
-            self._unobserved[claim.metadata.uid] = None
+            self.unobserved[claim.metadata.uid] = None
         return is_news
 
     def confirm(self, uid: str) -> None:
@@ -325,21 +305,17 @@ class ClaimCache:
 
     def release(self, uid: str) -> None:
         """Stop counting an in-flight allocation unless it may have been written."""
-        if uid not in self._uncertain:
+        if uid not in self.uncertain:
             self._end(uid)
 
     def mark_uncertain(self, uid: str) -> None:
         """Count an abandoned allocation that may have been written until `settle` or until the claim is observed."""
         if uid in self.in_flight:
-            self._uncertain.add(uid)
-
-    def is_uncertain(self, uid: str) -> bool:
-        """Return whether an abandoned allocation may have been written."""
-        return uid in self._uncertain
+            self.uncertain.add(uid)
 
     def settle(self, uid: str) -> ResourceClaim | None:
         """Stop counting an abandoned allocation whose outcome is now known; return it, None if it was not counted."""
-        return self._end(uid) if uid in self._uncertain else None
+        return self._end(uid) if uid in self.uncertain else None
 
     def unreserve(self, uid: str, pod_uid: str) -> None:
         """Record that a pod was removed from a claim's reservations, whatever older observations show."""
@@ -356,7 +332,7 @@ class ClaimCache:
     def forget_unobserved(self, key: str, uid: str) -> ResourceClaim | None:
         """Remove a deleted claim that was never observed, and return it; None if its deletion will be observed."""
         claim = self.claims.get(key)
-        if claim is None or claim.metadata.uid != uid or uid not in self._unobserved:
+        if claim is None or claim.metadata.uid != uid or uid not in self.unobserved:
             return None
         self._forget(key)
         return claim
@@ -373,11 +349,7 @@ class ClaimCache:
     def unobserved_of(self, pod_uid: str) -> list[ResourceClaim]:
         """Return the claims created for a pod that are known from an answer alone, by name."""
         made = (self.claims[key] for key in sorted(self._made_for.get(pod_uid, ())))
-        return [claim for claim in made if claim.metadata.uid in self._unobserved]
-
-    def is_unobserved(self, uid: str) -> bool:
-        """Return whether a claim is known from an answer alone."""
-        return uid in self._unobserved
+        return [claim for claim in made if claim.metadata.uid in self.unobserved]
 
     def _put(self, claim: ResourceClaim) -> None:
         self._forget(claim.key)
@@ -397,7 +369,7 @@ class ClaimCache:
         claim = self.claims.pop(key, None)
         if claim is None:
             return
-        self._unobserved.pop(claim.metadata.uid, None)
+        self.unobserved.pop(claim.metadata.uid, None)
         self._count(claim, -1)
         owner = claim.metadata.controller
         if owner is not None:
@@ -411,7 +383,7 @@ class ClaimCache:
     def _end(self, uid: str) -> ResourceClaim | None:
         claim = self.in_flight.pop(uid, None)
         if claim is not None:
-            self._uncertain.discard(uid)
+            self.uncertain.discard(uid)
             self._unanswered.discard(uid)
             self._count(claim, -1)
         return claim
@@ -456,22 +428,19 @@ class DevicesInUse:
             device = (result.driver, result.pool, result.device)
             if result.share_id is None:
                 _add(self.dedicated, device, sign)
-            else:
-                _add(self.shared, device, sign)
-                self._consume(device, result, sign)
+                continue
+            _add(self.shared, device, sign)
+            taken = self.capacity.setdefault(device, {})
+            for name, amount in result.consumed_capacity.items():
+                taken[name] = taken.get(name, 0) + sign * parse_quantity(amount)
+            if device not in self.shared:
+                del self.capacity[device]
 
     def state(self, device: DeviceID) -> tuple[object, ...]:
         """Return a comparable state of the device's use; () if unused."""
         if device not in self:
             return ()
         return device in self.dedicated, device in self.shared, sorted(self.capacity.get(device, {}).items())
-
-    def _consume(self, device: DeviceID, result: DeviceResult, sign: int) -> None:
-        taken = self.capacity.setdefault(device, {})
-        for name, amount in result.consumed_capacity.items():
-            taken[name] = taken.get(name, 0) + sign * parse_quantity(amount)
-        if device not in self.shared:
-            del self.capacity[device]
 
 
 def _add(counts: dict[DeviceID, int], device: DeviceID, sign: int) -> None:

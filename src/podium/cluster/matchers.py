@@ -251,7 +251,7 @@ class Matchers:
             counts = np.zeros(len(column.values), dtype=np.int64)
             np.add.at(counts, column.codes[:used], matcher.count[:used])
             matcher.domains[key] = counts
-            self._columns.pin(key, 1)
+            column.pins += 1
         elif len(counts) < len(column.values):
             counts = matcher.domains[key] = grown(counts, 2 * len(column.values))
         return counts[: len(column.values)]
@@ -284,7 +284,7 @@ class Matchers:
             if counting is not None:
                 counting.remove(matcher)
         for key in matcher.domains:
-            self._columns.pin(key, -1)
+            self._columns.labels(key).pins -= 1
 
 
 Term = TypeVar("Term", AffinityTerm, WeightedTerm)

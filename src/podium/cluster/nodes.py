@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from podium.api.node import Node, Taint
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
 from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, grown, stable_hash
-from podium.cluster.node_tree import NodeTree
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -37,8 +37,10 @@ class NodeColumns:
         """By row, "" for free rows; read-only."""
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
         self._resources = RefCountedNumbers("", FIRST_RESOURCES)
+        # The name of each resource along the first axis of ``allocatable``, "" for free indices; and the index by name.
+        self.resources, self.resource_index = self._resources.values, self._resources.number_of
         # By row, the indices of the resources that the node lists.
-        self._named: dict[int, tuple[int, ...]] = {}
+        self.named: dict[int, tuple[int, ...]] = {}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
         self.allocatable: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
         self.requested: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
@@ -50,6 +52,8 @@ class NodeColumns:
         self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
         self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
         self._taints: ValueCodes[tuple[Taint, ...]] = ValueCodes(())
+        # The taints of each ``taint_group``.
+        self.taint_groups = self._taints.values
         self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
         self._labels: dict[str, LabelColumn] = {}
         self._until_sweep = AT_LEAST
@@ -108,16 +112,6 @@ class NodeColumns:
             raise KeyError(row)
         return node
 
-    @property
-    def resources(self) -> list[str]:
-        """Return the name of each resource along the first axis of ``allocatable``, "" for free indices."""
-        return self._resources.values
-
-    @property
-    def resource_index(self) -> Mapping[str, int]:
-        """Return the index of each resource along that axis."""
-        return self._resources.number_of
-
     def resource(self, name: str) -> int:
         """Return the index of a resource, and count one more node or pod class that uses it."""
         index = self._resources.take(name)
@@ -132,15 +126,6 @@ class NodeColumns:
         """Release resources that a node or pod class no longer uses."""
         for index in indices:
             self._resources.give_back(index)
-
-    def named_by(self, row: int) -> tuple[int, ...]:
-        """Return the indices of the resources that the node in ``row`` lists."""
-        return self._named.get(row, ())
-
-    @property
-    def taint_groups(self) -> list[tuple[Taint, ...]]:
-        """Return the taints of each ``taint_group``."""
-        return self._taints.values
 
     def labels(self, key: str) -> LabelColumn:
         """Return the column of a label key, created on first use.
@@ -158,10 +143,6 @@ class NodeColumns:
                 column.write(row, _label(key, self.node(row)))
         column.asked = True
         return column
-
-    def pin(self, key: str, number: int) -> None:
-        """Add ``number`` pins to the column of a label key."""
-        self.labels(key).pins += number
 
     def count_pod(self, row: int, requests: Mapping[int, int], nonzero: tuple[int, int], sign: int) -> None:
         """Add a pod to a row, or remove it with ``sign`` -1; see `PodClass` for its requests."""
@@ -184,7 +165,15 @@ class NodeColumns:
         name = node.metadata.name
         row = self.row_of.get(name)
         if row is None:
-            row = self._new_row()
+            if self._free:
+                row = self._free.pop()
+            else:
+                row = self.count
+                if row == self.capacity:
+                    self._grow(2 * self.capacity)
+                self.nodes.append(None)
+                self.names.append("")
+                self.count += 1
             self.row_of[name] = row
             self._name_order = self._tree_order = None
         self._write(row, node)
@@ -201,7 +190,7 @@ class NodeColumns:
             raise ValueError(f"node {name} still has pods")
         self.images.remove(row)
         self.allocatable[:, row] = 0
-        self.give_back_resources(self._named.pop(row))
+        self.give_back_resources(self.named.pop(row))
         for column in self._labels.values():
             column.write(row, None)
         self._taints.give_back(int(self.taint_group[row]))
@@ -217,28 +206,9 @@ class NodeColumns:
         self.node_changes.touch(row)
         return row
 
-    def _new_row(self) -> int:
-        if self._free:
-            return self._free.pop()
-        if self.count == self.capacity:
-            self._grow(2 * self.capacity)
-        self.nodes.append(None)
-        self.names.append("")
-        self.count += 1
-        return self.count - 1
-
     def _grow(self, capacity: int) -> None:
-        for column_name in (
-            "present",
-            "allocatable",
-            "requested",
-            "nonzero_requested",
-            "allowed_pods",
-            "pod_count",
-            "unschedulable",
-            "taint_group",
-            "name_hash",
-        ):
+        amounts = ("allocatable", "requested", "nonzero_requested", "allowed_pods", "pod_count")
+        for column_name in (*amounts, "present", "unschedulable", "taint_group", "name_hash"):
             setattr(self, column_name, grown(getattr(self, column_name), capacity))
         for column in self._labels.values():
             column.codes = grown(column.codes, capacity)
@@ -253,8 +223,8 @@ class NodeColumns:
         self.allowed_pods[row] = amounts.pop("pods", 0)
         indices = {self.resource(name): amount for name, amount in amounts.items()}
         self.allocatable[:, row] = 0
-        self.give_back_resources(self._named.pop(row, ()))
-        self._named[row] = tuple(indices)
+        self.give_back_resources(self.named.pop(row, ()))
+        self.named[row] = tuple(indices)
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
         self.unschedulable[row] = node.spec.unschedulable
@@ -357,7 +327,18 @@ class NameOrder:
     """
 
     def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
-        in_order: Int64s = rows[_ascending(name_hash[rows])]
+        hashes, bits = name_hash[rows], len(rows).bit_length()
+        # Index and upper bits are packed into one number, since numpy sorts numbers much faster than it argsorts them.
+        packed = hashes >> bits
+        packed <<= bits
+        packed |= np.arange(len(hashes), dtype=np.uint64)
+        packed.sort()
+        order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
+        packed >>= bits
+        # Hashes that are equal in the upper bits are rare and sorted in the slow way.
+        if (packed[1:] == packed[:-1]).any():
+            order = np.argsort(hashes, kind="stable")
+        in_order: Int64s = rows[order]
         ranks = np.full(len(name_hash), -1, dtype=np.int64)
         ranks[in_order] = np.arange(len(in_order), dtype=np.int64)
         self.ranks: Int64s = ranks
@@ -365,22 +346,62 @@ class NameOrder:
         self.rank_of = ranks.data
 
 
-def _ascending(hashes: UInt64s) -> Int64s:
-    """Return the stable argsort of hashes.
+_BETA = "failure-domain.beta.kubernetes.io/"
+_TOPOLOGY = "topology.kubernetes.io/"
 
-    Index and upper bits are packed into one number, since numpy sorts numbers much faster than it argsorts them. Hashes
-    that are equal in these bits are rare and sorted in the slow way.
+
+class NodeTree:
+    """The order in which kube-scheduler examines nodes: node names by zone.
+
+    Zones, and the nodes of each, are in the order in which they appeared. Source:
+    pkg/scheduler/backend/cache/node_tree.go and cache.go (UpdateSnapshot, updateNodeInfoSnapshotList);
+    component-helpers/node/topology/helpers.go (GetZoneKey).
     """
-    bits = len(hashes).bit_length()
-    packed = hashes >> bits
-    packed <<= bits
-    packed |= np.arange(len(hashes), dtype=np.uint64)
-    packed.sort()
-    order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
-    packed >>= bits
-    if (packed[1:] == packed[:-1]).any():
-        order = np.argsort(hashes, kind="stable")
-    return order
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+        self._zone_of: dict[str, str] = {}
+        self._names: list[str] = []
+        # The names that are in the tree but not in the last order, or the other way around.
+        self._unlisted: set[str] = set()
+        for node in nodes:
+            self.put(node)
+
+    def put(self, node: Node) -> None:
+        """Add a node, or move it to the end of its new zone if it has another one than before."""
+        name, labels = node.metadata.name, node.metadata.labels
+        region, zone = (labels.get(_BETA + key, labels.get(_TOPOLOGY + key, "")) for key in ("region", "zone"))
+        zone = f"{region}:\0:{zone}" if region or zone else ""
+        before = self._zone_of.get(name)
+        if before == zone:
+            return
+        if before is None:
+            self._unlisted ^= {name}
+        else:
+            self._leave(before, name)
+        self._zone_of[name] = zone
+        self._zones.setdefault(zone, {})[name] = None
+
+    def remove(self, name: str) -> None:
+        """Remove a node, and its zone if that is empty."""
+        self._leave(self._zone_of.pop(name), name)
+        self._unlisted ^= {name}
+
+    def order(self) -> list[str]:
+        """Return all names: the first node of each zone, then the second of each, and so on.
+
+        As in kube-scheduler, the order is computed when a node has been added or removed since the last call. A change
+        of a zone alone counts from then on.
+        """
+        if self._unlisted:
+            self._unlisted.clear()
+            self._names = [name for turn in zip_longest(*self._zones.values()) for name in turn if name is not None]
+        return self._names
+
+    def _leave(self, zone: str, name: str) -> None:
+        del self._zones[zone][name]
+        if not self._zones[zone]:
+            del self._zones[zone]
 
 
 Value = TypeVar("Value", bound=Hashable)

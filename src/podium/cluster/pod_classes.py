@@ -509,9 +509,7 @@ class PodClasses:
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if is_new := pod_class is None:
-            like = None
-            if resized is None and alike is not None and alike[1] == described:
-                like = alike[2]()
+            like = alike[2]() if resized is None and alike is not None and alike[1] == described else None
             if like is not None and _differ_in_nodes_alone(shared, like.spec):
                 # Pods of a DaemonSet, which name their nodes.
                 pod_class = replace(like, id=self._free_id(), spec=shared, memo={})

@@ -9,6 +9,7 @@ without ever having had one, the next pod may take it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -266,12 +267,14 @@ class DisruptedWorkloads:
         if not is_marked and WORKLOAD_DISRUPTED_AT not in meta.annotations:
             return
         workload = workload_of(meta.namespace, meta.name, meta.controller, meta.labels)
-        annotated_ns = _annotated_ns(pod)
-        if annotated_ns is not None:
+        # An invalid time does not count.
+        with suppress(KeyError, ValueError):
+            annotated_ns = parse_time(meta.annotations[WORKLOAD_DISRUPTED_AT])
             self._noted[workload] = max(annotated_ns, self._noted.get(workload, 0))
-        for time_ns in (annotated_ns, deletion_ns(pod) if is_marked else None):
-            if time_ns is not None:
-                self._put(workload, time_ns)
+            self._put(workload, annotated_ns)
+        deleted_ns = deletion_ns(pod) if is_marked else None
+        if deleted_ns is not None:
+            self._put(workload, deleted_ns)
 
     def last_ns(self, workload: str, now: int, span_ns: int) -> int | None:
         """Return when a workload was last disrupted; None if unknown or at least ``span_ns`` ago."""
@@ -299,14 +302,3 @@ class DisruptedWorkloads:
             self._last = {name: last_ns for name, last_ns in self._last.items() if last_ns > oldest_ns}
             self._noted = {name: annotated_ns for name, annotated_ns in self._noted.items() if name in self._last}
             self._most = max(_FEW, 2 * len(self._last))
-
-
-def _annotated_ns(pod: Pod) -> int | None:
-    """Return the time in a pod's annotation; None if missing or invalid."""
-    text = pod.metadata.annotations.get(WORKLOAD_DISRUPTED_AT)
-    if text is None:
-        return None
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None

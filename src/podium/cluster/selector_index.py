@@ -8,7 +8,7 @@ tested only on the objects that have a key of its rarest group, or on all object
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
 from podium.api.selectors import Selector
 
@@ -23,17 +23,10 @@ ANTI_AFFINITY, AFFINITY, PREFERENCE = "\0anti-affinity", "\0affinity", "\0prefer
 HOST_PORT, CLAIM, DISK = "\0host port", "\0claim", "\0disk"
 
 
-@runtime_checkable
-class HasRequiredKeys(Protocol):
-    """A query that matches only objects with certain index keys."""
-
-    @property
-    def required_keys(self) -> RequiredKeys: ...
-
-
-def required_keys_of(question: object) -> RequiredKeys:
-    """Return the keys that a query requires; none if it does not say."""
-    return question.required_keys if isinstance(question, HasRequiredKeys) else ()
+def required_keys_of(query: object) -> RequiredKeys:
+    """Return the keys that a query requires by its attribute ``required_keys``; none without that."""
+    keys: RequiredKeys = getattr(query, "required_keys", ())
+    return keys
 
 
 def selector_keys(selector: Selector) -> list[list[IndexKey]]:
@@ -45,62 +38,57 @@ def selector_keys(selector: Selector) -> list[list[IndexKey]]:
     ]
 
 
-class ObjectIndex(Generic[Key]):
-    """An index of objects by their index keys."""
+class _Index(Generic[Key]):
+    """Objects or queries by their index keys."""
 
     def __init__(self) -> None:
         self._keys_of: dict[Key, tuple[IndexKey, ...]] = {}
         self._with_key: dict[IndexKey, dict[Key, None]] = {}
 
-    def put(self, key: Key, index_keys: Iterable[IndexKey]) -> None:
-        """Set the index keys of an object."""
-        self.remove(key)
+    def remove(self, key: Key) -> None:
+        """Remove an object or query if it is present."""
+        for index_key in self._keys_of.pop(key, ()):
+            discard(self._with_key, index_key, key)
+
+    def _put(self, key: Key, index_keys: Iterable[IndexKey]) -> None:
         self._keys_of[key] = index_keys = tuple(index_keys)
         for index_key in index_keys:
             self._with_key.setdefault(index_key, {})[key] = None
 
-    def remove(self, key: Key) -> None:
-        """Remove an object if it is present."""
-        for index_key in self._keys_of.pop(key, ()):
-            discard(self._with_key, index_key, key)
+    def _number(self, group: Iterable[IndexKey]) -> int:
+        return sum(len(self._with_key.get(each, ())) for each in group)
+
+
+class ObjectIndex(_Index[Key]):
+    """An index of objects by their index keys."""
+
+    def put(self, key: Key, index_keys: Iterable[IndexKey]) -> None:
+        """Set the index keys of an object."""
+        self.remove(key)
+        self._put(key, index_keys)
 
     def candidates(self, required_keys: RequiredKeys) -> list[Key]:
         """Return the objects that may have the required keys, without duplicates, in a deterministic order."""
         if not required_keys:
             return list(self._keys_of)
-        with_key = self._with_key
-        rarest = min(required_keys, key=lambda group: sum(len(with_key.get(each, ())) for each in group))
+        rarest, with_key = min(required_keys, key=self._number), self._with_key
         return list(dict.fromkeys(key for each in rarest for key in with_key.get(each, ())))
 
 
-class QueryIndex(Generic[Key]):
-    """An index of queries by a key that they require."""
-
-    def __init__(self) -> None:
-        self._places: dict[Key, tuple[IndexKey | None, ...]] = {}
-        # By index key, the queries that require it; under None, those that require nothing.
-        self._requiring: dict[IndexKey | None, dict[Key, None]] = {}
+class QueryIndex(_Index[Key]):
+    """An index of queries by a key that they require; those that require nothing are under None."""
 
     def put(self, key: Key, required_keys: RequiredKeys) -> None:
         """Add or replace a query."""
         self.remove(key)
-        requiring = self._requiring
-        rarest = min(required_keys, key=lambda group: sum(len(requiring.get(each, ())) for each in group), default=None)
-        self._places[key] = places = (None,) if rarest is None else tuple(rarest)
-        for place in places:
-            requiring.setdefault(place, {})[key] = None
-
-    def remove(self, key: Key) -> None:
-        """Remove a query if it is present."""
-        for place in self._places.pop(key, ()):
-            discard(self._requiring, place, key)
+        self._put(key, min(required_keys, key=self._number, default=(None,)))
 
     def candidates(self, index_keys: Iterable[IndexKey]) -> list[Key]:
         """Return the queries that may match an object with these keys, without duplicates, in a deterministic order."""
-        requiring = self._requiring
-        if not requiring:
+        with_key = self._with_key
+        if not with_key:
             return []
-        return list(dict.fromkeys(key for place in (None, *index_keys) for key in requiring.get(place, ())))
+        return list(dict.fromkeys(key for each in (None, *index_keys) for key in with_key.get(each, ())))
 
 
 def discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:

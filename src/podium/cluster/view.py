@@ -57,7 +57,7 @@ class NodeView:
 
 def make_node_view(nodes: NodeColumns, row: int, pods: Iterable[PodRecord], requested: Sequence[int]) -> NodeView:
     """Return the node of a row with some pods and requests. Raises KeyError for a free row."""
-    names, named = nodes.resources, nodes.named_by(row)
+    names, named = nodes.resources, nodes.named.get(row, ())
     allocatable: list[int] = nodes.allocatable[:, row].tolist()
     return NodeView(
         node=nodes.node(row),
@@ -103,13 +103,13 @@ class NodeViews:
     def of_all(self, rows: Int64s) -> list[NodeView]:
         """Return the nodes of some rows. Raises KeyError for a free one."""
         nodes = self._nodes
-        if len(self._kept) == nodes.count and 2 * len(rows) > nodes.count and nodes.present[rows].all():
-            # Nearly all are cached: only the others are made.
-            for row in [row for row in self._forgotten if nodes.present[row]]:
-                self.of(row)
-            found: list[NodeView] = self._kept[rows].tolist()
-            return found
-        return [self.of(row) for row in rows.tolist()]
+        if len(self._kept) != nodes.count or 2 * len(rows) <= nodes.count or not nodes.present[rows].all():
+            return [self.of(row) for row in rows.tolist()]
+        # Nearly all are cached: only the others are made.
+        for row in [row for row in self._forgotten if nodes.present[row]]:
+            self.of(row)
+        found: list[NodeView] = self._kept[rows].tolist()
+        return found
 
 
 __all__ = ["Elsewhere", "NodeView", "View"]

@@ -102,23 +102,20 @@ class WhatIfView(View):
         return super().count(predicate) + self.change(predicate)
 
     def domain_count(self, predicate: Predicate, key: str) -> Int64s:
-        counts: Int64s = super().domain_count(predicate, key) + self._change_around(predicate, key)
+        # By how much the matching pods in each row's domain differ from the cluster's; 0 without the label.
+        around = self._around.get((predicate, key))
+        if around is None:
+            around = np.where(self.codes(key) != 0, self.change(predicate), 0)
+            for positions, rows, sign in self.elsewhere(predicate):
+                around += sign * np.bincount(self._near(key, positions, rows), minlength=len(self))
+            self._around[predicate, key] = around
+        counts: Int64s = super().domain_count(predicate, key) + around
         own, codes = self.codes(key), self.cluster.nodes.labels(key).codes
         for rows in self.everywhere(predicate):
             domains, on_rows = np.bincount(codes[rows]), np.bincount(rows)
             joined = _entries(domains, own) - _entries(on_rows, self.rows)
             counts += np.where(own != 0, joined, 0)
         return counts
-
-    def _change_around(self, predicate: Predicate, key: str) -> Int64s:
-        """Return by how much the matching pods in each row's domain differ from the cluster's; 0 without the label."""
-        known = self._around.get((predicate, key))
-        if known is None:
-            known = np.where(self.codes(key) != 0, self.change(predicate), 0)
-            for positions, rows, sign in self.elsewhere(predicate):
-                known += sign * np.bincount(self._near(key, positions, rows), minlength=len(self))
-            self._around[predicate, key] = known
-        return known
 
     def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
         labelled = self.codes(key) != 0
@@ -208,16 +205,13 @@ class WhatIfView(View):
                     pods[pod.uid] = pod
                 else:
                     pods.pop(pod.uid, None)
-                found.append((change.sign, pod, self._node_with(row, list(pods.values()))))
+                amounts = np.zeros(len(self.cluster.nodes.resources), dtype=np.int64)
+                for other in pods.values():
+                    for resource, amount in other.pod_class.requests.items():
+                        amounts[resource] += amount
+                node = make_node_view(self.cluster.nodes, row, pods.values(), amounts.tolist())
+                found.append((change.sign, pod, node))
         return found
-
-    def _node_with(self, row: int, pods: list[PodRecord]) -> NodeView:
-        """Return the node of any row with these pods."""
-        amounts = np.zeros(len(self.cluster.nodes.resources), dtype=np.int64)
-        for pod in pods:
-            for resource, amount in pod.pod_class.requests.items():
-                amounts[resource] += amount
-        return make_node_view(self.cluster.nodes, row, pods, amounts.tolist())
 
     def _positions(self, ids: Int64s) -> Int64s:
         """Return the positions of some ids; -1 for ids that are not in this view."""
@@ -242,7 +236,12 @@ class WhatIfView(View):
             classes = self.cluster.pods.pod_class[slots[other]]
             change = PodMoves(self._ids[positions[other]], slots[other], classes, sign, rows[other])
             self._elsewhere.append(change)
-            self._count_around(positions[other], change)
+            # In the domains of the own rows.
+            for (predicate, key), known in self._around.items():
+                indices = change.matching(self.cluster, predicate)
+                if len(indices):
+                    near = self._near(key, positions[other][indices], rows[other][indices])
+                    np.add(known, sign * np.bincount(near, minlength=len(known)), out=known)
             positions, slots = positions[own], slots[own]
         self._apply_slots(positions, slots, sign)
 
@@ -271,14 +270,6 @@ class WhatIfView(View):
         matching = self.cluster.matcher(predicate).matching(change.classes)
         if matching.any():
             known += change.sign * np.bincount(positions[matching & (positions >= 0)], minlength=len(known))
-
-    def _count_around(self, positions: Int64s, change: PodMoves) -> None:
-        """Count the matching pods of a change on other rows, in the domains of the own rows."""
-        for (predicate, key), known in self._around.items():
-            indices = change.matching(self.cluster, predicate)
-            if len(indices) and change.rows is not None:
-                near = self._near(key, positions[indices], change.rows[indices])
-                np.add(known, change.sign * np.bincount(near, minlength=len(known)), out=known)
 
     def _near(self, key: str, positions: Int64s, rows: Int64s) -> Int64s:
         """Return the positions whose domain includes the row of the pod beside each."""

@@ -260,21 +260,8 @@ class _Packing:
             if rows:
                 self._transaction.place(pod, min(rows, key=self._order.__getitem__))
                 return ""
-        refusal = self._add_node(pod)
-        if refusal:
-            self._rejected[kind] = refusal
-        return refusal
-
-    def waste(self, pods: Iterable[PodRecord]) -> Fraction:
-        """Return the unused share of the new nodes' CPU and memory, without resources that they lack."""
-        used = (sum(amounts) for amounts in zip(*(_amounts(pod) for pod in pods), strict=True))
-        offered = (self._cpu * len(self.names), self._memory * len(self.names))
-        shares = (Fraction(whole - taken, whole) for taken, whole in zip(used, offered, strict=True) if whole)
-        return sum(shares, start=Fraction(0)) / 2
-
-    def _add_node(self, pod: PodRecord) -> str:
-        """Add a node for the pod, with its DaemonSet pods; return why it does not help, or ""."""
         if len(self.names) == len(self._one.names):
+            self._rejected[kind] = self._one.closed
             return self._one.closed
         name, savepoint = self._one.names[len(self.names)], self._transaction.savepoint()
         row = self._transaction.add_node(started(read(self._one.group.node(name), Node)))
@@ -282,11 +269,19 @@ class _Packing:
         refusal = self._transaction.refusal(pod, row)
         if refusal:
             self._transaction.roll_back(savepoint)
+            self._rejected[kind] = refusal
             return refusal
         self._order[row] = len(self.names)
         self.names.append(name)
         self._transaction.place(pod, row)
         return ""
+
+    def waste(self, pods: Iterable[PodRecord]) -> Fraction:
+        """Return the unused share of the new nodes' CPU and memory, without resources that they lack."""
+        used = (sum(amounts) for amounts in zip(*(_amounts(pod) for pod in pods), strict=True))
+        offered = (self._cpu * len(self.names), self._memory * len(self.names))
+        shares = (Fraction(whole - taken, whole) for taken, whole in zip(used, offered, strict=True) if whole)
+        return sum(shares, start=Fraction(0)) / 2
 
 
 def add_daemons(transaction: ClusterTransaction, row: int, daemons: Iterable[PodRecord]) -> None:

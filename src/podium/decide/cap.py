@@ -112,10 +112,7 @@ def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
 
 
 def capped_trials(
-    cluster: Cluster,
-    table: TrialTable,
-    trials: Callable[[VictimFilter], TrialTable],
-    may_disrupt: VictimFilter | None,
+    cluster: Cluster, table: TrialTable, trials: Callable[[VictimFilter], TrialTable], may_disrupt: VictimFilter | None
 ) -> CappedTable:
     """Return the trials of ``table`` within the caps.
 

@@ -323,21 +323,14 @@ def _free_share(cluster: Cluster, rows: Int64s) -> int:
     return free
 
 
-def group_demand(runner: Runner, key: str, trial: GroupTrial) -> GroupDemand:
-    """Return the demand of a group: places for enough of its pods, in one of their common domains."""
-    members, needed = tuple(trial.members), max(trial.needed, 1)
-    if not trial.topology_key:
-        return GroupDemand(key, members, needed)
-    domains, _ = domains_of(runner.cluster, trial.topology_key, trial.placed)
-    return GroupDemand(key, members, needed, domains)
-
-
 def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupPostFilterResult:
     """Return the proposal of the first PostFilter plugin that plans for groups.
 
     Raises PluginError if it fails or proposes something impossible.
     """
-    demand = group_demand(runner, key, trial)
+    demand = GroupDemand(key, tuple(trial.members), max(trial.needed, 1))
+    if trial.topology_key:
+        demand = replace(demand, domains=domains_of(runner.cluster, trial.topology_key, trial.placed)[0])
     for plugin in runner.profile.post_filter:
         if isinstance(plugin, GroupPostFilterPlugin) and demand.domains:
             pod = demand.members[0]

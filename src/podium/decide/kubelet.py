@@ -139,8 +139,11 @@ def refusals(
     is_strict = spec.security_context is not None and spec.security_context.supplemental_groups_policy == "Strict"
     if checks_groups and is_strict and not node.status.features.supplemental_groups_policy:
         found = [GROUPS_UNSUPPORTED, *found]
-    if _OS_LABEL in pod.metadata.labels:
-        found = _wrong_os(pod, node) + found
+    # The node's operating system is linux by default.
+    system = node.metadata.labels.get(_OS_LABEL, "linux")
+    if pod.metadata.labels.get(_OS_LABEL, system) != system:
+        message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
+        found = [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message), *found]
     if (spec.node_selector or spec.affinity is not None) and not _selects(spec, node):
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
     if spec.node_name and spec.node_name != node.metadata.name:
@@ -167,14 +170,6 @@ def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
     return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}].")
 
 
-def _wrong_os(pod: Pod, node: Node) -> list[Refusal]:
-    """Return the rejection of a pod that is labelled for another operating system than the node's (default linux)."""
-    if pod.metadata.labels[_OS_LABEL] == node.metadata.labels.get(_OS_LABEL, "linux"):
-        return []
-    message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
-    return [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message)]
-
-
 def _bears(pod: Pod, node: Node) -> bool:
     taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
     return is_static(pod) or all(tolerated(pod.spec.tolerations, taint) for taint in taints)
@@ -185,19 +180,16 @@ def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[s
     for name, requested in holding.amounts.items():
         if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name)):
             lacking.append(name)
-    if not lacking:
-        return []
-    return [_shortage(name, holding, allocatable, used) for name in sorted(lacking, key=_rank)]
+    found = []
+    for name in sorted(lacking, key=_rank) if lacking else ():
+        wanted, held, has = holding.amounts[name], used.get(name, 0), allocatable.get(name, 0)
+        message = f"Node didn't have enough resource: {name}, requested: {wanted}, used: {held}, capacity: {has}"
+        found.append(Refusal(f"OutOf{name}", message, (name, held + wanted - has)))
+    return found
 
 
 def _rank(name: str) -> tuple[int, str]:
     return (_ORDER.index(name), "") if name in _ORDER else (len(_ORDER), name)
-
-
-def _shortage(name: str, holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> Refusal:
-    requested, held, capacity = holding.amounts[name], used.get(name, 0), allocatable.get(name, 0)
-    message = f"Node didn't have enough resource: {name}, requested: {requested}, used: {held}, capacity: {capacity}"
-    return Refusal(f"OutOf{name}", message, (name, held + requested - capacity))
 
 
 def _selects(spec: PodSpec, node: Node) -> bool:

@@ -139,7 +139,10 @@ class Extenders:
                 continue
             try:
                 answer = extender.filter(pod, left)
-                kept = _known(extender, answer.left, left)
+                kept = frozenset(answer.left)
+                if unknown := sorted(kept.difference(left)):
+                    problem = f"leaves node {unknown[0]}, which it was not asked about"
+                    raise ExtenderError(f"extender {extender.name} {problem}")
             except ExtenderError as error:
                 if extender.is_ignorable:
                     continue
@@ -171,14 +174,6 @@ class Extenders:
     def preempting(self, pod: PodRecord) -> list[Extender]:
         """Return the extenders that process preemption for a pod."""
         return [extender for extender in self._extenders if extender.preempts and extender.is_interested(pod)]
-
-
-def _known(extender: Extender, returned: Sequence[str], asked: Sequence[str]) -> frozenset[str]:
-    kept = frozenset(returned)
-    unknown = sorted(kept.difference(asked))
-    if unknown:
-        raise ExtenderError(f"extender {extender.name} leaves node {unknown[0]}, which it was not asked about")
-    return kept
 
 
 def _reasons(text: str) -> tuple[str, ...]:
@@ -240,7 +235,13 @@ def check_extenders(extenders: tuple[ExtenderSettings, ...], path: str) -> None:
             raise InputError("is empty; the URL of the extender is needed", path=f"{where}.urlPrefix")
         if extender.prioritize_verb and extender.weight <= 0:
             raise InputError(f"is {extender.weight}; one that prioritizes needs 1 or more", path=f"{where}.weight")
-        _check_timeout(extender.http_timeout, f"{where}.httpTimeout")
+        try:
+            is_negative = parse_duration(extender.http_timeout) < 0
+        except ValueError as error:
+            raise InputError(str(error), path=f"{where}.httpTimeout") from None
+        if is_negative:
+            problem = f"{shown(extender.http_timeout)} is negative; write 0s or more"
+            raise InputError(problem, path=f"{where}.httpTimeout")
         for index, resource in enumerate(extender.managed_resources):
             _check_managed(resource.name, managed, f"{where}.managedResources[{index}].name")
     binding = [number for number, extender in enumerate(extenders) if extender.bind_verb]
@@ -288,15 +289,6 @@ def without_extenders(extenders: tuple[ExtenderSettings, ...], source: str, *, i
     urls = tuple(extender.url_prefix for extender in extenders)
     message = f"decided without the configuration's extenders, which may refuse nodes and rate them: {', '.join(urls)}"
     return (Caveat("extenders-ignored", message, len(urls), urls[:MOST_NAMES]),)
-
-
-def _check_timeout(timeout: str | int, path: str) -> None:
-    try:
-        duration_ns = parse_duration(timeout)
-    except ValueError as error:
-        raise InputError(str(error), path=path) from None
-    if duration_ns < 0:
-        raise InputError(f"{shown(timeout)} is negative; write 0s or more", path=path)
 
 
 def _check_managed(name: str, managed: set[str], path: str) -> None:

@@ -40,21 +40,6 @@ AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 class Rater:
     """A Score plugin in the array form, with what the runner must know of it; None for points that it lacks."""
 
-    __slots__ = (
-        "_by_class",
-        "anywhere",
-        "array",
-        "by_row",
-        "cells",
-        "checked",
-        "kept",
-        "name",
-        "normalizing",
-        "ranged",
-        "scope",
-        "weight",
-    )
-
     def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
         self.weight = weight

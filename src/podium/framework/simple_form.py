@@ -124,17 +124,16 @@ class ScoreByNodeAlone(ScoreByRow):
         """
         scores = np.full(len(view), -1, dtype=np.int64)
         positions = np.flatnonzero(view.take(view.cluster.nodes.present))
-        scores[positions] = [self._score_any(state, pod, node) for node in view.nodes(positions)]
+        for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
+            try:
+                score: object = self._score(state, pod, node)
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                continue
+            if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE:
+                scores[position] = score
         return scores
-
-    def _score_any(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        try:
-            score: object = self._score(state, pod, node)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            return -1
-        return score if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE else -1
 
 
 class FilterByNode:
@@ -260,24 +259,9 @@ _PLAIN = frozenset(
 _OF_LOCALS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
 # Instructions that create or change something beyond the call, or read what others may change.
 _REACHING_OUT = (
-    "STORE_ATTR",
-    "STORE_SUBSCR",
-    "STORE_SLICE",
-    "STORE_GLOBAL",
-    "STORE_NAME",
-    "STORE_DEREF",
-    "DELETE_ATTR",
-    "DELETE_SUBSCR",
-    "DELETE_GLOBAL",
-    "DELETE_NAME",
-    "DELETE_DEREF",
-    "IMPORT_",
-    "LOAD_BUILD_CLASS",
-    "LOAD_LOCALS",
-    "LOAD_NAME",
-    "LOAD_FROM_DICT_OR",
-    "LOAD_SUPER",
-    "GET_AWAITABLE",
+    *("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF"),
+    *("DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL", "DELETE_NAME", "DELETE_DEREF"),
+    *("LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_NAME", "LOAD_FROM_DICT_OR", "LOAD_SUPER", "IMPORT_", "GET_AWAITABLE"),
 )
 
 

@@ -119,18 +119,16 @@ _NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
+@dataclass(slots=True, eq=False)
 class Counted:
     """The shared part of outcomes with the same entries: the number of rows of each, and what was derived from it.
 
     ``numbers`` is None if rows are not counted; it is then computed for one outcome alone.
     """
 
-    __slots__ = ("numbers", "refusals", "tally")
-
-    def __init__(self, numbers: Mapping[int, int] | None = None) -> None:
-        self.numbers = numbers
-        self.tally: list[tuple[int, int]] | None = None
-        self.refusals: list[tuple[Status, int]] | None = None
+    numbers: Mapping[int, int] | None = None
+    tally: list[tuple[int, int]] | None = None
+    refusals: list[tuple[Status, int]] | None = None
 
 
 class Outcome:
@@ -310,28 +308,25 @@ def place_of(error: BaseException) -> str:
 
     Returns "" if there is none. The file has no folders, so that an answer is the same on every machine.
     """
-    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    own = [(file, line) for file, line in places if not _is_library(file)]
-    return f"{own[-1][0].rpartition('/')[2]}, line {own[-1][1]}" if own else ""
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        # Code that was compiled in memory has no file.
+        if not file.startswith((_OWN, "<")) and _NOT_PEOPLE_S.isdisjoint(file.split("/")):
+            place = f"{file.rpartition('/')[2]}, line {line}"
+    return place
 
 
-def _is_library(file: str) -> bool:
-    """Return whether a file belongs to Podium or a library, or does not exist, as for code compiled in memory."""
-    return file.startswith((_OWN, "<")) or not _NOT_PEOPLE_S.isdisjoint(file.split("/"))
-
-
+@dataclass(slots=True)
 class Calling:
     """A context around a call of a plugin that turns exceptions into a PluginError.
 
     The original exception is its cause.
     """
 
-    __slots__ = ("plugin", "pod", "point")
-
-    def __init__(self, plugin: str, point: str, pod: PodRecord) -> None:
-        self.plugin = plugin
-        self.point = point
-        self.pod = pod
+    plugin: str
+    point: str
+    pod: PodRecord
 
     def __enter__(self) -> None:
         pass

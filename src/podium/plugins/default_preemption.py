@@ -231,7 +231,9 @@ class DefaultPreemption:
                 return ""
         elif plan.eligible:
             return ""
-        return node_name if self._fits_when_all_are_gone(state, pod, node_name, handle) else ""
+        row = handle.cluster.nodes.row_of.get(node_name)
+        leaving = [] if row is None else [each for each in handle.cluster.pods_on(row) if each.terminating]
+        return node_name if leaving and handle.fits_without(state, pod, node_name, leaving) else ""
 
     def plan(
         self,
@@ -367,16 +369,6 @@ class DefaultPreemption:
             return plan.put_off.next_ns
         times = (self._protection.next_ns(cluster, pod), plan.held_back.next_ns if plan.held_back else None)
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
-
-    @staticmethod
-    def _fits_when_all_are_gone(state: CycleState, pod: PodRecord, node_name: str, handle: Handle) -> bool:
-        """Return whether a pod fits a node without the pods that terminate there."""
-        cluster = handle.cluster
-        row = cluster.nodes.row_of.get(node_name)
-        if row is None:
-            return False
-        leaving = [each for each in cluster.pods_on(row) if each.terminating]
-        return bool(leaving) and handle.fits_without(state, pod, node_name, leaving)
 
     def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
         """Return the filter of victims, None for all pods of lower priority."""

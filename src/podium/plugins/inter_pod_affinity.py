@@ -244,14 +244,17 @@ class InterPodAffinity:
         left = {key for key, value in before.items() if labels.get(key) != value}
         if any(term.topology_key in left for term in apart):
             return True
+        # The terms of placed and nominated pods are in force, those of pending pods are not.
         opposing = self._cluster.carried.anti_affinity.selecting(pod.pod_class)
-        return any(term.topology_key in left and self._is_in_force(term) for term in opposing)
-
-    def _is_in_force(self, term: AffinityTerm) -> bool:
-        """Return whether a placed or nominated pod has the anti-affinity term; pending pods do not count."""
-        if self._cluster.matcher(carries_anti_affinity(term)).count.any():
-            return True
-        return any(term in waiting.pod_class.required_anti_affinity for waiting, _ in self._cluster.nominations.all())
+        nominated = self._cluster.nominations.all()
+        return any(
+            term.topology_key in left
+            and (
+                self._cluster.matcher(carries_anti_affinity(term)).count.any()
+                or any(term in waiting.pod_class.required_anti_affinity for waiting, _ in nominated)
+            )
+            for term in opposing
+        )
 
     def _select(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
         """Return whether all terms of a pod to be scheduled select a class."""

@@ -116,13 +116,13 @@ class NodeUnschedulable(StatelessPlugin):
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
-            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_schedulable),
+            EventToRegister(
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
+                lambda _, event: event.new is not None and not event.new.spec.unschedulable,
+            ),
             EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
         )
-
-
-def _is_schedulable(pod: PodRecord, event: ClusterEvent) -> bool:
-    return event.new is not None and not event.new.spec.unschedulable
 
 
 RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"

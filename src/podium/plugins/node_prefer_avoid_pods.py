@@ -83,24 +83,18 @@ class NodePreferAvoidPods:
 
     def _held(self, controller: OwnerReference | None) -> dict[int, AwaitedPod]:
         """Return the pods for whose replacements nodes keep room from a controller's pods, by row."""
-        listed = self._lists.about(controller)
-        if not listed:
-            return {}
-        return {
-            row: entry.until_replaced
-            for row, entry in listed.items()
-            if entry.until_replaced is not None and self._is_kept(entry)
-        }
-
-    def _is_kept(self, entry: AvoidEntry) -> bool:
-        awaited, evicted_ns = entry.until_replaced, entry.eviction_ns
-        if awaited is None or evicted_ns is None:
-            return False
         cluster = self._cluster
-        until_ns = cluster.replacements.awaits_until_ns(awaited.uid)
-        if until_ns is None:
-            until_ns = evicted_ns + _FOLLOWS_NS if awaited.uid in cluster.placed else 0
-        return cluster.now < until_ns
+        held: dict[int, AwaitedPod] = {}
+        for row, entry in self._lists.about(controller).items():
+            awaited, evicted_ns = entry.until_replaced, entry.eviction_ns
+            if awaited is None or evicted_ns is None:
+                continue
+            until_ns = cluster.replacements.awaits_until_ns(awaited.uid)
+            if until_ns is None:
+                until_ns = evicted_ns + _FOLLOWS_NS if awaited.uid in cluster.placed else 0
+            if cluster.now < until_ns:
+                held[row] = awaited
+        return held
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods whose controller is on no list, so that the plugin has no effect without lists."""
@@ -131,15 +125,12 @@ class _AvoidLists:
         """Return the entries about a controller, by row."""
         if controller is None:
             return _NO_ENTRIES
-        self._refresh()
-        return self._entries.get(_key_of(controller), _NO_ENTRIES)
-
-    def _refresh(self) -> None:
         log = self._nodes.node_changes
         changed = log.since(self._position) if self._position >= 0 else None
         self._position = log.position
         for row in range(self._nodes.count) if changed is None else changed.tolist():
             self._read(row)
+        return self._entries.get(_key_of(controller), _NO_ENTRIES)
 
     def _read(self, row: int) -> None:
         for key in self._keys_in.pop(row, ()):

@@ -260,7 +260,14 @@ class PodTopologySpread:
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Reject nodes without the label, and nodes whose domain would exceed the emptiest one by more than maxSkew."""
         codes = np.zeros(len(view), dtype=np.int64)
-        for spread in self._spreads(state, pod):
+        # The counts of all hard constraints, cached for an attempt.
+        spreads: list[_Spread] | None = state.get(self.name)
+        if spreads is None:
+            spreads = state[self.name] = [
+                _spread(domains, matching_in_domains(self._cluster, domains))
+                for domains in self._hard(pod.pod_class).domains(self._cluster, pod.pod_class)
+            ]
+        for spread in spreads:
             constraint = spread.domains.constraint
             domain = view.codes(constraint.key)
             matching, lowest = _counts_in_view(spread, view, domain)
@@ -287,16 +294,6 @@ class PodTopologySpread:
             counts = matching_in_domains(self._cluster, domains)
             found += (domains.constraint, domains.column, domains.version, domains.codes.tobytes(), counts.tobytes())
         return found
-
-    def _spreads(self, state: CycleState, pod: PodRecord) -> list[_Spread]:
-        """Return the counts of all hard constraints, cached for an attempt."""
-        known: list[_Spread] | None = state.get(self.name)
-        if known is None:
-            known = state[self.name] = [
-                _spread(domains, matching_in_domains(self._cluster, domains))
-                for domains in self._hard(pod.pod_class).domains(self._cluster, pod.pod_class)
-            ]
-        return known
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         return SUCCESS if self.constraints(pod.pod_class, "ScheduleAnyway") else SKIP
@@ -362,17 +359,13 @@ class PodTopologySpread:
             if known is not None and known[1] == selector:
                 constraints = known[2]
             else:
-                constraints = self._default_constraints(pod_class, selector, when_unsatisfiable)
+                defaults = [] if selector == EVERYTHING else self._defaults
+                wanted = (each for each in defaults if each.when_unsatisfiable == when_unsatisfiable)
+                made = [compile_constraint(constraint, pod_class, selector) for constraint in wanted]
+                # The system's defaults also count nodes that have only some of the labels.
+                constraints = ConstraintSet(made, need_all_keys=not self._system_defaulted)
             known = pod_class.memo[key] = generation, selector, constraints
         return known[2]
-
-    def _default_constraints(self, pod_class: PodClass, selector: Selector, when_unsatisfiable: str) -> ConstraintSet:
-        defaults = [] if selector == EVERYTHING else self._defaults
-        made = [
-            compile_constraint(c, pod_class, selector) for c in defaults if c.when_unsatisfiable == when_unsatisfiable
-        ]
-        # The system's defaults also count nodes that have only some of the labels.
-        return ConstraintSet(made, need_all_keys=not self._system_defaulted)
 
     def _ignored(self, pod: PodRecord, view: View) -> Bools:
         ignored = np.zeros(len(view), dtype=np.bool_)

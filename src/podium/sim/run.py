@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-import msgspec
+from msgspec.structs import replace as changed
 
 from podium.api.basis import Caveat, basis_of, caveat_of
 from podium.api.collector import collector_paused
@@ -219,7 +219,7 @@ def autoscalers_of(scenario: Scenario, options: RunOptions, release: Release = D
         if cutoff is not None:
             raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
         return []
-    settings = wanted.settings if cutoff is None else msgspec.structs.replace(wanted.settings, priority_cutoff=cutoff)
+    settings = wanted.settings if cutoff is None else changed(wanted.settings, priority_cutoff=cutoff)
     return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed, release=release)]
 
 
@@ -230,7 +230,8 @@ def reschedulers_of(scenario: Scenario, options: RunOptions, release: Release = 
     configuration = options.configuration or default_configuration()
     if scenario.schedulers:
         named = [configuration_of(found.name, options.configuration) for found in scenario.schedulers]
-        configuration = replace(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
+        profiles = tuple(chain.from_iterable(one.profiles for one in named))
+        configuration = changed(configuration, profiles=profiles)
     return [rescheduler(scenario.rescheduling, configuration, seed=options.seed, release=release)]
 
 
@@ -238,9 +239,9 @@ def configuration_of(name: str, configuration: Configuration | None) -> Configur
     """Return the configuration of one scheduler: the profile of that name, or the default one under it."""
     if configuration is None:
         plain = default_configuration()
-        return replace(plain, profiles=(msgspec.structs.replace(plain.profiles[0], scheduler_name=name),))
+        return changed(plain, profiles=(changed(plain.profiles[0], scheduler_name=name),))
     profiles = tuple(profile for profile in configuration.profiles if profile.scheduler_name == name)
     if not profiles:
         problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
         raise InputError(problem, source=configuration.source)
-    return replace(configuration, profiles=profiles)
+    return changed(configuration, profiles=profiles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,21 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.arrays import Int64s
+from podium.plugins.rescheduling.demand_policies import SatisfyPreferencesArgs, owner_demands, preferred, required
 from podium.plugins.rescheduling.demands import Demands, Maker
-from podium.plugins.rescheduling.owned import Owned
-from podium.plugins.rescheduling.repair_violations import required
-from podium.plugins.rescheduling.satisfy_preferences import Preferred, SatisfyPreferencesArgs
 from tests.builders import ZONE, cluster_of, node, pod, spread_over
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 from tests.plugins.rescheduling.pictures import picture_of, picture_on, scratch_of
 
-SPREAD = Preferred(SatisfyPreferencesArgs(node_affinity=0, pod_affinity=0, topology_spread=1, taints=0))
-PREFERRED = Preferred(SatisfyPreferencesArgs(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
+SPREAD = partial(preferred, SatisfyPreferencesArgs(node_affinity=0, pod_affinity=0, topology_spread=1, taints=0))
+PREFERRED = partial(preferred, SatisfyPreferencesArgs(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
 
 @efforts(60)
-@pytest.mark.parametrize("make", [PREFERRED, Owned(())], ids=["preferred", "owned"])
+@pytest.mark.parametrize("make", [PREFERRED, partial(owner_demands, ())], ids=["preferred", "owned"])
 def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make: Maker) -> None:
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))
@@ -33,7 +32,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
         demands.follow(seen)
         for known in [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]:
             class_id, source = known.pod_class.id, known.row
-            if not demands.concern(class_id):
+            if class_id not in demands.of_class:
                 continue
             target = chance.choice(sorted(seen.cluster.nodes.row_of.values()))
             before, leaving = demands.missing, demands.leaving(class_id)[source]
@@ -52,7 +51,9 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
 
 
 @efforts(60)
-@pytest.mark.parametrize("make", [PREFERRED, SPREAD, Owned(()), required], ids=["all", "spread", "owned", "required"])
+@pytest.mark.parametrize(
+    "make", [PREFERRED, SPREAD, partial(owner_demands, ()), required], ids=["all", "spread", "owned", "required"]
+)
 def test_pods_that_are_counted_all_at_once_count_as_they_do_one_by_one(effort: Effort, make: Maker) -> None:
     @effort
     @given(clusters(EVERYTHING, least_pods=2))
@@ -61,7 +62,7 @@ def test_pods_that_are_counted_all_at_once_count_as_they_do_one_by_one(effort: E
         at_once = Demands(make)
         at_once.follow(seen)
         placed = [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]
-        for filled, counted in zip(at_once._all, make(seen, at_once._places.classes), strict=True):
+        for filled, counted in zip(at_once.all, make(seen, at_once._places.classes), strict=True):
             for known in placed:
                 if known.pod_class.id in counted.concerns:
                     counted.count(known.pod_class.id, known.row, 1)

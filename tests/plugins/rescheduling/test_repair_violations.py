@@ -12,7 +12,7 @@ from hypothesis import given
 from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.handle import CycleState
-from podium.plugins.rescheduling.repair_violations import refusal
+from podium.plugins.rescheduling.demand_policies import refusal
 from tests.builders import (
     ZONE,
     cluster_of,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -67,7 +66,7 @@ def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None
         return pod(f"batch-{number}", cpu=10, priority=1, scheduler="another", on="n1")
 
     def story() -> None:
-        settings = replace(default_configuration(), max_futile_preemptions=3)
+        settings = structs.replace(default_configuration(), max_futile_preemptions=3)
         driver, rounds = Driver(N1, foreign(0), HIGH, settings=settings), 0
         for number in range(20):
             done = driver.carry_out(driver.tick())

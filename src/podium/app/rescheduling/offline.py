@@ -346,7 +346,7 @@ def effective_schedulers(configuration: Configuration, *, honors_avoid_lists: bo
         if AVOIDING not in profile.plugins.names():
             everywhere = changed(everywhere, disabled=(*everywhere.disabled, PluginEntry(name=AVOIDING)))
         profiles.append(changed(profile, plugins=changed(profile.plugins, multi_point=everywhere)))
-    return replace(configuration, profiles=tuple(profiles))
+    return changed(configuration, profiles=tuple(profiles))
 
 
 def ignoring_avoid_lists(configuration: Configuration) -> tuple[str, ...]:

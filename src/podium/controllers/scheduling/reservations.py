@@ -79,7 +79,7 @@ class Reservations:
             uid = _uid(reservation)
             if reservation not in cycle.settled:
                 self._claim_cache.mark_uncertain(uid)
-                if self._claim_cache.is_uncertain(uid):
+                if uid in self._claim_cache.uncertain:
                     self._releases[uid] = release
             releases.append(release)
         return releases
@@ -123,7 +123,7 @@ class Reservations:
         """Return the releases to send again, without those whose result was observed meanwhile."""
         due: list[Action] = []
         while (uid := self._retries.take_due(now)) is not None:
-            if self._claim_cache.is_uncertain(uid) or self._claim_cache.is_unobserved(uid):
+            if uid in self._claim_cache.uncertain or uid in self._claim_cache.unobserved:
                 due.append(self._releases[uid])
             else:
                 del self._releases[uid]

@@ -104,8 +104,8 @@ class Scheduler:
             self._pre_enqueue,
             registered if has_hints else without_hints(registered, cluster),
             QueueSettings(
-                configuration.pod_initial_backoff_ns,
-                configuration.pod_max_backoff_ns,
+                configuration.pod_initial_backoff_seconds * 10**9,
+                configuration.pod_max_backoff_seconds * 10**9,
                 pop_from_backoff=release.enabled(Gate.POP_FROM_BACKOFF),
                 has_hints=has_hints,
                 counts_attempts=not release.has(Behavior.BACKOFF_COUNTS_REJECTIONS),

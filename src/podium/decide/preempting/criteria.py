@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -63,19 +64,8 @@ class VictimFacts:
             rows = self._places[key] = self.handle.feasible_rows(pod)
         return len(rows) > 1 or (len(rows) == 1 and int(rows[0]) != pod.row)
 
-    def disrupted_ago_ns(self, pod: PodRecord) -> int | None:
-        """Return how long ago a pod of the same workload was disrupted last.
-
-        None if that no longer counts, or never was.
-        """
-        cluster, workload = self.cluster, pod.workload
-        if workload in self._being_disrupted:
-            return 0
-        last_ns = cluster.disrupted.last_ns(workload, cluster.now, cluster.disrupted.span_ns)
-        return None if last_ns is None else max(0, cluster.now - last_ns)
-
     @cached_property
-    def _being_disrupted(self) -> frozenset[str]:
+    def being_disrupted(self) -> frozenset[str]:
         """The workloads of victims whose deletion has begun, and may not be visible in the API yet."""
         placed, victims = self.cluster.placed, self.cluster.nominations.victims()
         return frozenset(placed[uid].workload for _, uids in victims for uid in uids if uid in placed)
@@ -231,9 +221,19 @@ def _priorities(sets: VictimSets) -> Int64s:
 
 
 def _works_lost(facts: VictimFacts, slots: Int64s) -> Int64s:
-    """Return milliseconds of work lost, each times the largest share of its node that the pod requests."""
+    """Return milliseconds of work lost, each times the largest share of its node that the pod requests.
+
+    A pod loses all work since its start, or what its annotations say; invalid annotations do not count.
+    """
     cluster = facts.cluster
-    lost = facts.of_records(lambda pod: work_lost_ns(pod, cluster.now), slots) // _MILLION
+
+    def work_lost_ns(pod: PodRecord) -> int:
+        with suppress(ValueError):
+            if (stated_ns := lost_work_ns(pod, cluster.now)) is not None:
+                return stated_ns
+        return 0 if pod.start_ns == NOT_STARTED_NS else max(0, cluster.now - pod.start_ns)
+
+    lost = facts.of_records(work_lost_ns, slots) // _MILLION
     classes, rows = cluster.pods.pod_class[slots], cluster.pods.row[slots]
     requests = cluster.classes.requests[:, classes]
     has = cluster.nodes.allocatable[: len(requests), np.where(rows == NO_ROW, 0, rows)]
@@ -241,19 +241,6 @@ def _works_lost(facts: VictimFacts, slots: Int64s) -> Int64s:
     shares = np.minimum(parts.max(axis=0, initial=0.0), 1.0)
     found: Int64s = (lost * shares).astype(np.int64)
     return found
-
-
-def work_lost_ns(pod: PodRecord, now: int) -> int:
-    """Return the work, in time, that is lost with a pod: all since its start, or what its annotations say.
-
-    Invalid annotations do not count.
-    """
-    ran_ns = 0 if pod.start_ns == NOT_STARTED_NS else max(0, now - pod.start_ns)
-    try:
-        stated_ns = lost_work_ns(pod, now)
-    except ValueError:
-        stated_ns = None
-    return ran_ns if stated_ns is None else stated_ns
 
 
 def _without_place(facts: VictimFacts, slots: Int64s) -> Int64s:
@@ -283,9 +270,15 @@ def _namespace_shares(facts: VictimFacts, slots: Int64s) -> Int64s:
 
 def _disruptions(facts: VictimFacts, slots: Int64s) -> Int64s:
     """Return the milliseconds since each pod's workload was disrupted last, negated."""
-    return facts.of_records(
-        lambda pod: -_NEVER if (ago := facts.disrupted_ago_ns(pod)) is None else -(ago // _MILLION), slots
-    )
+    disrupted, now = facts.cluster.disrupted, facts.cluster.now
+
+    def negated(pod: PodRecord) -> int:
+        if pod.workload in facts.being_disrupted:
+            return 0
+        last_ns = disrupted.last_ns(pod.workload, now, disrupted.span_ns)
+        return -_NEVER if last_ns is None else -(max(0, now - last_ns) // _MILLION)
+
+    return facts.of_records(negated, slots)
 
 
 def _latest_start(sets: VictimSets) -> Int64s:

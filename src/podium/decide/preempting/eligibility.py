@@ -221,7 +221,8 @@ class WholeGroups:
             key = cluster.classes[class_id].pod_group
             if key in groups and groups[key].is_one_victim:
                 self._classes.setdefault(key, []).append(class_id)
-        self._key_of_class = {class_id: key for key, ids in self._classes.items() for class_id in ids}
+        self.key_of_class = {class_id: key for key, ids in self._classes.items() for class_id in ids}
+        """The group with which the pods of a class (by id) are evicted; other classes are absent."""
 
     def __bool__(self) -> bool:
         return bool(self._classes)
@@ -230,20 +231,6 @@ class WholeGroups:
     def keys(self) -> list[str]:
         """The groups' keys, ascending."""
         return sorted(self._classes)
-
-    @property
-    def classes(self) -> list[int]:
-        """The ids of the classes of their pods."""
-        return list(self._key_of_class)
-
-    def key_of(self, pod: PodRecord) -> str:
-        """Return the group with which a pod is evicted; "" for a pod that is evicted alone."""
-        key = pod.pod_class.pod_group
-        return key if key in self._classes else ""
-
-    def key_of_class(self, class_id: int) -> str:
-        """Return the group with which the pods of a class are evicted; "" if there is none."""
-        return self._key_of_class.get(class_id, "")
 
     def slots_of(self, key: str) -> Int64s:
         """Return the slots of a group's pods."""

@@ -213,12 +213,7 @@ class FairTrials:
         self._shares = FairShares(cluster, owners)
 
     def on(
-        self,
-        preemptor: Preemptor,
-        rows: Int64s,
-        may_disrupt: VictimFilter | None,
-        *,
-        ignores_budgets: bool = False,
+        self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, *, ignores_budgets: bool = False
     ) -> TrialTable | None:
         """Return the trials on ``rows``, ascending; None if some node will have room without any victims.
 

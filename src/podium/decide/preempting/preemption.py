@@ -32,12 +32,7 @@ from podium.decide.preempting.criteria import (
     cost_of,
 )
 from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
-from podium.decide.preempting.preemption_plan import (
-    CandidateChoice,
-    PreemptionCandidate,
-    PreemptionPlan,
-    SearchEffort,
-)
+from podium.decide.preempting.preemption_plan import CandidateChoice, PreemptionCandidate, PreemptionPlan, SearchEffort
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
 from podium.decide.sampling import limited_candidates
@@ -353,7 +348,16 @@ def _ask_extenders(cluster: Cluster, extenders: Sequence[Extender], pod: PodReco
         except ExtenderError:
             if not extender.is_ignorable:
                 raise
-    return _only_agreed(table, {cluster.nodes.row_of[name]: agreed for name, agreed in victims.items()})
+    agreed = {cluster.nodes.row_of[name]: found for name, found in victims.items()}
+    rows = np.array(sorted(agreed), dtype=np.int64)
+    keys = [cost_of(agreed[row].pods, agreed[row].budget_violations) for row in rows.tolist()]
+    return TrialTable(
+        rows,
+        refused=np.zeros(len(rows), dtype=np.int64),
+        criteria=np.array(keys, dtype=np.int64).reshape(len(rows), len(UPSTREAM)).T,
+        victims_on={row: [victim.slot for victim in found.pods] for row, found in agreed.items()},
+        decoders=table.decoders,
+    )
 
 
 def _agreed(cluster: Cluster, extender: Extender, pod: PodRecord, victims: Mapping[str, Victims]) -> dict[str, Victims]:
@@ -384,16 +388,3 @@ def _agreed_victims(
             raise ExtenderError(f"extender {extender.name} {problem}")
     pods = sorted((there[uid] for uid in set(answer.uids)), key=lambda one: (-one.priority, one.start_ns, one.uid))
     return Victims(tuple(pods), max(0, answer.budget_violations))
-
-
-def _only_agreed(table: TrialTable, victims: Mapping[int, Victims]) -> TrialTable:
-    """Return the trials with only the candidates that extenders agreed to, by row."""
-    rows = np.array(sorted(victims), dtype=np.int64)
-    keys = [cost_of(found.pods, found.budget_violations) for _, found in sorted(victims.items())]
-    return TrialTable(
-        rows,
-        refused=np.zeros(len(rows), dtype=np.int64),
-        criteria=np.array(keys, dtype=np.int64).reshape(len(rows), len(UPSTREAM)).T,
-        victims_on={row: [victim.slot for victim in found.pods] for row, found in victims.items()},
-        decoders=table.decoders,
-    )

@@ -188,7 +188,7 @@ class Trials:
         """Return the up-to-date trials of the pod's class and priority; the pod's own nomination counts in them."""
         nodes, budgets, (handle, state, pod) = self._cluster.nodes, self._cluster.budgets, preemptor
         cached = self._cache.get(pod.pod_class, (pod.priority, state.skip_filter), CachedTrials)
-        if cached.position == nodes.changes.position and cached.budgets == budgets.position:
+        if cached.position == nodes.changes.position and cached.budgets == budgets.changes.position:
             return cached
         rows = self._changed(cached) if cached.position >= 0 else None
         if rows is None:
@@ -205,13 +205,13 @@ class Trials:
                 for row in rows:
                     cached.put(row, self._try_row(one_by_one, pod, row, ""), nodes.count)
         # Only now: a plugin that failed must be called again.
-        cached.position, cached.budgets = nodes.changes.position, budgets.position
+        cached.position, cached.budgets = nodes.changes.position, budgets.changes.position
         return cached
 
     def _changed(self, cached: CachedTrials) -> list[int] | None:
         """Return the rows to try again, ascending: changed ones, and those of pods of changed budgets; None for all."""
         rows = self._cluster.nodes.changes.entries_since(cached.position)
-        budgets = self._cluster.budgets.since(cached.budgets)
+        budgets = self._cluster.budgets.changes.entries_since(cached.budgets)
         if rows is None or budgets is None:
             return None
         if not budgets:
@@ -232,7 +232,11 @@ class Trials:
         wide = handle.filter_view(parts.wide, pod, View(self._cluster, rows))
         may_change = np.zeros(self._cluster.nodes.count, dtype=np.bool_)
         may_change[self._cluster.nominations.rows()] = True
-        may_change[self._rows_with_counted(pod, parts.counted)] = True
+        pods = self._cluster.pods
+        lower = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & (pods.priority[: pods.count] < pod.priority))
+        for predicate in parts.counted:
+            matching = self._cluster.matcher(predicate).matching(pods.pod_class[lower])
+            may_change[pods.row[lower[matching]]] = True
         is_settled = (wide.refused != 0) & ~may_change[rows]
         if not is_settled.any():
             return self._try(preemptor, rows, None)
@@ -247,33 +251,22 @@ class Trials:
         decoders = {**emptied.decoders, **wide.decoders, **table.decoders}
         return TrialTable(rows, refused, criteria, table.victims_on, decoders)
 
-    def _rows_with_counted(self, pod: PodRecord, counted: Sequence[Predicate]) -> Int64s:
-        """Return the rows of potential victims that match one of the predicates."""
-        pods = self._cluster.pods
-        lower = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & (pods.priority[: pods.count] < pod.priority))
-        classes, found = pods.pod_class[lower], np.zeros(len(lower), dtype=np.bool_)
-        for predicate in counted:
-            found |= self._cluster.matcher(predicate).matching(classes)
-        return pods.row[lower[found]].astype(np.int64)
-
     def _emptied(self, preemptor: Preemptor, local: CycleState) -> KeptRows:
         """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
         pod, cluster = preemptor.pod, self._cluster
-
-        def emptied_row(filters: RowFilters, row: int) -> int:
-            gone = [other for other in self.ranking.on(row) if other.priority < pod.priority]
-            return filters.refused(pod, row, gone) if gone else WITHOUT_VICTIMS
-
         kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), KeptRows)
 
         def compute(rows: Int64s | None) -> Int64s:
             filters = None if rows is None else preemptor.handle.row_filters(local, pod, len(rows))
-            if rows is not None and filters is not None:
-                filters.explain(pod, kept.decoders)
-                return np.array([emptied_row(filters, row) for row in rows.tolist()], dtype=np.int64)
             among = cluster.nodes.all_rows() if rows is None else rows
-            potential = self._potential_victims(pod, among, None)
             refused = np.full(len(among), WITHOUT_VICTIMS, dtype=np.int64)
+            if filters is not None:
+                filters.explain(pod, kept.decoders)
+                for position, row in enumerate(among.tolist()):
+                    if gone := [other for other in self.ranking.on(row) if other.priority < pod.priority]:
+                        refused[position] = filters.refused(pod, row, gone)
+                return refused
+            potential = self._potential_victims(pod, among, None)
             if len(potential):
                 worlds = WhatIfView(cluster, potential.rows)
                 worlds.remove(potential.owners, potential.entries)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 
@@ -302,6 +302,7 @@ class PartialMoves:
 _MOST = 1_000
 
 
+@dataclass(slots=True, eq=False)
 class KeepingOff:
     """Plans which controllers avoid which nodes.
 
@@ -311,31 +312,24 @@ class KeepingOff:
     listed, nothing more is done.
     """
 
-    def __init__(
-        self,
-        picture: Picture,
-        settings: ReschedulerSettings,
-        limits: MoveLimits,
-        why_ended: Callable[[PodRecord, int], str],
-    ) -> None:
-        self._picture = picture
-        self._settings = settings
-        self._limits = limits
-        self._why_ended = why_ended
-        self.planned: list[PlannedMoves] = []
-        self.left_alone: list[LeftAlone] = []
-        self.errors: list[str] = []
+    picture: Picture
+    settings: ReschedulerSettings
+    limits: MoveLimits
+    why_ended: Callable[[PodRecord, int], str]
+    planned: list[PlannedMoves] = field(default_factory=list)
+    left_alone: list[LeftAlone] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     def plan(self, policies: Sequence[Policy]) -> None:
         """Add the proposals of the policies, in their order."""
-        if self._settings.steering is not Steering.AVOID_LIST:
+        if self.settings.steering is not Steering.AVOID_LIST:
             return
         for policy in policies:
             if not isinstance(policy, AvoidingPolicy):
                 continue
             try:
                 with calling_policy(policy.name, "avoidances"):
-                    found = list(policy.avoidances(self._picture))[:_MOST]
+                    found = list(policy.avoidances(self.picture))[:_MOST]
                 for avoidance in found:
                     if not isinstance(avoidance, Avoidance):
                         raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
@@ -345,20 +339,20 @@ class KeepingOff:
 
     def _look_at(self, policy: str, avoidance: Avoidance) -> None:
         pod = avoidance.pod
-        row = self._picture.cluster.nodes.row_of.get(pod.node_name)
-        runner = self._picture.runners.get(pod.scheduler_name)
+        row = self.picture.cluster.nodes.row_of.get(pod.node_name)
+        runner = self.picture.runners.get(pod.scheduler_name)
         # Only schedulers that are known to respect avoid lists count.
         if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0):
             return
         listed = {(move.pod.owner_uid, move.source) for planned in self.planned for move in planned.moves}
-        if (pod.owner_uid, pod.node_name) in listed or avoids(self._picture.cluster.nodes.node(row), pod):
+        if (pod.owner_uid, pod.node_name) in listed or avoids(self.picture.cluster.nodes.node(row), pod):
             return
         leaving = [Leaving.of(pod, None)]
-        why = self._why_ended(pod, row) or self._limits.why(leaving)
+        why = self.why_ended(pod, row) or self.limits.why(leaving)
         if why:
             self.left_alone.append(LeftAlone(policy, pod.key, why))
             return
-        self._limits.take(leaving)
+        self.limits.take(leaving)
         move = PlannedMove(pod, pod.node_name, None, has_ended=True)
         self.planned.append(PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns))
 

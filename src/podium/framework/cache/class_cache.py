@@ -107,8 +107,8 @@ class KeptByClass(Generic[Value]):
             kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
             self._kept[pod_class] = self._of_newest = kept
             self._newest = ref(pod_class, self._end)
-            if len(self._kept) > self._most():
-                self._drop_oldest()
+            for oldest in list(islice(self._kept, max(0, len(self._kept) - self._most()))):
+                del self._kept[oldest]
         found = kept.get(key)
         if found is None:
             found = kept[key] = make()
@@ -120,11 +120,6 @@ class KeptByClass(Generic[Value]):
         """Forget the newest class, which has ended."""
         if ended is self._newest:
             self._newest, self._of_newest = _no_class, {}
-
-    def _drop_oldest(self) -> None:
-        oldest = list(islice(self._kept, len(self._kept) - self._most()))
-        for pod_class in oldest:
-            del self._kept[pod_class]
 
 
 def _no_class() -> None:

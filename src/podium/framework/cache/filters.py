@@ -52,7 +52,7 @@ class KeptFilters:
         self._filters = filters
         limit = as_many_as(KEPT_ENTRIES, runner.cluster.nodes, least=KEPT_CLASSES)
         self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(limit)
-        # By the set of skipped plugins.
+        # By the set of skipped plugins, the filters of scope ROW with their positions; None if one lacks that form.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._wide = frozenset(placed.plugin.name for placed in filters if placed.scope is Scope.CLUSTER)
         # For the plugins that were skipped at the last call: these, and all of scope CLUSTER.
@@ -111,13 +111,7 @@ class KeptFilters:
         return True
 
     def _with_nominations(
-        self,
-        kept: KeptOutcome,
-        by_row: KeptRows,
-        state: CycleState,
-        pod: PodRecord,
-        rows: Int64s,
-        own_uid: str,
+        self, kept: KeptOutcome, by_row: KeptRows, state: CycleState, pod: PodRecord, rows: Int64s, own_uid: str
     ) -> Int64s:
         """Return the verdicts of some rows: the cached rejections, overridden by those beside nominated pods."""
         filters = self.row_filters(state, pod, len(rows))
@@ -167,7 +161,14 @@ class KeptFilters:
         last = self._last_row_filters
         if last is not None and last[0]() is pod.pod_class and last[1] is skipped and last[2] == position:
             return last[3]
-        filters = self._with_one_row_form(skipped)
+        if skipped not in self._one_by_one:
+            if len(self._one_by_one) > KEPT_CLASSES:
+                self._one_by_one.clear()
+            asked = [each for each in self._filters if each.plugin.name not in skipped and each.scope is not _NODE]
+            able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in asked]
+            is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in asked)
+            self._one_by_one[skipped] = able if is_possible else None
+        filters = self._one_by_one[skipped]
         if filters is None:
             return None
         found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
@@ -228,20 +229,6 @@ class KeptFilters:
         if self._local_known[0] is not skipped:
             self._local_known = skipped, skipped.union(self._wide)
         return self._local_known[1]
-
-    def _with_one_row_form(self, skipped: frozenset[str]) -> list[tuple[int, OneRowFilterPlugin]] | None:
-        """Return the filters of scope ROW with their positions, without skipped ones.
-
-        None if one lacks the one-row form.
-        """
-        if skipped not in self._one_by_one:
-            if len(self._one_by_one) > KEPT_CLASSES:
-                self._one_by_one.clear()
-            asked = [each for each in self._filters if each.plugin.name not in skipped and each.scope is not _NODE]
-            able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in asked]
-            is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in asked)
-            self._one_by_one[skipped] = able if is_possible else None
-        return self._one_by_one[skipped]
 
 
 Compute = Callable[[Int64s], Int64s]

@@ -6,24 +6,19 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNomina
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Int64s
 from podium.cluster.nominations import Nominations
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache.class_cache import CellFilter, Cells, CellScore, KeptRows, OneCell
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    CellFilterPlugin,
-    OneRowFilterPlugin,
-    Plugin,
-    RangeNormalizePlugin,
-    Scope,
-)
+from podium.framework.plugin import OneRowFilterPlugin, Plugin, RangeNormalizePlugin, Scope
 from podium.framework.scoring import Rater
 from podium.framework.verdicts import Decoders, Outcome, blame
 
@@ -49,32 +44,25 @@ def has_one_row_form(plugin: Plugin) -> bool:
     return True
 
 
+@dataclass(slots=True, eq=False)
 class RowFilters:
     """The verdicts of the filters on single rows for the pods of a class, as entries of an `Outcome`.
 
     Pods on the row may be taken as ``gone``, and others as ``joined``. Verdicts that only a node object can change are
-    looked up.
+    looked up: ``of_nodes`` are the rejections of scope NODE. ``filters`` are those of scope ROW with positions, in
+    order.
     """
 
-    __slots__ = ("_filters", "_nominations", "_of_nodes")
-
-    def __init__(
-        self, nominations: Nominations, of_nodes: KeptRows, filters: Sequence[tuple[int, OneRowFilterPlugin]]
-    ) -> None:
-        """Create them.
-
-        ``of_nodes`` are the rejections of scope NODE, ``filters`` those of scope ROW with positions, in order.
-        """
-        self._nominations = nominations
-        self._of_nodes = of_nodes
-        self._filters = filters
+    nominations: Nominations
+    of_nodes: KeptRows
+    filters: Sequence[tuple[int, OneRowFilterPlugin]]
 
     def refused(
         self, pod: PodRecord, row: int, gone: Sequence[PodRecord] = (), joined: Sequence[PodRecord] = ()
     ) -> int:
         """Return the first rejection on a row, 0 if there is none; nominated pods are ignored."""
-        by_node: int = self._of_nodes.values.item(row)
-        for index, plugin in self._filters:
+        by_node: int = self.of_nodes.values.item(row)
+        for index, plugin in self.filters:
             if by_node and by_node >> Outcome.SHIFT < index:
                 break
             # Like `Calling`, which would cost as much as most plugins take to answer.
@@ -92,9 +80,9 @@ class RowFilters:
 
         Only pods that keep room from ``pod`` count (`Nominations.counts_for`); that of ``own_uid`` does not.
         """
-        if not self._nominations.uids:
+        if not self.nominations.uids:
             return 0
-        nominated = self._nominations.rivals(row, pod, own_uid)
+        nominated = self.nominations.rivals(row, pod, own_uid)
         return self.refused(pod, row, gone, nominated) if nominated else 0
 
     def refused_at_last(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], own_uid: str) -> int:
@@ -103,11 +91,14 @@ class RowFilters:
 
     def explain(self, pod: PodRecord, decoders: Decoders) -> None:
         """Add the meaning of entries to ``decoders`` if it is missing."""
-        for index, plugin in self._filters:
+        for index, plugin in self.filters:
             if index not in decoders:
                 decoders[index] = (plugin.name, plugin.explain(pod))
-        for index, decoder in self._of_nodes.decoders.items():
+        for index, decoder in self.of_nodes.decoders.items():
             decoders.setdefault(index, decoder)
+
+
+_AnyCells = TypeVar("_AnyCells", CellFilter, CellScore)
 
 
 class CannotRankError(Exception):
@@ -127,28 +118,23 @@ class KeptRaw:
 
     def __init__(self, plugin: RangeNormalizePlugin, raw: Int64s) -> None:
         self._normalize = plugin.normalize_within
-        self._raw = raw
+        self.raw = raw
 
     def is_current(self, pod: PodRecord) -> bool:
         """Return True: the cells are valid as long as no node changes."""
         return True
 
-    def is_one_of(self, rows: Bools) -> bool:
-        """Return whether all of some rows are in one cell."""
-        raw = self._raw[rows]
-        return not len(raw) or bool((raw == raw[0]).all())
-
     def columns(self, view: View) -> list[Int64s]:
         """Return the raw scores."""
-        return [view.take(self._raw)]
+        return [view.take(self.raw)]
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Return the raw score of a row."""
-        return (self._raw.item(row),)
+        return (self.raw.item(row),)
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
         """Return the scores normalized by the lowest and highest of these."""
-        raw = [self._raw.item(row) for row in rows]
+        raw = [self.raw.item(row) for row in rows]
         lowest, highest = min(raw), max(raw)
         return [self._normalize(score, lowest, highest) for score in raw]
 
@@ -162,7 +148,8 @@ class RowJudge:
     def __init__(self, runner: Runner, state: CycleState, pod: PodRecord) -> None:
         self._runner = runner
         self._skipped = frozenset(state.skip_filter)
-        self.filters = [_filter_cells(f.cells, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
+        wide = [placed for placed in runner.filters_of(state) if placed.scope is Scope.CLUSTER]
+        self.filters = [_required(None if placed.cells is None else placed.cells.filter_cells(pod)) for placed in wide]
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
         node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
@@ -185,7 +172,8 @@ class RowJudge:
         """Return whether some nodes may be in another cell than others."""
         nodes = self._runner.cluster.nodes
         if isinstance(cells, KeptRaw):
-            return not cells.is_one_of(nodes.present[: nodes.count])
+            raw = cells.raw[nodes.present[: nodes.count]]
+            return bool((raw != raw[:1]).any())
         return not isinstance(cells, OneCell) and bool(cells.columns(View(self._runner.cluster, nodes.all_rows()[:0])))
 
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
@@ -286,14 +274,10 @@ class RowJudge:
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         if rater.scope is Scope.NODE and rater.ranged is not None:
             return KeptRaw(rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
-        cells = None if rater.cells is None else rater.cells.score_cells(pod)
-        if cells is None:
-            raise CannotRankError
-        return cells
+        return _required(None if rater.cells is None else rater.cells.score_cells(pod))
 
 
-def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:
-    cells = None if plugin is None else plugin.filter_cells(pod)
+def _required(cells: _AnyCells | None) -> _AnyCells:
     if cells is None:
         raise CannotRankError
     return cells

@@ -13,7 +13,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_files, load_text
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
-from podium.framework.rescheduling.descheduler import is_descheduler_policy, read_descheduler_policy
+from podium.framework.rescheduling.descheduler import read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings, Written, settings_of
 from podium.framework.settings.arguments import read_strictly
 from podium.framework.settings.configuration import require_kind
@@ -68,7 +68,7 @@ def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfigur
     Raises InputError with ``source`` and the field's path for any invalid field.
     """
     try:
-        if is_descheduler_policy(raw):
+        if raw.get("kind") == DESCHEDULER_KIND:
             settings, caveats = read_descheduler_policy(raw)
             return ReschedulerConfiguration(source, settings, caveats)
         require_kind(raw, KIND, API_VERSION, DESCHEDULER_KIND)

@@ -67,11 +67,6 @@ class _Policy(Strict, frozen=True, kw_only=True):
     max_no_of_pods_to_evict_total: _Count | None = None
 
 
-def is_descheduler_policy(raw: Mapping[str, Any]) -> bool:
-    """Return whether a document is a DeschedulerPolicy of any version."""
-    return raw.get("kind") == KIND
-
-
 def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
     """Return the settings equivalent to a DeschedulerPolicy, and caveats about omissions.
 
@@ -507,10 +502,6 @@ def _uses_metrics(conversion: Conversion, plugin: str, args: _Utilization) -> bo
     return metrics.metrics_server or metrics.source == "KubernetesMetrics"
 
 
-def _anti_affinity(conversion: Conversion, plugin: str, args: _Filtered) -> None:
-    conversion.add("RepairViolations")
-
-
 def _node_affinity(conversion: Conversion, plugin: str, args: _NodeAffinity) -> None:
     if "requiredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
         conversion.add("RepairViolations")
@@ -563,7 +554,7 @@ COUNTERPARTS: Mapping[str, tuple[type[_Arguments], Callable[[Conversion, str, An
     "PodLifeTime": (_PodLifeTime, _life_time),
     "RemoveDuplicates": (_RemoveDuplicates, _duplicates),
     "RemovePodsHavingTooManyRestarts": (_TooManyRestarts, _restarts),
-    "RemovePodsViolatingInterPodAntiAffinity": (_Filtered, _anti_affinity),
+    "RemovePodsViolatingInterPodAntiAffinity": (_Filtered, lambda conversion, *_: conversion.add("RepairViolations")),
     "RemovePodsViolatingNodeAffinity": (_NodeAffinity, _node_affinity),
     "RemovePodsViolatingNodeTaints": (_NodeTaints, _node_taints),
     "RemovePodsViolatingTopologySpreadConstraint": (_TopologySpread, _topology_spread),

@@ -22,14 +22,7 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.settings import PolicySettings
 from podium.framework.runner import Runner
-from podium.framework.settings.registry import (
-    Profile,
-    Registry,
-    maker_of,
-    methods_of,
-    require_name,
-    takes_part,
-)
+from podium.framework.settings.registry import Profile, Registry, maker_of, methods_of, require_name, takes_part
 from podium.framework.verdicts import PluginError
 
 
@@ -241,7 +234,8 @@ class PolicyRegistry(Registry):
     noun = "policy"
     group = "podium.policies"
 
-    def _require_whole(self, made: Any) -> None:
+    def require_whole(self, made: Any) -> None:
+        """Raise PluginError for a policy without a proper name."""
         require_name(made)
 
     def _factory(self, made: type[Any]) -> PolicyFactory:

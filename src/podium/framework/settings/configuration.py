@@ -7,13 +7,13 @@ which silently means 1 there, is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import InputError, shown
@@ -169,10 +169,9 @@ NominationClearing = Literal["AllLower", "Unfit"]
 """Which nominations end when a more important pod takes their node: see `Configuration`."""
 _FIT = "NodeResourcesFit"
 
-_SECOND_NS = 10**9
 Percentage = Annotated[int, Meta(ge=0, le=100)]
 _Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-_BackoffSeconds = Annotated[int, Meta(ge=1, le=(2**63 - 1) // _SECOND_NS)]
+_BackoffSeconds = Annotated[int, Meta(ge=1, le=(2**63 - 1) // 10**9)]
 
 
 class PluginConfig(Strict, frozen=True, kw_only=True):
@@ -216,12 +215,8 @@ class ClientConnectionConfiguration(Strict, frozen=True, kw_only=True):
     burst: int = 0
 
 
-_ELECTION, _CONNECTION = LeaderElectionConfiguration(), ClientConnectionConfiguration()
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The settings of a scheduler. Every profile has a distinct name; ``source`` is the file, or "".
+class SchedulerFields(Strict, frozen=True, kw_only=True):
+    """The fields of a configuration that are used as they are written.
 
     ``parallelism`` is kept for output; no decision depends on it. After ``max_futile_preemptions`` in a row a pod waits
     before it preempts again; with 0, as in kube-scheduler, it does not wait.
@@ -230,30 +225,10 @@ class Configuration:
     preemptor clears all lower nominations of the node. Unfit checks them whenever the node has less room for them or is
     gone, clears those that no longer fit, and retries their pods. ``extenders`` are not called from here: a caller that
     decides without them must say so. ``leader_election`` and ``client_connection`` are for programs that run the
-    scheduler on a cluster. ``classes`` are plugins that a program passed in, by their names in profiles
-    (`podium.framework.settings.configuration`).
+    scheduler on a cluster.
     """
 
-    source: str
-    parallelism: int
-    pod_initial_backoff_ns: int
-    pod_max_backoff_ns: int
-    profiles: tuple[ProfileConfiguration, ...]
-    max_futile_preemptions: int = 0
-    nomination_clearing: NominationClearing = "AllLower"
-    extenders: tuple[ExtenderSettings, ...] = ()
-    leader_election: LeaderElectionConfiguration = _ELECTION
-    client_connection: ClientConnectionConfiguration = _CONNECTION
-    classes: tuple[tuple[str, type[Any]], ...] = ()
-
-
-class _Written(Strict, frozen=True, kw_only=True):
-    """The document. Fields that concern only a running process are checked for their type alone."""
-
-    api_version: str
-    kind: str
     parallelism: _Positive = 16
-    percentage_of_nodes_to_score: Percentage | None = None
     pod_initial_backoff_seconds: _BackoffSeconds = 1
     pod_max_backoff_seconds: _BackoffSeconds = 10
     max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
@@ -262,6 +237,24 @@ class _Written(Strict, frozen=True, kw_only=True):
     extenders: tuple[ExtenderSettings, ...] = ()
     leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
     client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
+
+
+class Configuration(SchedulerFields, frozen=True, kw_only=True):
+    """The settings of a scheduler. Every profile has a distinct name; ``source`` is the file, or "".
+
+    ``classes`` are plugins that a program passed in, by their names in profiles.
+    """
+
+    source: str = ""
+    classes: tuple[tuple[str, type[Any]], ...] = ()
+
+
+class _Written(SchedulerFields, frozen=True, kw_only=True):
+    """The document. Fields that concern only a running process are checked for their type alone."""
+
+    api_version: str
+    kind: str
+    percentage_of_nodes_to_score: Percentage | None = None
     metrics_bind_address: str = ""
     healthz_bind_address: str = ""
     enable_profiling: bool = True
@@ -296,27 +289,16 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
         require_kind(raw, KIND, API_VERSION)
         written = read_strictly(raw, _Written)
         check_extenders(written.extenders, ".extenders")
-        _require_backoff_order(written)
-        profiles = tuple(
-            _leaving_out(profile, ignored_resources(written.extenders)) for profile in _with_defaults(written)
-        )
-        for number, profile in enumerate(profiles):
-            _check_profile(profile, f".profiles[{number}]")
-        _require_own_names(profiles)
+        initial, longest = written.pod_initial_backoff_seconds, written.pod_max_backoff_seconds
+        if longest < initial:
+            problem = f"is {longest}, which is less than podInitialBackoffSeconds, {initial}"
+            raise InputError(problem, path=".podMaxBackoffSeconds")
+        profiles = _with_defaults(written)
+        _check_profiles(profiles)
     except InputError as error:
         raise error.located(source=source) from None
-    return Configuration(
-        source=source,
-        parallelism=written.parallelism,
-        pod_initial_backoff_ns=written.pod_initial_backoff_seconds * _SECOND_NS,
-        pod_max_backoff_ns=written.pod_max_backoff_seconds * _SECOND_NS,
-        max_futile_preemptions=written.max_futile_preemptions,
-        nomination_clearing=written.nomination_clearing,
-        profiles=profiles,
-        extenders=written.extenders,
-        leader_election=written.leader_election,
-        client_connection=written.client_connection,
-    )
+    fields = {name: getattr(written, name) for name in SchedulerFields.__struct_fields__}
+    return Configuration(**fields | {"source": source, "profiles": profiles})
 
 
 def default_configuration() -> Configuration:
@@ -338,51 +320,52 @@ def require_kind(raw: Mapping[str, Any], kind: str, api_version: str, other_kind
             raise InputError(f"is {found}; {wanted}{either} is needed", path=f".{key}")
 
 
-def _require_backoff_order(written: _Written) -> None:
-    initial, longest = written.pod_initial_backoff_seconds, written.pod_max_backoff_seconds
-    if longest < initial:
-        problem = f"is {longest}, which is less than podInitialBackoffSeconds, {initial}"
-        raise InputError(problem, path=".podMaxBackoffSeconds")
-
-
 def _with_defaults(written: _Written) -> tuple[ProfileConfiguration, ...]:
     """Return the profiles, at least one.
 
-    A single profile needs no name, and the global percentage replaces a missing one.
+    A single profile needs no name, and the global percentage replaces a missing one. NodeResourcesFit ignores the
+    resources that the scheduler leaves to extenders.
     """
     profiles = written.profiles or (ProfileConfiguration(),)
     name = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
-    return tuple(
-        msgspec.structs.replace(
-            profile,
-            scheduler_name=profile.scheduler_name or name,
-            percentage_of_nodes_to_score=written.percentage_of_nodes_to_score
-            if profile.percentage_of_nodes_to_score is None
-            else profile.percentage_of_nodes_to_score,
-        )
-        for profile in profiles
-    )
-
-
-def _leaving_out(profile: ProfileConfiguration, resources: list[str]) -> ProfileConfiguration:
-    """Return the profile with ``resources`` added to those that NodeResourcesFit leaves to extenders."""
-    if not resources:
-        return profile
-    args = {config.name: config.args for config in profile.plugin_config}
-    args[_FIT] = {**args.get(_FIT, {}), "ignoredResources": resources}
-    configs = tuple(PluginConfig(name=name, args=each) for name, each in args.items())
-    return msgspec.structs.replace(profile, plugin_config=configs)
-
-
-def _check_profile(profile: ProfileConfiguration, path: str) -> None:
-    _require_names([config.name for config in profile.plugin_config], f"{path}.pluginConfig")
-    for point, plugins in profile.plugins.sets().items():
-        _require_names(plugins.names(), f"{path}.plugins.{point}.enabled")
-        if ALL in plugins.names():
-            raise InputError(
-                f"{ALL} stands for all plugins under disabled alone; enable each by its name",
-                path=f"{path}.plugins.{point}.enabled",
+    resources = ignored_resources(written.extenders)
+    found = []
+    for profile in profiles:
+        percentage, configs = profile.percentage_of_nodes_to_score, profile.plugin_config
+        if resources:
+            args = {config.name: config.args for config in configs}
+            args[_FIT] = {**args.get(_FIT, {}), "ignoredResources": resources}
+            configs = tuple(PluginConfig(name=name, args=each) for name, each in args.items())
+        found.append(
+            replace(
+                profile,
+                scheduler_name=profile.scheduler_name or name,
+                percentage_of_nodes_to_score=written.percentage_of_nodes_to_score if percentage is None else percentage,
+                plugin_config=configs,
             )
+        )
+    return tuple(found)
+
+
+def _check_profiles(profiles: tuple[ProfileConfiguration, ...]) -> None:
+    """Raise InputError for a list with a name that is missing, repeated, or `ALL`."""
+    seen: dict[str, int] = {}
+    for number, profile in enumerate(profiles):
+        path, name = f".profiles[{number}]", profile.scheduler_name
+        _require_names([config.name for config in profile.plugin_config], f"{path}.pluginConfig")
+        for point, plugins in profile.plugins.sets().items():
+            enabled = f"{path}.plugins.{point}.enabled"
+            _require_names(plugins.names(), enabled)
+            if ALL in plugins.names():
+                problem = f"{ALL} stands for all plugins under disabled alone; enable each by its name"
+                raise InputError(problem, path=enabled)
+        if not name:
+            problem = "is missing; each of several profiles needs a name of its own"
+            raise InputError(problem, path=f"{path}.schedulerName")
+        if name in seen:
+            problem = f"{shown(name)} is also the name of .profiles[{seen[name]}]; choose another"
+            raise InputError(problem, path=f"{path}.schedulerName")
+        seen[name] = number
 
 
 def _require_names(names: list[str], path: str) -> None:
@@ -391,18 +374,6 @@ def _require_names(names: list[str], path: str) -> None:
             raise InputError("is empty; the name of a plugin is needed", path=f"{path}[{position}].name")
         if name in names[:position]:
             raise InputError(f"{shown(name)} is listed twice; remove one", path=f"{path}[{position}].name")
-
-
-def _require_own_names(profiles: tuple[ProfileConfiguration, ...]) -> None:
-    seen: dict[str, int] = {}
-    for number, profile in enumerate(profiles):
-        path = f".profiles[{number}].schedulerName"
-        name = profile.scheduler_name
-        if not name:
-            raise InputError("is missing; each of several profiles needs a name of its own", path=path)
-        if name in seen:
-            raise InputError(f"{shown(name)} is also the name of .profiles[{seen[name]}]; choose another", path=path)
-        seen[name] = number
 
 
 def with_plugins(configuration: Configuration, plugins: Iterable[type[Any]], taken: Collection[str]) -> Configuration:
@@ -419,29 +390,23 @@ def with_plugins(configuration: Configuration, plugins: Iterable[type[Any]], tak
         path = f"plugins[{place}]"
         if not isinstance(made, type):
             raise InputError(f"{shown(made)} is no class; the class itself is needed", path=path)
-        name = _name_of(made)
+        # A class may inherit a property from a protocol, which is not a name.
+        stated: object = getattr(made, "name", None)
+        name = stated if isinstance(stated, str) and stated else made.__name__
         if name in taken:
             raise InputError(f"{made.__name__} has the name of Podium's own plugin {name}; choose another", path=path)
         if name in classes:
             raise InputError(f"two plugins are called {shown(name)}; choose another name", path=path)
         classes[name] = made
         added.append(name)
-    profiles = tuple(_enabling(profile, added) for profile in configuration.profiles)
-    return replace(configuration, profiles=profiles, classes=tuple(classes.items()))
-
-
-def _name_of(made: type[Any]) -> str:
-    stated: object = getattr(made, "name", None)
-    # A class may inherit a property from a protocol, which is not a name.
-    return stated if isinstance(stated, str) and stated else made.__name__
-
-
-def _enabling(profile: ProfileConfiguration, names: Iterable[str]) -> ProfileConfiguration:
-    plugins = profile.plugins
-    known = {entry.name for each in plugins.sets().values() for entry in (*each.enabled, *each.disabled)}
-    further = tuple(PluginEntry(name=name) for name in names if name not in known)
-    multi_point = PluginSet(enabled=(*plugins.multi_point.enabled, *further), disabled=plugins.multi_point.disabled)
-    return msgspec.structs.replace(profile, plugins=msgspec.structs.replace(plugins, multi_point=multi_point))
+    profiles = []
+    for profile in configuration.profiles:
+        multi_point, sets = profile.plugins.multi_point, profile.plugins.sets().values()
+        known = {entry.name for each in sets for entry in (*each.enabled, *each.disabled)}
+        further = (PluginEntry(name=name) for name in added if name not in known)
+        multi_point = replace(multi_point, enabled=(*multi_point.enabled, *further))
+        profiles.append(replace(profile, plugins=replace(profile.plugins, multi_point=multi_point)))
+    return replace(configuration, profiles=tuple(profiles), classes=tuple(classes.items()))
 
 
 # By plugin, the arguments that kube-scheduler lacks, with the value that gives its behavior.
@@ -459,12 +424,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "includeDependents": False,
         "wholeGroups": False,
     },
-    "GangScheduling": {
-        "preemption": True,
-        "releaseAfter": "5m",
-        "scheduleTimeout": "5m",
-        "maxArrangementSteps": 0,
-    },
+    "GangScheduling": {"preemption": True, "releaseAfter": "5m", "scheduleTimeout": "5m", "maxArrangementSteps": 0},
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }
 
@@ -472,7 +432,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
 def sampling_as_upstream(configuration: Configuration) -> Configuration:
     """Return the configuration with kube-scheduler's percentage of nodes to score in profiles that have none."""
     profiles = (
-        msgspec.structs.replace(profile, percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score or 0)
+        replace(profile, percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score or 0)
         for profile in configuration.profiles
     )
     return replace(configuration, profiles=tuple(profiles))
@@ -483,27 +443,22 @@ def upstream_departures(configuration: Configuration) -> tuple[Caveat, ...]:
 
     Source of the comparison: docs/differences.md.
     """
-    names = tuple(dict.fromkeys(_settings(configuration)))
-    if not names:
-        return ()
+    found: list[str] = []
+    if configuration.max_futile_preemptions:
+        found.append(f"maxFutilePreemptions: {configuration.max_futile_preemptions}")
+    if configuration.nomination_clearing != "AllLower":
+        found.append(f"nominationClearing: {configuration.nomination_clearing}")
+    for plugin in (plugin for profile in configuration.profiles for plugin in profile.plugin_config):
+        usual = _ARGUMENTS.get(plugin.name, {})
+        for name, value in plugin.args.items():
+            if name in usual and value != usual[name]:
+                found.append(f"{name}: {_shown(value)} of {plugin.name}")
+    names = tuple(dict.fromkeys(found))
     message = f"settings that kube-scheduler does not have: {', '.join(names)}"
-    return (Caveat("own-settings", message, len(names), names[:MOST_NAMES]),)
+    return (Caveat("own-settings", message, len(names), names[:MOST_NAMES]),) if names else ()
 
 
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _settings(configuration: Configuration) -> Iterator[str]:
-    if configuration.max_futile_preemptions:
-        yield f"maxFutilePreemptions: {configuration.max_futile_preemptions}"
-    if configuration.nomination_clearing != "AllLower":
-        yield f"nominationClearing: {configuration.nomination_clearing}"
-    for profile in configuration.profiles:
-        for plugin in profile.plugin_config:
-            usual = _ARGUMENTS.get(plugin.name, {})
-            for name, value in plugin.args.items():
-                if name in usual and value != usual[name]:
-                    yield f"{name}: {_shown(value)} of {plugin.name}"

@@ -127,9 +127,7 @@ class Registry:
         if known is not None:
             return known
         made = self._classes.get(name)
-        return self._factory(
-            find_class(name, self.noun, self.group, (*self._in_tree, *self._classes)) if made is None else made
-        )
+        return self._factory(self._loaded_class(name) if made is None else made)
 
     def with_classes(self, classes: Iterable[tuple[str, type[Any]]]) -> Registry:
         """Return this registry with these classes added."""
@@ -142,7 +140,7 @@ class Registry:
         """
         try:
             made = self.resolve(name)(context)
-            self._require_whole(made)
+            self.require_whole(made)
         except PodiumError:
             raise
         except BaseException as error:
@@ -151,8 +149,38 @@ class Registry:
             raise PluginError(f"{subject} failed while it was made: {type(error).__name__}: {error}") from error
         return made
 
-    def _require_whole(self, made: Any) -> None:
-        require_whole(made)
+    def require_whole(self, made: Any) -> None:
+        """Raise PluginError for a plugin without a proper name, or with some but not all members of a protocol.
+
+        Such a plugin would silently not take part where its author expects it to.
+        """
+        require_name(made)
+        for protocol in PROTOCOLS:
+            has = [method for method in methods_of(protocol) if hasattr(made, method)]
+            lacks = [member for member in members_of(protocol) if not hasattr(made, member)]
+            if has and lacks:
+                raise PluginError(
+                    f"plugin {made.name} has {' and '.join(has)} but no {' and '.join(lacks)}; "
+                    f"{protocol.__name__} needs all of them"
+                )
+
+    def _loaded_class(self, name: str) -> type[Any]:
+        """Return the class for a name outside the table: from a module, or from an installed package."""
+        if ":" in name:
+            return _class_at(name)
+        from importlib.metadata import entry_points  # noqa: PLC0415 - few configurations name what is not in the table
+
+        installed = entry_points(group=self.group)
+        places = sorted({f"{point.module}:{point.attr}" for point in installed if point.name == name})
+        if len(places) > 1:
+            raise PluginError(f"several packages have a {self.noun} {shown(name)}; write which: {' or '.join(places)}")
+        if places:
+            return _class_at(places[0])
+        names = [*self._in_tree, *self._classes, *sorted({point.name for point in installed})]
+        raise PluginError(
+            f"there is no {self.noun} {shown(name)} ({suggestion(name, names)}); a class of your own is written "
+            "package.module:Class"
+        )
 
     def _factory(self, made: type[Any]) -> Callable[[PluginContext], Any]:
         """Return a function that makes an instance of a class."""
@@ -162,49 +190,7 @@ class Registry:
         return maker_of(made, Plugin)
 
 
-def require_whole(plugin: Plugin) -> None:
-    """Raise PluginError for a plugin without a proper name, or with some but not all members of a protocol.
-
-    Such a plugin would silently not take part where its author expects it to.
-    """
-    require_name(plugin)
-    for protocol in PROTOCOLS:
-        has = [method for method in methods_of(protocol) if hasattr(plugin, method)]
-        lacks = [member for member in members_of(protocol) if not hasattr(plugin, member)]
-        if has and lacks:
-            raise PluginError(
-                f"plugin {plugin.name} has {' and '.join(has)} but no {' and '.join(lacks)}; "
-                f"{protocol.__name__} needs all of them"
-            )
-
-
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def find_class(name: str, noun: str, group: str, in_tree: Iterable[str]) -> type[Any]:
-    """Return the class for a name outside the table: from a module, or from an installed package.
-
-    A name like ``package.module:Class`` is a class in an importable module; any other is looked up among the entry
-    points of ``group``. For error messages, ``noun`` names the kind of object, and ``in_tree`` lists the names in the
-    table. Raises PluginError for an unknown name, and for code that does not load.
-    """
-    if ":" in name:
-        return _class_at(name)
-    from importlib.metadata import entry_points  # noqa: PLC0415 - few configurations name what is not in the table
-
-    installed = entry_points(group=group)
-    places = sorted({f"{point.module}:{point.attr}" for point in installed if point.name == name})
-    if len(places) > 1:
-        raise PluginError(f"several packages have a {noun} {shown(name)}; write which: {' or '.join(places)}")
-    if places:
-        return _class_at(places[0])
-    names = [*in_tree, *sorted({point.name for point in installed})]
-    raise PluginError(
-        f"there is no {noun} {shown(name)} ({suggestion(name, names)}); a class of your own is written "
-        "package.module:Class"
-    )
-
-
 _loaded: set[str] = set()
 _accepted: frozenset[str] | None = None
 
@@ -252,27 +238,22 @@ def _class_at(place: str) -> type[Any]:
     return found
 
 
-def takes_context(made: type[Any]) -> bool:
-    """Return whether a class's constructor accepts a PluginContext. Raises PluginError if it requires more."""
+def maker_of(made: type[Any], protocol: type[Any]) -> Callable[[PluginContext], Any]:
+    """Return a function that makes an instance of a user's class, with the context if its constructor accepts one.
+
+    A class without a name of its own, or with only the one inherited from its protocol, gets its class name. Raises
+    PluginError if the constructor requires more than a context.
+    """
     parameters = [each for each in inspect.signature(made).parameters.values() if each.kind not in _STARRED]
-    takes = bool(parameters) and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY
-    needed = [each.name for each in parameters[takes:] if each.default is inspect.Parameter.empty]
+    takes_context = bool(parameters) and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY
+    needed = [each.name for each in parameters[takes_context:] if each.default is inspect.Parameter.empty]
     if needed:
         raise PluginError(
             f"the constructor of {made.__name__} needs {', '.join(needed)}; it is given a PluginContext, or nothing"
         )
-    return takes
-
-
-def maker_of(made: type[Any], protocol: type[Any]) -> Callable[[PluginContext], Any]:
-    """Return a function that makes an instance of a user's class, with the context if its constructor accepts one.
-
-    A class without a name of its own, or with only the one inherited from its protocol, gets its class name.
-    """
-    has_context = takes_context(made)
     if getattr(made, "name", protocol.name) is protocol.name:
         made.name = made.__name__
-    return lambda context: made(context) if has_context else made()
+    return lambda context: made(context) if takes_context else made()
 
 
 def require_name(instance: Any) -> None:
@@ -378,10 +359,17 @@ class _ProfileBuilder:
         self._context = context
         self._enabled = default_plugins(context.cluster.release).merged_with(written.plugins)
         self._args = {config.name: config.args for config in written.plugin_config}
-        self._require_owners()
+        enabled = self._enabled.names()
+        for position, name in enumerate(self._args):
+            if name not in enabled and name not in registry:
+                problem = f"no plugin {shown(name)} is enabled in this profile; {suggestion(name, enabled)}"
+                raise InputError(problem, path=f"{path}.pluginConfig[{position}].name")
         self._plugins: dict[str, Plugin] = {}
-        for name in self._enabled.names():
-            self._add(name)
+        for name in enabled:
+            plugin = self._made(name)
+            if any(other.name == plugin.name for other in self._plugins.values()):
+                raise self._enabling_error(name, f"two plugins here are called {shown(plugin.name)}; disable one")
+            self._plugins[name] = plugin
         self._order = {point: self._order_at(point) for point in EXTENSION_POINTS}
 
     def profile(self, name: str) -> Profile:
@@ -419,20 +407,6 @@ class _ProfileBuilder:
         name = self._order["queueSort"][0]
         if first._order["queueSort"] != [name] or first._args.get(name) != self._args.get(name):
             raise self._error("must be the same, with the same arguments, in all profiles", "queueSort")
-
-    def _require_owners(self) -> None:
-        """Raise InputError for arguments that no plugin would get, such as those under a misspelt name."""
-        enabled = self._enabled.names()
-        for position, name in enumerate(self._args):
-            if name not in enabled and name not in self._registry:
-                problem = f"no plugin {shown(name)} is enabled in this profile; {suggestion(name, enabled)}"
-                raise InputError(problem, path=f"{self._path}.pluginConfig[{position}].name")
-
-    def _add(self, name: str) -> None:
-        plugin = self._made(name)
-        if any(other.name == plugin.name for other in self._plugins.values()):
-            raise self._enabling_error(name, f"two plugins here are called {shown(plugin.name)}; disable one")
-        self._plugins[name] = plugin
 
     def _made(self, name: str) -> Plugin:
         try:

@@ -76,7 +76,7 @@ def allocate(
     """
     pools = gather_pools(devices, node)
     reader = RequestReader(node, pools, devices, selectors)
-    search = _Allocator(devices, reader, reader.read(claims), most_steps)
+    search = _Allocator(devices, reader, [reader.claim(label, claim) for label, claim in claims], most_steps)
     search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():
         return tuple(result_of(*taken, node.metadata.name) for taken in zip(search.claims, search.taken, strict=True))
@@ -173,9 +173,14 @@ class _Allocator:
 
         The order of devices within a request does not matter, so that the next device is searched after this one only.
         """
+        label = self.claims[at.claim].label
         for number in range(at.candidate, len(self.candidates)):
             candidate = self.candidates[number]
-            if not self._is_usable(at, wanted, candidate) or not self._take(at, wanted, candidate, must=False):
+            if self._is_refused(at, wanted, candidate.id):
+                continue
+            if not self._reader.selects(wanted, label, candidate, wanted.matches):
+                continue
+            if not self._has_room(wanted, candidate) or not self._take(at, wanted, candidate, must=False):
                 continue
             if (yield self._go_on(at, candidate, number + 1, at.alternative or 0)):
                 return True
@@ -193,12 +198,6 @@ class _Allocator:
         if not done:
             self._give_back(at, candidate)
         return done
-
-    def _is_usable(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
-        if self._is_refused(at, wanted, candidate.id):
-            return False
-        label = self.claims[at.claim].label
-        return self._reader.selects(wanted, label, candidate) and self._has_room(wanted, candidate)
 
     def _is_refused(self, at: _SearchState, wanted: EvaluatedRequest, device: DeviceID) -> bool:
         """Return whether the device is held exclusively. Administrators ignore that, but only once for each claim."""
@@ -368,6 +367,12 @@ def result_of(claim: EvaluatedClaim, taken: list[TakenDevice], node_name: str) -
 def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> DeviceResult:
     driver, pool, device = taken.candidate.id
     fields = taken.candidate.device.fields
+    share_id = None
+    if taken.is_shared:
+        # Upstream's is random.
+        label = claim.claim.metadata.uid or claim.label
+        digest = blake2b(f"{label}/{number}".encode(), digest_size=16).hexdigest()
+        share_id = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
     return DeviceResult(
         request=taken.wanted.full_name,
         driver=driver,
@@ -377,15 +382,9 @@ def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> DeviceRes
         tolerations=taken.wanted.exact.tolerations,
         binding_conditions=fields.binding_conditions,
         binding_failure_conditions=fields.binding_failure_conditions,
-        share_id=_share_id(claim.claim.metadata.uid or claim.label, number) if taken.is_shared else None,
+        share_id=share_id,
         consumed_capacity={name: _shown(amount) for name, amount in taken.consumed.items()},
     )
-
-
-def _share_id(claim: str, number: int) -> str:
-    """Return a deterministic share id; upstream's is random."""
-    digest = blake2b(f"{claim}/{number}".encode(), digest_size=16).hexdigest()
-    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
 def _shown(nano: int) -> str:

@@ -7,7 +7,7 @@ extendeddynamicresources.go).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
@@ -77,6 +77,7 @@ class PodClaims:
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
 
 
+@dataclass(slots=True, eq=False)
 class Fitting:
     """Evaluates where a pod's claims can be served, with a cache for the attempt.
 
@@ -84,26 +85,18 @@ class Fitting:
     node.
     """
 
-    def __init__(
-        self,
-        pod: PodRecord,
-        cluster: Cluster,
-        selectors: DeviceSelectors,
-        asked: PodClaims,
-        terms: dict[int, tuple[NodeTerm, ...]],
-    ) -> None:
-        self.asked = asked
-        self.unavailable: set[int] = set()
-        self.statuses: list[Status] = [SUCCESS]
-        self._pod = pod
-        self._cluster = cluster
-        self._selectors = selectors
-        self._terms = terms
-        self._codes: dict[Status, int] = {SUCCESS: 0}
-        self._fits: dict[Hashable, _Fit] = {}
-        self._extended: dict[tuple[str, ...], ExtendedClaim] = {}
-        self._on_row: dict[int, int] = {}
-        self._results: dict[int, Results] = {}
+    pod: PodRecord
+    cluster: Cluster
+    selectors: DeviceSelectors
+    asked: PodClaims
+    terms: dict[int, tuple[NodeTerm, ...]]
+    unavailable: set[int] = field(default_factory=set)
+    statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
+    _codes: dict[Status, int] = field(default_factory=lambda: {SUCCESS: 0})
+    _fits: dict[Hashable, _Fit] = field(default_factory=dict)
+    _extended: dict[tuple[str, ...], ExtendedClaim] = field(default_factory=dict)
+    _on_row: dict[int, int] = field(default_factory=dict)
+    _results: dict[int, Results] = field(default_factory=dict)
 
     def codes(self, view: View) -> Int64s:
         """Return ``[n]`` 0 if all claims can be served, and for free rows; else the index of the status.
@@ -111,14 +104,17 @@ class Fitting:
         Added and removed pods do not change that, so that each row is evaluated once.
         """
         rows = view.rows.tolist()
-        present = self._cluster.nodes.present
+        present = self.cluster.nodes.present
         missing = [row for row in rows if row not in self._on_row and present[row]]
         if missing:
-            part = View(self._cluster, np.array(missing, dtype=np.int64))
-            away = {number: ~matching_rows(part, terms) for number, terms in self._terms.items()}
+            part = View(self.cluster, np.array(missing, dtype=np.int64))
+            away = {number: ~matching_rows(part, terms) for number, terms in self.terms.items()}
             for position, row in enumerate(missing):
                 elsewhere = {number for number, refused in away.items() if refused[position]}
-                self._on_row[row] = self._code(self._status(row, elsewhere | self.asked.lost))
+                status = self._status(row, elsewhere | self.asked.lost)
+                self._on_row[row] = code = self._codes.setdefault(status, len(self.statuses))
+                if code == len(self.statuses):
+                    self.statuses.append(status)
         return np.array([self._on_row.get(row, 0) for row in rows], dtype=np.int64)
 
     @property
@@ -138,7 +134,7 @@ class Fitting:
         resources = self._delegated(row)
         found = self._extended.get(resources)
         if found is None:
-            found = self._extended[resources] = extended_claim(self._pod, resources, self._cluster.devices.backed)
+            found = self._extended[resources] = extended_claim(self.pod, resources, self.cluster.devices.backed)
         return found
 
     def results_on(self, row: int) -> list[tuple[ResourceClaim, AllocationResult]]:
@@ -186,8 +182,8 @@ class Fitting:
 
     def _fit(self, row: int) -> _Fit:
         """Return the result for a node or a similar one; errors are node-specific."""
-        nodes = self._cluster.nodes
-        kind = (self._cluster.devices.offer(nodes.name(row)), self._delegated(row))
+        nodes = self.cluster.nodes
+        kind = (self.cluster.devices.offer(nodes.name(row)), self._delegated(row))
         fit = self._fits.get(kind)
         if fit is None or (fit.row != row and fit.status.code is Code.ERROR):
             fit = self._fits[kind] = self._found(row)
@@ -196,7 +192,7 @@ class Fitting:
     def _found(self, row: int) -> _Fit:
         claims = [(claim.key, claim) for claim in self.waiting_on(row)]
         try:
-            results = allocate(self._cluster.devices, self._cluster.nodes.node(row), claims, self._selectors)
+            results = allocate(self.cluster.devices, self.cluster.nodes.node(row), claims, self.selectors)
         except TooManyStepsError:
             return _Fit(_LATE, row)
         except NodeAllocationError as error:
@@ -208,14 +204,8 @@ class Fitting:
 
     def _delegated(self, row: int) -> tuple[str, ...]:
         """Return the extended resources that a class provides and a node does not offer itself."""
-        nodes = self._cluster.nodes
+        nodes = self.cluster.nodes
         return tuple(name for name in self.asked.backed if not nodes.allocatable[nodes.resource_index[name], row])
-
-    def _code(self, status: Status) -> int:
-        code = self._codes.setdefault(status, len(self.statuses))
-        if code == len(self.statuses):
-            self.statuses.append(status)
-        return code
 
 
 IN_MEMORY = "<extended-resources>"

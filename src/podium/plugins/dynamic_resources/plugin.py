@@ -330,22 +330,18 @@ def pod_claims(pod: PodRecord, devices: Devices) -> list[ResourceClaim]:
             raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
         if name is None:
             continue
-        found.append(_claim(pod, devices, name, is_made=resource_claim.resource_claim_name is None))
+        key = f"{pod.namespace}/{name}"
+        claim = devices.claims.get(key)
+        if claim is None:
+            raise ClaimError(f'could not find ResourceClaim "{key}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise ClaimError(f'resourceclaim "{name}" is being deleted')
+        owner = claim.metadata.controller
+        if resource_claim.resource_claim_name is None and (owner is None or owner.uid != pod.uid):
+            noun = devices.consumer_noun
+            raise ClaimError(f"ResourceClaim {key} was not created for {noun} {pod.key} ({noun} is not owner)")
+        found.append(claim)
     return found
-
-
-def _claim(pod: PodRecord, devices: Devices, name: str, *, is_made: bool) -> ResourceClaim:
-    key = f"{pod.namespace}/{name}"
-    claim = devices.claims.get(key)
-    if claim is None:
-        raise ClaimError(f'could not find ResourceClaim "{key}"')
-    if claim.metadata.deletion_timestamp is not None:
-        raise ClaimError(f'resourceclaim "{name}" is being deleted')
-    owner = claim.metadata.controller
-    if is_made and (owner is None or owner.uid != pod.uid):
-        noun = devices.consumer_noun
-        raise ClaimError(f"ResourceClaim {key} was not created for {noun} {pod.key} ({noun} is not owner)")
-    return claim
 
 
 def failure(claim: ResourceClaim) -> str | None:

@@ -77,7 +77,12 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     found: dict[PoolID, list[ResourceSlice]] = {}
     for slice_ in (*devices.on_node(node.metadata.name), *devices.shared):
         if _is_relevant(slice_, node):
-            _add(found.setdefault(pool_of(slice_), []), slice_)
+            slices, generation = found.setdefault(pool_of(slice_), []), slice_.spec.pool.generation
+            # Those of the latest generation count.
+            if slices and generation > slices[0].spec.pool.generation:
+                slices.clear()
+            if not slices or generation == slices[0].spec.pool.generation:
+                slices.append(slice_)
     pools = [made for pool, slices in sorted(found.items()) if (made := _pool(devices, pool, slices)) is not None]
 
     def has_binding_conditions(pool: Pool) -> bool:
@@ -97,15 +102,6 @@ def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
         return False
     fields = (device.fields for device in spec.devices)
     return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in fields)
-
-
-def _add(slices: list[ResourceSlice], slice_: ResourceSlice) -> None:
-    """Add a slice if it is of the latest generation; drop older ones."""
-    generation = slice_.spec.pool.generation
-    if slices and generation > slices[0].spec.pool.generation:
-        slices.clear()
-    if not slices or generation == slices[0].spec.pool.generation:
-        slices.append(slice_)
 
 
 def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool | None:

@@ -6,7 +6,7 @@ validateDeviceRequest).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from podium.api.devices import (
@@ -140,36 +140,26 @@ class RequestReader:
         self._shares_matches = devices.shares_matches
         self._selectors = selectors
 
-    def read(self, claims: Iterable[tuple[str, ResourceClaim]]) -> list[EvaluatedClaim]:
-        """Return the claims, each with its name in messages."""
-        return [self._claim(label, claim) for label, claim in claims]
-
-    def selects(self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice) -> bool:
-        """Return whether class and request select a device that this node can use, evaluated once."""
-        return self._matches(wanted, label, candidate, wanted.matches)
-
-    def _matches(
+    def selects(
         self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice, known: dict[DeviceID, bool]
     ) -> bool:
+        """Return whether class and request select a device that this node can use; ``known`` caches results."""
         found = known.get(candidate.id)
         if found is None:
-            found = known[candidate.id] = self._evaluate(wanted, label, candidate)
+            driver, device, fields = candidate.id[0], candidate.device, candidate.device.fields
+            of_class, match = wanted.device_class, self._selectors.match
+            found = known[candidate.id] = (
+                match(of_class.spec.selectors, driver, device, f"class {of_class.metadata.name}")
+                and match(wanted.exact.selectors, driver, device, f"claim {label}")
+                and (
+                    not candidate.slice.spec.per_device_node_selection
+                    or node_matches(self._node, fields.node_name, fields.all_nodes, fields.node_selector)
+                )
+            )
         return found
 
-    def _evaluate(self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice) -> bool:
-        driver, device = candidate.id[0], candidate.device
-        of_class = wanted.device_class
-        selectors = self._selectors
-        if not selectors.match(of_class.spec.selectors, driver, device, f"class {of_class.metadata.name}"):
-            return False
-        if not selectors.match(wanted.exact.selectors, driver, device, f"claim {label}"):
-            return False
-        fields = device.fields
-        return not candidate.slice.spec.per_device_node_selection or node_matches(
-            self._node, fields.node_name, fields.all_nodes, fields.node_selector
-        )
-
-    def _claim(self, label: str, claim: ResourceClaim) -> EvaluatedClaim:
+    def claim(self, label: str, claim: ResourceClaim) -> EvaluatedClaim:
+        """Return a claim; ``label`` names it in messages."""
         asked = claim.spec.devices
         requests = [self._alternatives(label, request) for request in asked.requests]
         least = sum(min(alternative.number for alternative in alternatives) for alternatives in requests)
@@ -237,7 +227,7 @@ class RequestReader:
             found += [
                 candidate
                 for candidate in pool.candidates
-                if self._matches(wanted, label, candidate, known) and self._has_room(wanted, candidate)
+                if self.selects(wanted, label, candidate, known) and self._has_room(wanted, candidate)
             ]
         return tuple(found)
 

@@ -134,20 +134,17 @@ class NodeDemand:
 class NodeDemands(Demand):
     """What the pods of each class (id) ask of nodes."""
 
+    missing = 0
+
     def __init__(self, of_class: Mapping[int, NodeDemand]) -> None:
         super().__init__(of_class)
         self._of_class = of_class
-        self._missing = 0
-
-    @property
-    def missing(self) -> int:
-        return self._missing
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
-        self._missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
+        self.missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
 
     def count(self, class_id: int, row: int, number: int) -> None:
-        self._missing += number * self._of_class[class_id].misses.item(row)
+        self.missing += number * self._of_class[class_id].misses.item(row)
 
     def linear(self, movables: Movables) -> LinearForm:
         """Return a price for each pod in each row."""
@@ -233,8 +230,12 @@ class SpreadDemand(Demand):
     @property
     def missing(self) -> int:
         if self._missing is None:
-            moves = self._known().moves if self._carrying else 0
-            self._missing = self._unit * min(moves, self._carriers_beyond()) if moves else 0
+            self._missing = 0
+            if self._carrying and (moves := self._known().moves):
+                # Only carriers in domains that exceed others by too much violate the constraint.
+                lowest = min(self._holding) if len(self._domains) >= self._constraint.min_domains else 0
+                beyond = self._domains[self._pods[self._domains] - lowest > self._constraint.max_skew]
+                self._missing = self._unit * min(moves, int(self._carriers_in[beyond].sum()))
         return self._missing
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
@@ -287,12 +288,6 @@ class SpreadDemand(Demand):
         if not self.missing or not code or self._pods[code] <= self._pods[self._domains].min():
             return ""
         return f"its like lie unevenly over {self._constraint.key}"
-
-    def _carriers_beyond(self) -> int:
-        """Return how many carriers are in domains that exceed others by too much; only these violate the constraint."""
-        lowest = min(self._holding) if len(self._domains) >= self._constraint.min_domains else 0
-        beyond = self._pods[self._domains] - lowest > self._constraint.max_skew
-        return int(self._carriers_in[self._domains[beyond]].sum())
 
     def _known(self) -> Evenness:
         if self._evenness is None:

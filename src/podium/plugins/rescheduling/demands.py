@@ -75,9 +75,9 @@ class Demands:
     def __init__(self, make: Maker) -> None:
         self._make = make
         self._places = PodPlaces()
-        self._all: list[Demand] = []
+        self.all: list[Demand] = []
         # Indices into that list, by class id.
-        self._of_class: dict[int, list[int]] = {}
+        self.of_class: dict[int, list[int]] = {}
         # What is missing of each demand, as of before the changes to stale ones.
         self._missing: list[int] = []
         self._stale: set[int] = set()
@@ -86,16 +86,24 @@ class Demands:
     def follow(self, picture: Picture) -> None:
         """Update the demands to the present state of the picture."""
         moved = self._places.follow(picture)
-        if moved is None:
-            self._begin(picture)
-            return
-        for class_id, row, number in moved:
+        for class_id, row, number in moved or ():
             self.count(class_id, row, number)
+        if moved is not None:
+            return
+        self.all = list(self._make(picture, self._places.classes))
+        self.of_class = {}
+        rows = self._places.rows_by_class()
+        for place, demand in enumerate(self.all):
+            for class_id in demand.concerns:
+                self.of_class.setdefault(class_id, []).append(place)
+            demand.fill({class_id: rows[class_id] for class_id in demand.concerns if class_id in rows})
+        self._missing, self._total = [0] * len(self.all), 0
+        self._stale = set(range(len(self.all)))
 
     @property
     def missing(self) -> int:
         for place in self._stale:
-            missing = self._all[place].missing
+            missing = self.all[place].missing
             self._total += missing - self._missing[place]
             self._missing[place] = missing
         self._stale.clear()
@@ -104,26 +112,18 @@ class Demands:
     def linear(self, movables: Movables) -> LinearForm:
         """Return what would be missing of all demands that have a linear form."""
         self.follow(movables.picture)
-        return sum_of_forms([demand.linear(movables) for demand in self._all])
-
-    def concern(self, class_id: int) -> bool:
-        """Return whether some demand concerns a class."""
-        return class_id in self._of_class
-
-    def missed_classes(self) -> list[int]:
-        """Return the classes concerned by a demand of which something is missing, by id."""
-        return sorted({class_id for demand in self._all if demand.missing for class_id in demand.concerns})
+        return sum_of_forms([demand.linear(movables) for demand in self.all])
 
     def count(self, class_id: int, row: int, number: int) -> None:
-        for place in self._of_class.get(class_id, ()):
-            self._all[place].count(class_id, row, number)
+        for place in self.of_class.get(class_id, ()):
+            self.all[place].count(class_id, row, number)
             self._stale.add(place)
 
     def leaving(self, class_id: int) -> Int64s:
-        return reduce(add, [self._all[place].leaving(class_id) for place in self._of_class[class_id]])
+        return reduce(add, [self.all[place].leaving(class_id) for place in self.of_class[class_id]])
 
     def arriving(self, class_id: int) -> Int64s:
-        return reduce(add, [self._all[place].arriving(class_id) for place in self._of_class[class_id]])
+        return reduce(add, [self.all[place].arriving(class_id) for place in self.of_class[class_id]])
 
     def arriving_elsewhere(self, pod: PodRecord) -> Int64s:
         """Return `[rows]` by how much more would be missing with the pod there, after it has left its place."""
@@ -135,21 +135,8 @@ class Demands:
 
     def complaints(self, class_id: int, row: int) -> list[str]:
         """Return what a pod of a class lacks in a row, and makes others lack."""
-        found = (self._all[place].complaint(class_id, row) for place in self._of_class[class_id])
+        found = (self.all[place].complaint(class_id, row) for place in self.of_class[class_id])
         return list(dict.fromkeys(text for text in found if text))
-
-    def _begin(self, picture: Picture) -> None:
-        classes = self._places.classes
-        self._all = list(self._make(picture, classes))
-        self._of_class = {}
-        for place, demand in enumerate(self._all):
-            for class_id in demand.concerns:
-                self._of_class.setdefault(class_id, []).append(place)
-        rows = self._places.rows_by_class()
-        for demand in self._all:
-            demand.fill({class_id: rows[class_id] for class_id in demand.concerns if class_id in rows})
-        self._missing, self._total = [0] * len(self._all), 0
-        self._stale = set(range(len(self._all)))
 
 
 # The most pods for which a proposal is made in which another pod makes room.
@@ -214,26 +201,22 @@ class DemandPolicy:
             if len(asked) == _MOST_SEEKERS:
                 return
             asked.add(place)
-            yield from self._pairs_of(picture, pairs, pod)
-
-    def _pairs_of(self, picture: Picture, pairs: MatchedPairs, pod: PodRecord) -> Iterator[Proposal]:
-        row = pod.row
-        for relocations in pairs.of(pod):
-            other = relocations[1].pod
-            if not (pairs.may_move(pod) and pairs.may_move(other)):
-                continue
-            self._demands.follow(picture)
-            reason = self._reason(picture, pod, self._demands.complaints(pod.pod_class.id, row))
-            if not reason:
-                return
-            giving = f"{other.key} makes room for it on {picture.node_name(other.row)}"
-            yield Proposal(relocations, f"{reason}, and {giving}")
+            for relocations in pairs.of(pod):
+                other = relocations[1].pod
+                if not (pairs.may_move(pod) and pairs.may_move(other)):
+                    continue
+                self._demands.follow(picture)
+                reason = self._reason(picture, pod, self._demands.complaints(*place))
+                if not reason:
+                    break
+                giving = f"{other.key} makes room for it on {picture.node_name(other.row)}"
+                yield Proposal(relocations, f"{reason}, and {giving}")
 
     def _candidates(self, picture: Picture, *, need_room: bool) -> list[PodRecord]:
         """Return the pods that would gain on another node that may take them; with ``need_room`` it has room."""
         places = accepting_with_room if need_room else accepting
         found: list[tuple[int, PodRecord]] = []
-        for class_id in self._demands.missed_classes():
+        for class_id in sorted({id_ for demand in self._demands.all if demand.missing for id_ in demand.concerns}):
             arriving, leaving = self._demands.arriving(class_id), self._demands.leaving(class_id)
             # Usually no pod of a class gains anywhere, regardless of room.
             pods = self._pods_of(picture, class_id, leaving, int(np.min(arriving)))
@@ -356,7 +339,7 @@ class MatchedPairs:
         if not refuge.any():
             return None
         class_id = other.pod_class.id
-        if not self._demands.concern(class_id):
+        if class_id not in self._demands.of_class:
             return 0
         leaving = int(self._demands.leaving(class_id)[other.row])
         return int(self._demands.arriving_elsewhere(other)[refuge].min()) - leaving

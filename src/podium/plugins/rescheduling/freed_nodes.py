@@ -132,20 +132,14 @@ class FreedNodes:
         reason = f"{name} is asked for {share:.0%} of what it offers; without {pods} it is free"
         shares = self.use.shares.copy()
         shares[list(together.rows)] -= 1 + shares.max()
-        relocations = (
-            Relocation(pod, targets, _with_home(shares, together.homes.get(pod.uid)))
-            for pod in by_size(picture, leaving)
-        )
+        relocations = []
+        for pod in by_size(picture, leaving):
+            preferred, home = shares, together.homes.get(pod.uid)
+            if home is not None:
+                preferred = shares.copy()
+                preferred[home] = 1 + shares.max()
+            relocations.append(Relocation(pod, targets, preferred))
         return Proposal(tuple(relocations), reason, in_parts=True)
-
-
-def _with_home(shares: Float64s, home: int | None) -> Float64s:
-    """Return a pod's preference of nodes: its target, then the fullest."""
-    if home is None:
-        return shares
-    preferred = shares.copy()
-    preferred[home] = 1 + shares.max()
-    return preferred
 
 
 def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:

@@ -7,7 +7,7 @@ poor service": anomalous crash loops, repeated out-of-resource killing, rejectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -17,7 +17,6 @@ import numpy as np
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.reading import Interval
 from podium.cluster.arrays import Bools
-from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
@@ -241,8 +240,12 @@ class FailureStats:
         self._owners, self._rows = {owner: OwnerRecord() for owner in (*known, *failing)}, {}
         if not self._owners:
             return
-        for name, left in _left_of_late(picture.cluster, self._owners).items():
-            self._owners[name].left = frozenset(left)
+        nodes = picture.cluster.nodes
+        for row in nodes.row_of.values():
+            text = nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
+            for entry in avoid_entries(text) if text else ():
+                if (owner := self._owners.get(entry.controller.uid)) is not None:
+                    owner.left |= {row}
         concerned: dict[int, list[PodRecord]] = {}
         for pod in placed.values():
             if pod.row >= 0 and pod.owner_uid in self._owners:
@@ -273,14 +276,3 @@ class FailureStats:
             only_row = owner.only_row
             if only_row is not None:
                 self.lonely.setdefault(only_row, {})[name] = 0 if owner.well else owner.failing[only_row]
-
-
-def _left_of_late(cluster: Cluster, owners: Container[str]) -> dict[str, set[int]]:
-    """Return by owner the rows of the nodes whose avoid lists name it."""
-    found: dict[str, set[int]] = {}
-    for row in cluster.nodes.row_of.values():
-        text = cluster.nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
-        for entry in avoid_entries(text) if text else ():
-            if entry.controller.uid in owners:
-                found.setdefault(entry.controller.uid, set()).add(row)
-    return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.api.devices import DeviceClass
 from podium.api.quantity import format_quantity
-from podium.api.resource_claims import DeviceClaim, ResourceClaim
+from podium.api.resource_claims import ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceID
@@ -243,23 +243,17 @@ class RoomReader:
 
 
 def _devices_wanted(pod: PodRecord, cluster: Cluster) -> dict[str, int]:
-    """Return how many devices of each class the pod's unallocated claims request; of alternatives the first."""
+    """Return how many devices of each class the pod's unallocated claims request; of alternatives the first.
+
+    A request for all of a node's devices counts as 1.
+    """
     wanted: dict[str, int] = {}
     for claim in claims_of(pod, cluster):
-        if not claim.is_allocated and not claim.for_extended_resources:
-            for name, count in devices_asked_for(claim.spec.devices):
-                wanted[name] = wanted.get(name, 0) + count
+        for request in () if claim.is_allocated or claim.for_extended_resources else claim.spec.devices.requests:
+            exact = request.exact or (request.first_available[0] if request.first_available else None)
+            if exact is not None and not exact.admin_access:
+                wanted[exact.device_class_name] = wanted.get(exact.device_class_name, 0) + max(exact.count, 1)
     return wanted
-
-
-def devices_asked_for(claim: DeviceClaim) -> list[tuple[str, int]]:
-    """Return the classes that a claim names, each with a number of devices: 1 if it requests all of a node's."""
-    found = []
-    for request in claim.requests:
-        exact = request.exact or (request.first_available[0] if request.first_available else None)
-        if exact is not None and not exact.admin_access:
-            found.append((exact.device_class_name, max(exact.count, 1)))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +325,13 @@ class MissingRoom:
         is_last = index == len(self._wanted) - 1
         if is_last or not places.any():
             return max(missing - int(places.sum()), 0)
-        for row in _narrowest_first(places, missing):
+        # As many of the narrowest rows as may be needed.
+        rows = np.flatnonzero(places)
+        order = places[rows] * len(places) + rows
+        if len(rows) > missing:
+            nearest = np.argpartition(order, missing - 1)[:missing]
+            rows, order = rows[nearest], order[nearest]
+        for row in rows[np.argsort(order)].tolist():
             if not missing:
                 break
             number = min(missing, int(places[row]))
@@ -416,16 +416,6 @@ class MissingRoom:
         relocations = tuple(Relocation(pod, targets, preferred) for pod in by_size(picture, list(way_out.leaving)))
         reason = f"{room.what} could run on {name}, where {pods} would leave what it lacks: {way_out.lacking}"
         return Proposal(relocations, reason, in_parts=True)
-
-
-def _narrowest_first(places: Int64s, most: int) -> list[int]:
-    """Return the rows with the fewest places, as many as may be needed; ties by row."""
-    rows = np.flatnonzero(places)
-    order = places[rows] * len(places) + rows
-    if len(rows) > most:
-        nearest = np.argpartition(order, most - 1)[:most]
-        rows, order = rows[nearest], order[nearest]
-    return list(rows[np.argsort(order)].tolist())
 
 
 def _help(pod: PodRecord, lacking: dict[Need, int]) -> float:

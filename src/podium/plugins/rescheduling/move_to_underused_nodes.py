@@ -180,7 +180,12 @@ class MoveToUnderusedNodes:
         loads, known = self._loads, self._known
         rows = loads.follow(picture)
         size = loads.amounts.shape[1]
-        low, high = self._marks(picture.targets[:size])
+        low, high = self._low, self._high
+        if self._by_deviation:
+            # Deviations are relative to the share of all nodes together that accept pods.
+            counted = picture.targets[:size]
+            mean = (loads.amounts @ counted) / np.maximum(loads.allocatable @ counted, 1)
+            low, high = np.clip(mean - low, 0.0, 1.0), np.clip(mean + high, 0.0, 1.0)
         are_same = known is not None and np.array_equal(low, known.low) and np.array_equal(high, known.high)
         if known is None or not are_same or len(rows) == size:
             rows = picture.cluster.nodes.all_rows()
@@ -193,14 +198,6 @@ class MoveToUnderusedNodes:
             known.underused[rows] = (shares <= low[:, None]).all(axis=0) & counted
             known.excess[rows] = self._excess(rows, shares, high[:, None]) * counted
         return known
-
-    def _marks(self, counted: Bools) -> tuple[Float64s, Float64s]:
-        """Return the low and high marks; deviations are relative to the share of the ``counted`` rows together."""
-        if not self._by_deviation:
-            return self._low, self._high
-        have = np.maximum(self._loads.allocatable @ counted, 1)
-        mean = (self._loads.amounts @ counted) / have
-        return np.clip(mean - self._low, 0.0, 1.0), np.clip(mean + self._high, 0.0, 1.0)
 
     def _excess(self, rows: Int64s, shares: Float64s, high: Float64s) -> Float64s:
         """Return `[n]` the number of excess pods in some rows."""
@@ -258,17 +255,15 @@ class MoveToUnderusedNodes:
         worst = int(beyond.argmax())
         nodes = "1 node" if number == 1 else f"{number} nodes"
         only = "" if self._verb == "uses" else "for "
+        marks, resources = [f"{100 * share:.0f} %" for share in situation.low], self._loads.resources
+        least = marks[0]
+        if len(set(marks)) > 1:
+            each = [f"{mark} of {name}" for mark, name in zip(marks, resources, strict=True)]
+            least = f"{', '.join(each[:-1])} and {each[-1]}"
         return (
-            f"{picture.node_name(row)} {self._verb} {100 * shares[worst]:.0f} % of its "
-            f"{self._loads.resources[worst]}, and {nodes} {only}at most {self._low_marks(situation.low)}"
+            f"{picture.node_name(row)} {self._verb} {100 * shares[worst]:.0f} % of its {resources[worst]}, "
+            f"and {nodes} {only}at most {least}"
         )
-
-    def _low_marks(self, low: Float64s) -> str:
-        shares = [f"{100 * share:.0f} %" for share in low]
-        if len(set(shares)) == 1:
-            return shares[0]
-        each = [f"{share} of {name}" for share, name in zip(shares, self._loads.resources, strict=True)]
-        return " and ".join((", ".join(each[:-1]), each[-1]))
 
 
 def _too_many(pods: Float64s, shares: Float64s, high: Float64s) -> Float64s:

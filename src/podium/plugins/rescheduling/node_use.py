@@ -197,18 +197,17 @@ class PodPlaces:
         changed = nodes.node_changes.since(self._node_position)
         if changed is None or nodes.count != len(self._nodes):
             return False
-        if not all(_is_alike(self._nodes[row], nodes.nodes[row]) for row in changed.tolist()):
+        if any(
+            _without_own_taint(self._nodes[row]) != _without_own_taint(nodes.nodes[row]) for row in changed.tolist()
+        ):
             return False
         self._node_position = nodes.node_changes.position
         return True
 
 
-def _is_alike(before: Node | None, after: Node | None) -> bool:
-    """Return whether two readings of a node are equal except for the rescheduler's own taint."""
-    if before is None or after is None or before is after:
-        return before is after
-    specs = [
-        replace(node.spec, taints=tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key))
-        for node in (before, after)
-    ]
-    return replace(before, spec=specs[0]) == replace(after, spec=specs[1])
+def _without_own_taint(node: Node | None) -> Node | None:
+    """Return a node without the rescheduler's own taint."""
+    if node is None:
+        return None
+    taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
+    return replace(node, spec=replace(node.spec, taints=taints))

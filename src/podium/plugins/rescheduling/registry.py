@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from heapq import heapify, heappop
 from typing import Annotated
@@ -30,15 +30,12 @@ from podium.framework.rescheduling.policy import (
 )
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
-from podium.plugins.rescheduling.demands import DemandPolicy, Demands
+from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
 from podium.plugins.rescheduling.freed_nodes import FreedNodes
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
 from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
 from podium.plugins.rescheduling.node_use import NodeUse, RowChanges, guests_on
-from podium.plugins.rescheduling.owned import Owned
-from podium.plugins.rescheduling.repair_violations import RepairViolations
-from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferences
 from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
 
 
@@ -131,14 +128,14 @@ class Consolidate:
 
 
 _SECOND = 10**9
-_MONTH_NS = 30 * 86_400 * _SECOND
-_UNITS = ((86_400 * _SECOND, "d"), (3_600 * _SECOND, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
+_HOUR_NS = 3_600 * _SECOND
+_UNITS = ((24 * _HOUR_NS, "d"), (_HOUR_NS, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
 
 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
     """Arguments: pods that were created more than ``maxAge`` ago are replaced; the default is 720h (30 days)."""
 
-    max_age_ns: Interval = _MONTH_NS
+    max_age_ns: Interval = 30 * 24 * _HOUR_NS
 
 
 class ReplaceOldPods:
@@ -192,9 +189,6 @@ def in_words(duration_ns: int) -> str:
                 return f"{said}{number}{unit}" if number else said
             said = f"{number}{unit}"
     return said or "0s"
-
-
-_HOUR_NS = 3_600 * 10**9
 
 
 class PrepareForMaintenanceArgs(Arguments, frozen=True, kw_only=True):
@@ -259,33 +253,6 @@ class PrepareForMaintenance:
             if row is not None and -self._overdue_ns <= left_ns <= self._lead_ns:
                 urgencies[row] = 2 - max(left_ns, 0) / self._lead_ns
         return urgencies
-
-
-class SpreadDuplicatesArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: ``excludeOwnerKinds``: the kinds of owners, such as ``ReplicaSet``, whose pods stay where they are.
-
-    Pods of DaemonSets stay in any case.
-    """
-
-    exclude_owner_kinds: tuple[str, ...] = ()
-
-
-class SpreadDuplicates(DemandPolicy):
-    """Proposes pods of owners that have more of them on a node than its share.
-
-    A node's share of an owner's pods is their number per node that may take them, by labels and taints, rounded up. The
-    objective is the number of pods beyond the shares of their nodes. Nodes that accept no pods do not count.
-    """
-
-    name = "SpreadDuplicates"
-
-    def __init__(self, context: PluginContext) -> None:
-        arguments = read_arguments(context.args, SpreadDuplicatesArgs, self.name)
-        super().__init__(Demands(Owned(arguments.exclude_owner_kinds)), _reason)
-
-
-def _reason(picture: Picture, pod: PodRecord, complaints: Sequence[str]) -> str:
-    return f"{pod.key} should leave {picture.node_name(pod.row)}: {'; '.join(complaints)}"
 
 
 IN_TREE: Mapping[str, PolicyFactory] = {

@@ -17,13 +17,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import (
-    Float64s,
-    Picture,
-    Proposal,
-    Relocation,
-    predecessor,
-)
+from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation, predecessor
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import RowChanges, guests_on, placed_slots
 

@@ -151,11 +151,12 @@ class VolumeBinding:
         for claim in found.values():
             if is_bound(claim):
                 volumes.bound.append(claim)
-            elif claim.spec.volume_name or not self._binds_late(claim):
+                continue
+            storage_class = self._storage.classes.get(claim.class_name)
+            if claim.spec.volume_name or storage_class is None or not storage_class.binds_late:
                 return _UNBOUND
-            else:
-                matching = volumes_for(claim, self._storage.volumes.values(), self._assumed.claim_of)
-                volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
+            matching = volumes_for(claim, self._storage.volumes.values(), self._assumed.claim_of)
+            volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
         state[self.name] = volumes
         return SUCCESS
 
@@ -253,10 +254,6 @@ class VolumeBinding:
         search.check_bound(volumes.bound)
         search.find(volumes.waiting)
         return search
-
-    def _binds_late(self, claim: PersistentVolumeClaim) -> bool:
-        storage_class = self._storage.classes.get(claim.class_name)
-        return storage_class is not None and storage_class.binds_late
 
 
 _DEFAULT_SHAPE = ((0, 10), (100, 0))

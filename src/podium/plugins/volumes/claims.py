@@ -102,13 +102,15 @@ class AssumedVolumes:
         return claim.metadata.annotations.get(SELECTED_NODE)
 
     def assume(self, binding: ClaimBinding) -> None:
-        """Record a decided binding."""
-        self._drop_outdated()
-        claim = self._storage.claims[binding.claim]
+        """Record a decided binding; those of objects that changed are dropped."""
+        volumes, claims = self._storage.volumes, self._storage.claims
+        self._volumes = {name: kept for name, kept in self._volumes.items() if volumes.get(name) == kept[0]}
+        self._claims = {key: kept for key, kept in self._claims.items() if claims.get(key) == kept[0]}
+        claim = claims[binding.claim]
         if binding.volume:
             meta = claim.metadata
             kept_for = ClaimReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
-            self._volumes[binding.volume] = self._storage.volumes[binding.volume], kept_for
+            self._volumes[binding.volume] = volumes[binding.volume], kept_for
         else:
             self._claims[binding.claim] = claim, binding.node_name
 
@@ -118,11 +120,6 @@ class AssumedVolumes:
             self._volumes.pop(binding.volume, None)
         else:
             self._claims.pop(binding.claim, None)
-
-    def _drop_outdated(self) -> None:
-        volumes, claims = self._storage.volumes, self._storage.claims
-        self._volumes = {name: kept for name, kept in self._volumes.items() if volumes.get(name) == kept[0]}
-        self._claims = {key: kept for key, kept in self._claims.items() if claims.get(key) == kept[0]}
 
 
 def claim_size(claim: PersistentVolumeClaim) -> int:

@@ -193,8 +193,7 @@ class VolumeZone(StatelessPlugin):
             volume = _bound_volume(pod_claim, cluster.storage)
             if isinstance(volume, Status):
                 return volume
-            if volume is not None:
-                needed += _topology(volume)
+            needed += [] if volume is None else _topology(volume)
         if not needed:
             return SKIP
         state[self.name] = needed

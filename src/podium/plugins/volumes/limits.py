@@ -107,7 +107,8 @@ class NodeVolumeLimits:
             limits = view.take(self._driver_limits(driver))
             new = frozenset(attachment for attachment in wanted if attachment.driver == driver)
             for position in np.flatnonzero(self._may_exceed(view, limits, len(new)) & (refused == 0)):
-                mounted = self._mounted(view, int(position), driver)
+                on_node = (each for other in view.pods(int(position)) for each in self._attachments(other))
+                mounted = frozenset(attachment for attachment in on_node if attachment.driver == driver)
                 # As upstream, a new volume with an attachment but no pod counts twice.
                 count = len(mounted | self._attached(view, int(position), driver)) + len(new - mounted)
                 if not new <= mounted and count > limits[position]:
@@ -121,7 +122,9 @@ class NodeVolumeLimits:
             EventToRegister(
                 EventResource.CSI_NODE, ActionType.UPDATE, None if self._requires_drivers else _raises_a_limit
             ),
-            EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _detaches),
+            EventToRegister(
+                EventResource.ASSIGNED_POD, ActionType.DELETE, lambda _, event: _attachable(event.old.pod_class) > 0
+            ),
             EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
             EventToRegister(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _frees_an_attachment),
             *([EventToRegister(EventResource.CSI_DRIVER, ActionType.UPDATE)] if self._requires_drivers else ()),
@@ -145,18 +148,23 @@ class NodeVolumeLimits:
         limited: Bools = limits != _UNLIMITED
         if not limited.any():
             return limited
-        mounted = view.take(self._attachments_by_row()).copy()
+        # The number of VolumeAttachments by row.
+        nodes = self._cluster.nodes
+        current = (self._storage.attachment_generation, nodes.node_changes.position)
+        if self._attachment_counts_of != current:
+            self._attachment_counts = np.zeros(nodes.capacity, dtype=np.int64)
+            for name, attachments in self._storage.attached_to.items():
+                row = nodes.row_of.get(name)
+                if row is not None:
+                    self._attachment_counts[row] = len(attachments)
+            self._attachment_counts_of = current
+        mounted = view.take(self._attachment_counts).copy()
         volumes = 1
         while (pods := view.count(MountsAtLeast(volumes))).any():
             mounted += pods
             volumes += 1
         limited &= mounted + new > limits
         return limited
-
-    def _mounted(self, view: View, position: int, driver: str) -> frozenset[Attachment]:
-        """Return the driver's volumes that the pods at a position mount."""
-        mounted = (attachment for pod in view.pods(position) for attachment in self._attachments(pod))
-        return frozenset(attachment for attachment in mounted if attachment.driver == driver)
 
     def _attached(self, view: View, position: int, driver: str) -> frozenset[Attachment]:
         """Return the driver's volumes in VolumeAttachments of the node at a position."""
@@ -171,19 +179,6 @@ class NodeVolumeLimits:
             for volume in volumes
             if volume is not None and volume.spec.csi is not None
         )
-
-    def _attachments_by_row(self) -> Int64s:
-        """Return ``[rows]`` the number of VolumeAttachments."""
-        nodes = self._cluster.nodes
-        current = (self._storage.attachment_generation, nodes.node_changes.position)
-        if self._attachment_counts_of != current:
-            self._attachment_counts = np.zeros(nodes.capacity, dtype=np.int64)
-            for name, attachments in self._storage.attached_to.items():
-                row = nodes.row_of.get(name)
-                if row is not None:
-                    self._attachment_counts[row] = len(attachments)
-            self._attachment_counts_of = current
-        return self._attachment_counts
 
     def _attachments(self, pod: PodRecord) -> frozenset[Attachment]:
         """Return the volumes that the pod mounts and a driver attaches, from a cache."""
@@ -284,10 +279,6 @@ def _raises_a_limit(pod: PodRecord, event: ClusterEvent) -> bool:
     """Return whether a driver's limit is new, higher, or gone."""
     before, after = _limits_of(event.old), _limits_of(event.new)
     return any(after[driver] > before.get(driver, 0) for driver in after) or bool(before.keys() - after.keys())
-
-
-def _detaches(pod: PodRecord, event: ClusterEvent) -> bool:
-    return _attachable(event.old.pod_class) > 0
 
 
 def _frees_an_attachment(pod: PodRecord, event: ClusterEvent) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import repeat
@@ -211,11 +211,21 @@ class MemberOptions:
         # A plan's victims cost at least the mode's floors.
         self._scale = np.where(table.are_sums, _PARTS, 1) if mode.makes_room else np.ones_like(mode.floors)
         self._version: dict[int, int] = {}
-        self._useless: list[MemberOption] = []
+        # Options that are set aside until those on some rows change.
+        self.useless: list[MemberOption] = []
         free = table.free[mode.allowed[table.free]]
         first = sorted(MemberOption((), table.name_hash.item(row), row, 0) for row in free.tolist())
+        places = np.flatnonzero(mode.allowed[table.rows])
+        keys = np.maximum(table.keys[:, places], mode.floors[:, None]) * self._scale[:, None]
+        hashes = table.name_hash[table.rows[places]]
+        order = np.lexsort((hashes, *keys[::-1]))
+        if mode.makes_room and most:
+            order = order[:_MOST_WEIGHED]
+            keys[np.ix_(table.are_sums, order)] //= table.room_for(places[order], most)
+            order = order[np.lexsort((hashes[order], *keys[::-1, order]))]
+        costly = map(tuple, keys[:, order].T.tolist()), hashes[order].tolist(), table.rows[places[order]].tolist()
         # A sorted list is a heap.
-        self._heap = [*first, *self._costly(most)]
+        self._heap = [*first, *map(MemberOption, *costly, repeat(0))]
 
     def pop(self) -> MemberOption | None:
         """Remove and return the cheapest option."""
@@ -226,15 +236,11 @@ class MemberOptions:
                 return option if is_complete else option._replace(victims=self._table.victims_on(option.row))
         return None
 
-    def put_aside(self, option: MemberOption) -> None:
-        """Set an option aside until the options on some rows change."""
-        self._useless.append(option)
-
     def update(self, rows: Iterable[int]) -> None:
         """Recompute the options on rows where pods came or left, and bring back those set aside."""
-        for option in self._useless:
+        for option in self.useless:
             heappush(self._heap, option)
-        self._useless.clear()
+        self.useless.clear()
         for row in rows:
             self._version[row] = version = self._version.get(row, 0) + 1
             found = self._table.now_on(row) if self._mode.allowed[row] else None
@@ -242,20 +248,6 @@ class MemberOptions:
                 cost, victims = found
                 key = tuple((np.maximum(cost, self._mode.floors) * self._scale).tolist()) if cost else ()
                 heappush(self._heap, MemberOption(key, self._table.name_hash.item(row), row, version, victims))
-
-    def _costly(self, most: int) -> Iterator[MemberOption]:
-        """Return the options with victims, in order."""
-        table = self._table
-        places = np.flatnonzero(self._mode.allowed[table.rows])
-        keys = np.maximum(table.keys[:, places], self._mode.floors[:, None]) * self._scale[:, None]
-        hashes = table.name_hash[table.rows[places]]
-        order = np.lexsort((hashes, *keys[::-1]))
-        if self._mode.makes_room and most:
-            order = order[:_MOST_WEIGHED]
-            keys[np.ix_(table.are_sums, order)] //= table.room_for(places[order], most)
-            order = order[np.lexsort((hashes[order], *keys[::-1, order]))]
-        options = (map(tuple, keys[:, order].T.tolist()), hashes[order].tolist(), table.rows[places[order]].tolist())
-        return map(MemberOption, *options, repeat(0))
 
 
 class Descent:
@@ -306,7 +298,7 @@ class Descent:
                 self.keys.append(option.key)
                 return True
             if option is not None:
-                options.put_aside(option)
+                options.useless.append(option)
                 misses += misses >= 0
             if option is None or misses > _MOST_MISSES:
                 options = self._options[key] = self._options_of(OptionTable(self._search, member))

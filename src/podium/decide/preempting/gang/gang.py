@@ -79,21 +79,15 @@ def gang_ineligible_reason(cluster: Cluster, gang: Gang) -> str:
     for member in gang.members:
         if member.preemption_policy in NEVER_PREEMPTS:
             return f"not eligible due to preemptionPolicy={member.preemption_policy}."
-    return NOT_ELIGIBLE_TERMINATING if _awaits_victims(cluster, gang) else ""
-
-
-def _awaits_victims(cluster: Cluster, gang: Gang) -> bool:
-    row_of = cluster.nodes.row_of
     for member in gang.members:
         awaited = [cluster.placed.get(uid) for uid in cluster.nominations.victims_of(member.uid)]
-        if any(victim is not None and cluster.is_ending(victim) for victim in awaited):
-            return True
-        row = row_of.get(member.nominated_node_name)
-        if row is not None and any(
-            other.priority < gang.priority and cluster.is_ending_victim(other) for other in cluster.pods_on(row)
+        row = cluster.nodes.row_of.get(member.nominated_node_name)
+        others = [] if row is None else cluster.pods_on(row)
+        if any(victim is not None and cluster.is_ending(victim) for victim in awaited) or any(
+            other.priority < gang.priority and cluster.is_ending_victim(other) for other in others
         ):
-            return True
-    return False
+            return NOT_ELIGIBLE_TERMINATING
+    return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,10 +289,18 @@ class AffinityPartners:
     def __init__(self, transaction: GangTransaction, gang: Gang, *, are_kept: bool) -> None:
         """Unless they ``are_kept``, there are none."""
         self._transaction = transaction
-        self._required: dict[int, tuple[_RequiredPods, ...]] = {}
+        self._required: dict[int, list[_RequiredPods]] = {}
+        cluster = transaction.cluster
         for member in gang.members if are_kept else ():
-            if member.pod_class.id not in self._required:
-                self._required[member.pod_class.id] = self._found(member)
+            if member.pod_class.id in self._required:
+                continue
+            found = self._required[member.pod_class.id] = []
+            state, _ = transaction.pre_filtered(member)
+            for reach in transaction.handle.reaches(state, member).found:
+                if reach.effect == "Stay":
+                    before = cluster.domain_counts(reach.predicate, reach.key).copy()
+                    if before[1:].any():
+                        found.append(_RequiredPods(reach, cluster.nodes.labels(reach.key).codes, before))
 
     def __bool__(self) -> bool:
         """Return whether there are any."""
@@ -321,17 +323,6 @@ class AffinityPartners:
             for found in self._required.values()
             for required in found
         )
-
-    def _found(self, member: PodRecord) -> tuple[_RequiredPods, ...]:
-        cluster = self._transaction.cluster
-        state, _ = self._transaction.pre_filtered(member)
-        found = []
-        for reach in self._transaction.handle.reaches(state, member).found:
-            if reach.effect == "Stay":
-                before = cluster.domain_counts(reach.predicate, reach.key).copy()
-                if before[1:].any():
-                    found.append(_RequiredPods(reach, cluster.nodes.labels(reach.key).codes, before))
-        return tuple(found)
 
 
 def _unreserve(plugin: ReservePlugin, state: CycleState, pod: PodRecord, node_name: str) -> None:

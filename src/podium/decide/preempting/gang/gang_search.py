@@ -49,12 +49,7 @@ _MOST_ROUNDS = 8
 
 
 def plan_gang(
-    handle: GroupHandle,
-    gang: Gang,
-    trials: Trials,
-    options: PreemptionOptions,
-    *,
-    most_steps: int = 100_000,
+    handle: GroupHandle, gang: Gang, trials: Trials, options: PreemptionOptions, *, most_steps: int = 100_000
 ) -> GangPlan:
     """Plan preemption for a gang if too few of its members fit now.
 
@@ -90,12 +85,7 @@ class GangSearch:
     """One search for the victims of a gang."""
 
     def __init__(
-        self,
-        transaction: GangTransaction,
-        gang: Gang,
-        trials: Trials,
-        options: PreemptionOptions,
-        most_steps: int,
+        self, transaction: GangTransaction, gang: Gang, trials: Trials, options: PreemptionOptions, most_steps: int
     ) -> None:
         cluster = transaction.cluster
         self._transaction = transaction
@@ -164,9 +154,17 @@ class GangSearch:
     def plan(self) -> GangPlan:
         """Return the result."""
         effort = SearchEffort(self._transaction.steps, self._most_steps, self._left_out, self._is_complete)
-        solutions = self._solutions
+        gang, solutions = self._gang, self._solutions
         if not solutions:
-            return GangPlan(True, message=self._nothing_found(), criteria=solutions.criteria, search=effort)
+            members = f"{gang.needed} members of {gang.key}"
+            where = "" if gang.domains == EVERYWHERE else " in one domain"
+            if not len(self._units):
+                nothing = "No preemption victims found for incoming preemptor"
+            elif self._is_complete:
+                nothing = f"{members} would not fit{where} with all less important pods gone that may go"
+            else:
+                nothing = f"no room for {members}{where} was found within maxSearchSteps, {self._most_steps}"
+            return GangPlan(True, message=f"preemption: {nothing}", criteria=solutions.criteria, search=effort)
         return GangPlan(
             True,
             chosen=self._candidate(solutions.best, self._with_further_members(solutions.best)),
@@ -187,21 +185,18 @@ class GangSearch:
         return True
 
     def _try(self, domain: GangDomain) -> None:
-        """Search in one domain; if budgets are required, without the victims that they do not allow."""
+        """Search in one domain, first beside the members' partners if they have any.
+
+        If budgets are required, victims that they do not allow are spared in further searches.
+        """
         spared: frozenset[str] = frozenset()
         for _ in range(_MOST_ROUNDS):
-            found = self._descend(domain, spared)
+            found = self._descend_beside(self._partners, domain, spared) if self._partners else None
+            if found is None or found.is_alone:
+                found = self._descend_beside(None, domain, spared)
             if found is None or not (self._costs.requires_budgets and found.violating):
                 break
             spared |= found.violating
-
-    def _descend(self, domain: GangDomain, spared: frozenset[str]) -> GangSolution | None:
-        """Return a solution beside the members' partners, if they have any; otherwise any."""
-        if self._partners:
-            found = self._descend_beside(self._partners, domain, spared)
-            if found is not None and not found.is_alone:
-                return found
-        return self._descend_beside(None, domain, spared)
 
     def _descend_beside(
         self, partners: AffinityPartners | None, domain: GangDomain, spared: frozenset[str]
@@ -325,13 +320,3 @@ class GangSearch:
         placements = both if placements_hold(transaction, gone, both) else found.placements
         transaction.roll_back(transaction.base)
         return placements
-
-    def _nothing_found(self) -> str:
-        gang = self._gang
-        if not len(self._units):
-            return "preemption: No preemption victims found for incoming preemptor"
-        members = f"{gang.needed} members of {gang.key}"
-        where = " in one domain" if gang.domains != EVERYWHERE else ""
-        if self._is_complete:
-            return f"preemption: {members} would not fit{where} with all less important pods gone that may go"
-        return f"preemption: no room for {members}{where} was found within maxSearchSteps, {self._most_steps}"

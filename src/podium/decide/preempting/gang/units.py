@@ -6,7 +6,7 @@ Dependence is the same as for a single preemptor (`podium.decide.preempting.wide
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -171,21 +171,19 @@ class GangSolution:
         return self.is_alone, self.cost, len(self.victims)
 
 
+@dataclass(slots=True, eq=False)
 class GangSolutions:
     """All solutions found, except those with victims beyond budgets that are required.
 
     Costs are computed when all changes are rolled back. ``proven`` is the best of all that exist, if all were tried.
     """
 
-    def __init__(
-        self, transaction: GangTransaction, units: VictimUnits, costs: SetCosts, partners: AffinityPartners
-    ) -> None:
-        self.proven: GangSolution | None = None
-        self._transaction = transaction
-        self._units = units
-        self._costs = costs
-        self._partners = partners
-        self._all: list[GangSolution] = []
+    transaction: GangTransaction
+    units: VictimUnits
+    costs: SetCosts
+    partners: AffinityPartners
+    proven: GangSolution | None = None
+    _all: list[GangSolution] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -208,22 +206,22 @@ class GangSolutions:
     @property
     def criteria(self) -> tuple[CostColumn, ...]:
         """The columns of a stated cost, with that of affinity if partners count; () for kube-scheduler's."""
-        stated = self._costs.stated
+        stated = self.costs.stated
         if stated is None:
             return ()
-        return (AFFINITY, *stated.criteria) if self._partners else stated.criteria
+        return (AFFINITY, *stated.criteria) if self.partners else stated.criteria
 
     def cost_of(self, solution: GangSolution) -> tuple[int, ...]:
         """Return the reported cost: first whether partners stay, if they count."""
-        return (int(solution.is_alone), *solution.cost) if self._partners and solution.cost else solution.cost
+        return (int(solution.is_alone), *solution.cost) if self.partners and solution.cost else solution.cost
 
     @property
     def deciding(self) -> str:
         """The last criterion that separated the best solution from some others; "" for none."""
         best, deciding = self.cost_of(self.best), ""
-        words = self._costs.cost.words
+        words = self.costs.cost.words
         left = [cost for solution in self._all if solution is not self.best and (cost := self.cost_of(solution))]
-        for index, word in enumerate(((AFFINITY_KEPT, *words) if self._partners else words) if best else ()):
+        for index, word in enumerate(((AFFINITY_KEPT, *words) if self.partners else words) if best else ()):
             kept = [cost for cost in left if cost[index] == best[index]]
             if len(kept) < len(left):
                 left, deciding = kept, word
@@ -242,31 +240,23 @@ class GangSolutions:
     ) -> GangSolution:
         """Add a solution, without victims that are not needed; ``in_doubt`` None if all are known to be needed."""
         if in_doubt is not None and units:
-            units = _irreducible_units(
-                self._transaction, self._units, self._reprieve_order(units), placements, in_doubt
-            )
-        solution = self._costed(units, placements, domain)
-        if not (self._costs.requires_budgets and solution.violating):
+            units = _irreducible_units(self.transaction, self.units, self._reprieve_order(units), placements, in_doubt)
+        victims, solution = self.units.gone(units), GangSolution([], placements, domain)
+        if victims:
+            cost = tuple(self.costs.of_pods([victims])[0][:, 0].tolist())
+            is_alone = bool(self.partners) and self._come_alone(victims, placements)
+            solution = GangSolution(victims, placements, domain, cost, is_alone, self._violating(victims))
+        if not (self.costs.requires_budgets and solution.violating):
             self._all.append(solution)
         return solution
 
-    def _costed(self, units: Sequence[Unit], placements: list[MemberRow], domain: GangDomain) -> GangSolution:
-        victims = self._units.gone(units)
-        if not victims:
-            return GangSolution([], placements, domain)
-        costs, _ = self._costs.of_pods([victims])
-        is_alone = bool(self._partners) and self._come_alone(victims, placements)
-        return GangSolution(
-            victims, placements, domain, tuple(costs[:, 0].tolist()), is_alone, self._violating(victims)
-        )
-
     def _come_alone(self, victims: Sequence[PodRecord], placements: Sequence[MemberRow]) -> bool:
         """Return whether a member finds none of the pods that it requires nearby, once victims are gone."""
-        transaction, found = self._transaction, False
+        transaction, found = self.transaction, False
         transaction.roll_back(transaction.base)
         transaction.remove(victims)
         for member, row in placements:
-            found = self._partners.leave_alone(member, row)
+            found = self.partners.leave_alone(member, row)
             if found or not transaction.try_member(member, row):
                 break
         transaction.roll_back(transaction.base)
@@ -277,17 +267,17 @@ class GangSolutions:
 
         Affinity partners of members come before all others, and then units that violate budgets.
         """
-        victims = self._units.gone(units)
+        victims = self.units.gone(units)
         over = self._violating(victims)
-        near = {pod.uid for pod in victims if self._partners.include(pod)}
+        near = {pod.uid for pod in victims if self.partners.include(pod)}
         return sorted(
-            self._units.of(victims),
+            self.units.of(victims),
             key=lambda unit: (not any(pod.uid in near for pod in unit), not any(pod.uid in over for pod in unit)),
         )
 
     def _violating(self, victims: Sequence[PodRecord]) -> frozenset[str]:
         slots = np.array([pod.slot for pod in victims], dtype=np.int64)
-        found = beyond_budgets(self._transaction.cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots))
+        found = beyond_budgets(self.transaction.cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots))
         return frozenset(victim.uid for victim, is_over in zip(victims, found.tolist(), strict=True) if is_over)
 
 

@@ -86,7 +86,7 @@ class Dependents:
 
     def are_of(self, members: Int64s, *, by_affinity: bool = False) -> Bools:
         """Return ``[members]``: the pods of the pool with which others may become victims; only those by affinity."""
-        wholes = () if self._wholes is None or by_affinity else self._wholes.classes
+        wholes = () if self._wholes is None or by_affinity else self._wholes.key_of_class
         return np.isin(self._class_ids[members], [*self._of_class, *wholes])
 
     def depend(self) -> frozenset[int]:
@@ -142,7 +142,7 @@ class Dependents:
     ) -> Iterator[tuple[int, DependenceReason]]:
         """Yield the pods that leave with a pod, and why; ``left`` counts the pods that left before, by domain."""
         class_id, row = int(self._class_ids[member]), int(self._pool.rows[member])
-        key = "" if self._wholes is None else self._wholes.key_of_class(class_id)
+        key = "" if self._wholes is None else self._wholes.key_of_class.get(class_id, "")
         for mate in self.mates_in(key) if key else ():
             yield mate, DependenceReason(member)
         for group in self._of_class.get(class_id, ()):

@@ -123,9 +123,15 @@ class VictimDomains:
         shift = len(self._pool).bit_length()
         found = []
         for place, domains in enumerate(self._found):
+            # What the domains imply for their members.
+            facts = (0 if place else _OWN) | _FORCED * (domains.effect == "AllGone")
+            if domains.effect == "Stay":
+                facts |= _PARTNER
+            elif self._across or not place:
+                facts |= _WANTED
             starts, places = domains.places_of(domains.codes[rows])
             owners = Lists(starts, places).owners
-            found.append((((owners << shift) | domains.entries[places]) << _BITS) | self._bits(place, domains))
+            found.append((((owners << shift) | domains.entries[places]) << _BITS) | facts)
         marked = np.sort(np.concatenate(found))
         keys, bits = marked >> _BITS, marked & ((1 << _BITS) - 1)
         firsts = runs(keys)[:-1]
@@ -136,17 +142,6 @@ class VictimDomains:
         starts = offsets(np.bincount(keys >> shift, minlength=len(rows)))
         forced, partner, own = bits & _FORCED != 0, bits & _PARTNER != 0, bits & _OWN != 0
         return VictimPairs(starts, keys & ((1 << shift) - 1), rows, forced, partner, own)
-
-    def _bits(self, place: int, domains: PodsByDomain) -> int:
-        """Return the facts that the domains at a place imply for their members."""
-        bits = 0 if place else _OWN
-        if domains.effect == "AllGone":
-            bits |= _FORCED
-        if domains.effect == "Stay":
-            bits |= _PARTNER
-        elif self._across or not place:
-            bits |= _WANTED
-        return bits
 
 
 def _codes(cluster: Cluster, reach: Reach) -> Int32s | Int64s:

@@ -35,7 +35,7 @@ from podium.decide.preempting.reprieve import (
 )
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.dependents import Dependents, have_dependents
-from podium.decide.preempting.wide.minimal_victims import ForcedVictims, VictimMinimizer, best_sets, cost_least_alone
+from podium.decide.preempting.wide.minimal_victims import VictimMinimizer, best_sets, cost_least_alone
 from podium.decide.preempting.wide.victim_domains import MemberSets, SetEvaluator, VictimDomains, may_have_to_leave
 from podium.framework.handle import Reaches
 
@@ -88,7 +88,11 @@ class WideSearch:
         self._is_monotone = reaches.is_monotone and dependents is None
         self._minimizer = VictimMinimizer(evaluator, dependents, self._is_monotone, settings.keeps_partners)
         self._results = WideResults(evaluator, rows)
-        self._bounds = self._lower_bounds()
+        # ``[bounding, rows]``: lower bounds of the costs on each row, from forced victims.
+        empty = MemberSets.at(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64))
+        self._bounds = np.repeat(evaluator.least(empty), len(rows), axis=1)
+        for sets, of_row in domains.forced(rows):
+            np.maximum(self._bounds, evaluator.least(sets)[:, of_row], out=self._bounds)
         # Otherwise the larger of two sets, one of which contains the other, may cost less.
         self._prunes = evaluator.grows or self._is_monotone
         # Where no cheaper set exists.
@@ -119,15 +123,6 @@ class WideSearch:
             best = self._try(np.sort(block), tries_all=tries_all)
         self._improve(order, best, detailed=detailed)
         return self._results.table()
-
-    def _lower_bounds(self) -> Int64s:
-        """Return ``[bounding, rows]``: lower bounds of the costs on each row, from forced victims."""
-        evaluator = self._evaluator
-        empty = MemberSets.at(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64))
-        found = np.repeat(evaluator.least(empty), len(self._rows), axis=1)
-        for sets, of_row in self._domains.forced(self._rows):
-            np.maximum(found, evaluator.least(sets)[:, of_row], out=found)
-        return found
 
     def _within_steps(self, numbers: Int64s) -> Int64s:
         """Return the positions to try, as many as the steps suffice for, those with the lowest bounds first."""
@@ -170,17 +165,14 @@ class WideSearch:
             # Rows that need more than their forced victims cost more than these.
             rest = rest[self._may_beat(block[rest], best)]
         if len(rest):
-            self._minimize(block[rest], without_forced.only(rest), None if tries_all else best)
+            positions, without_forced = block[rest], without_forced.only(rest)
+            pairs = without_forced.pairs
+            self._members[positions], self._free[positions] = pairs.lengths, pairs.sums(~pairs.forced)
+            refused, sets, is_settled = self._minimizer.minimal(without_forced, None if tries_all else best)
+            self._results.refused[positions] = refused
+            self._results.put(positions[refused == 0], sets)
+            self._proven[positions[is_settled]] = True
         return self._results.best()
-
-    def _minimize(self, positions: Int64s, without_forced: ForcedVictims, limit: Int64s | None) -> None:
-        """Find minimal victims that cost no more than ``limit``."""
-        pairs = without_forced.pairs
-        self._members[positions], self._free[positions] = pairs.lengths, pairs.sums(~pairs.forced)
-        refused, sets, is_settled = self._minimizer.minimal(without_forced, limit)
-        self._results.refused[positions] = refused
-        self._results.put(positions[refused == 0], sets)
-        self._proven[positions[is_settled]] = True
 
     def _improve(self, order: Int64s, best: Int64s | None, *, detailed: bool) -> None:
         """Try all sets where a cheaper one may exist, if the steps suffice for all of these."""
@@ -193,12 +185,15 @@ class WideSearch:
             return
         if int((1 << free).sum()) > self._settings.most_steps - self._charged:
             return
+        results = self._results
         for block in self._together(left):
             pairs = self._domains.pairs(self._rows[block])
-            limit = self._results.best() if self._prunes else None
+            limit = results.best() if self._prunes else None
             found, sets, costs = best_sets(self._evaluator, self._dependents, pairs, limit, all_rows=detailed)
-            better = self._are_better(block[found], sets, costs)
-            self._results.put(block[found[better]], sets.only(better))
+            rows = block[found]
+            is_better = (results.refused[rows] != 0) | (costs != results.costs[:, rows]).any(axis=0)
+            better = np.flatnonzero(is_better | (sets.lengths < results.sizes[rows]))
+            results.put(rows[better], sets.only(better))
         self._is_complete = not self._left_out
 
     def _settled(self, positions: Int64s) -> Bools:
@@ -221,12 +216,6 @@ class WideSearch:
         cells = np.cumsum(self._members[positions] << self._free[positions]) // _CELLS_TOGETHER
         for first, end in pairwise(runs(cells).tolist()):
             yield np.sort(positions[first:end])
-
-    def _are_better(self, positions: Int64s, sets: MemberSets, costs: Int64s) -> Int64s:
-        """Return the sets that improve the results of rows: their cost differs, or they have fewer victims."""
-        results = self._results
-        better = (results.refused[positions] != 0) | (costs != results.costs[:, positions]).any(axis=0)
-        return np.flatnonzero(better | (sets.lengths < results.sizes[positions]))
 
 
 class WideResults:
@@ -281,13 +270,13 @@ class WideResults:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class WideTrials:
     """Tries preemption by its settings. Nothing is cached: each trial depends on the pods of many nodes."""
 
-    def __init__(self, cluster: Cluster, trials: Trials, settings: WideSettings) -> None:
-        self._cluster = cluster
-        self._trials = trials
-        self.settings = settings
+    cluster: Cluster
+    trials: Trials
+    settings: WideSettings
 
     def concern(self, preemptor: Preemptor) -> bool:
         """Return whether the victims for a pod may differ from those found on each node alone."""
@@ -298,16 +287,16 @@ class WideTrials:
                 return True
             if settings.keeps_partners and any(reach.effect == "Stay" for reach in reaches.found):
                 return True
-        if settings.with_dependents and have_dependents(self._cluster):
+        if settings.with_dependents and have_dependents(self.cluster):
             return True
-        return settings.whole_groups and bool(WholeGroups(self._cluster))
+        return settings.whole_groups and bool(WholeGroups(self.cluster))
 
     def awaits_victims(self, preemptor: Preemptor, *, evicts: bool = False) -> bool:
         """Return whether preempted pods on other nodes still terminate, and keep a nominated pod off its node.
 
         With ``evicts`` such pods are not marked as victims: all that terminate count.
         """
-        cluster, table, (handle, state, pod) = self._cluster, self._cluster.pods, preemptor
+        cluster, table, (handle, state, pod) = self.cluster, self.cluster.pods, preemptor
         row = cluster.nodes.row_of.get(pod.nominated_node_name)
         if row is None or not self.settings.across or handle.is_row_local(state):
             return False
@@ -328,7 +317,7 @@ class WideTrials:
 
         A dependence on another victim is reported if no filter that looks beyond the row needs the victim gone.
         """
-        cluster, found, (handle, state, pod) = self._cluster, dict[str, str](), preemptor
+        cluster, found, (handle, state, pod) = self.cluster, dict[str, str](), preemptor
         reaches = handle.reaches(state, pod)
         for victim in victims:
             why = [reach.reason for reach in reaches.found if may_have_to_leave(cluster, reach, row, victim)]
@@ -336,7 +325,7 @@ class WideTrials:
                 found[victim.uid] = ", ".join(dict.fromkeys(why))
         if not (self.settings.with_dependents or self.settings.whole_groups):
             return found
-        pool = victim_pool(cluster, self._trials.ranking, pod, None)
+        pool = victim_pool(cluster, self.trials.ranking, pod, None)
         dependents, places = self._dependents(pool, pod), pool.index_of[[victim.slot for victim in victims]].tolist()
         for victim, place in zip(victims, places, strict=True):
             reason = None if victim.uid in found else dependents.reason(place, places)
@@ -350,18 +339,18 @@ class WideTrials:
         self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, costs: SetCosts, *, detailed: bool
     ) -> tuple[TrialTable, SearchEffort]:
         """Return the trials on ``rows``, ascending. Unless ``detailed``, rows that cannot be the best are left out."""
-        pool = victim_pool(self._cluster, self._trials.ranking, preemptor.pod, may_disrupt)
+        pool = victim_pool(self.cluster, self.trials.ranking, preemptor.pod, may_disrupt)
         reaches = preemptor.handle.reaches(preemptor.state, preemptor.pod)
         kept = [reach for reach in reaches.found if reach.effect == "Stay"] if self.settings.keeps_partners else None
         evaluator = SetEvaluator(preemptor, pool, costs, kept)
-        domains = VictimDomains(self._cluster, pool, reaches, across=self.settings.across)
+        domains = VictimDomains(self.cluster, pool, reaches, across=self.settings.across)
         dependents = self._dependents(pool, preemptor.pod) or None
         search = WideSearch(evaluator, domains, dependents, reaches, rows, self.settings)
         return search.run(detailed=detailed), search.effort
 
     def _dependents(self, pool: VictimPool, pod: PodRecord) -> Dependents:
         """Return the pods that become victims with others if ``pod`` preempts."""
-        wholes = WholeGroups(self._cluster) if self.settings.whole_groups else None
+        wholes = WholeGroups(self.cluster) if self.settings.whole_groups else None
         return Dependents(
-            self._cluster, pool, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
+            self.cluster, pool, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
         )
