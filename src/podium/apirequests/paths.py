@@ -50,34 +50,23 @@ class Paths:
     def place(self, path: str) -> ResourcePath | None:
         """Return the place of a decoded path, or None. A trailing slash is ignored."""
         parts = path.removesuffix("/").split("/")
-        if len(parts) > 3 and parts[1] == "api":
-            group, version, rest = "", parts[2], parts[3:]
-        elif len(parts) > 4 and parts[1] == "apis":
-            group, version, rest = parts[2], parts[3], parts[4:]
-        else:
-            return None
         if parts[0] or "" in parts[1:]:
             return None
-        watches = rest[0] == _WATCH and len(rest) > 1
-        return self._place(group, version, rest[1:] if watches else rest, watches=watches)
-
-    def serves(self, group: str, version: str) -> bool:
-        """Return whether any kind of a group is served in a version."""
-        api_version = f"{group}/{version}" if group else version
-        return any(api_version in of.served_versions for of in self._resources.all())
-
-    def _place(self, group: str, version: str, rest: list[str], *, watches: bool) -> ResourcePath | None:
-        namespace = ""
+        if len(parts) > 3 and parts[1] == "api":
+            api_version, rest = parts[2], parts[3:]
+        elif len(parts) > 4 and parts[1] == "apis":
+            api_version, rest = f"{parts[2]}/{parts[3]}", parts[4:]
+        else:
+            return None
+        watches, namespace = rest[0] == _WATCH and len(rest) > 1, ""
+        rest = rest[1:] if watches else rest
         if len(rest) > 2 and rest[0] == _NAMESPACES and rest[2] not in _OF_NAMESPACES:
             namespace, rest = rest[1], rest[2:]
-        if len(rest) > 3:
-            return None
-        api_version = f"{group}/{version}" if group else version
         resource = self._resources.served_at(api_version, rest[0])
-        if resource is None or (namespace and not resource.namespaced):
+        if resource is None or len(rest) > 3:
             return None
         _, name, subresource = (*rest, "", "")[:3]
-        if name and resource.namespaced and not namespace:
+        if (namespace and not resource.namespaced) or (name and resource.namespaced and not namespace):
             return None
         return ResourcePath(
             resource=resource.served_as(api_version),
@@ -87,6 +76,11 @@ class Paths:
             watches=watches,
             is_stored_version=resource.api_version == api_version,
         )
+
+    def serves(self, group: str, version: str) -> bool:
+        """Return whether any kind of a group is served in a version."""
+        api_version = f"{group}/{version}" if group else version
+        return any(api_version in of.served_versions for of in self._resources.all())
 
 
 def path_of(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:

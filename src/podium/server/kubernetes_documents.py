@@ -17,7 +17,7 @@ from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
 from podium.server.backend import Backend, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
-from podium.server.openapi import definition_of, document, document_path, index
+from podium.server.openapi import definition_of, document, document_path
 from podium.server.protobuf import bytes_field
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
@@ -156,7 +156,9 @@ class KubernetesDocuments:
     def _schemas(self, path: str) -> Raw | None:
         versions = {document_path(kind.api_version): kind.api_version for kind in self._kinds}
         if path == _OPENAPI:
-            return index({version: self._schema_hash(place) for place, version in versions.items()})
+            # The hashes are for client caches.
+            urls = {place: f"{_OPENAPI}/{place}?hash={self._schema_hash(place)}" for place in versions}
+            return {"paths": {place: {"serverRelativeURL": url} for place, url in urls.items()}}
         version = versions.get(path.removeprefix(f"{_OPENAPI}/"))
         if version is None:
             return None

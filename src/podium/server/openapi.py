@@ -43,15 +43,6 @@ def document_path(api_version: str) -> str:
     return f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
 
 
-def index(hashes: Mapping[str, str]) -> Raw:
-    """Return `/openapi/v3`: the URLs of the versions' documents, with hashes for client caches."""
-    paths = {
-        document_path(version): {"serverRelativeURL": f"/openapi/v3/{document_path(version)}?hash={hash_}"}
-        for version, hash_ in hashes.items()
-    }
-    return {"paths": paths}
-
-
 def definition_of(custom: Raw | None, api_version: str) -> Raw | None:
     """Return the structural schema of a CustomResourceDefinition for a version, or None."""
     version = api_version.rpartition("/")[2]

@@ -92,7 +92,7 @@ class APIServer:
             return False
         self.may_collect, self._look_at = False, self.written + MOST_BEHIND
         count = self._garbage.collect(now) + self._cleaner.collect(now)
-        if self._cleaner.has_work:
+        if self._cleaner.terminating:
             # Every write may matter to it.
             self._look_at = self.written
         return count > 0

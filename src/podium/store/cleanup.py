@@ -211,13 +211,8 @@ class NamespaceCleaner:
         self._carry_out = carry_out
         self._version = 0
         self._changes = -1
-        # Terminating namespaces, each with whether the namespace or its contents have changed.
-        self._going: dict[str, bool] = {}
-
-    @property
-    def has_work(self) -> bool:
-        """Return whether a namespace is terminating and still has contents."""
-        return bool(self._going)
+        self.terminating: dict[str, bool] = {}
+        """The terminating namespaces, each with whether the namespace or its contents have changed."""
 
     def collect(self, now: int) -> int:
         """Perform all due steps and those that follow from them; return the number of steps."""
@@ -228,43 +223,45 @@ class NamespaceCleaner:
 
     def look_again(self, name: str) -> None:
         """Evaluate a namespace again, although nothing has happened in it."""
-        if name in self._going:
-            self._going[name] = True
+        if name in self.terminating:
+            self.terminating[name] = True
 
     def _next(self) -> str:
         """Return the first changed terminating namespace by name; "" if there is none."""
         changes = self._store.changes("Namespace")
-        if self._going or changes != self._changes:
+        if self.terminating or changes != self._changes:
             if self._version != self._store.version:
                 self._observe()
             self._changes = changes
-        if not self._going:
+        if not self.terminating:
             return ""
-        return min((name for name, is_touched in self._going.items() if is_touched), default="")
+        return min((name for name, is_touched in self.terminating.items() if is_touched), default="")
 
     def _observe(self) -> None:
         try:
             # While no namespace is terminating, neither the contents nor the number of writes matter.
-            events = self._store.events_since(self._version, "" if self._going else "Namespace")
+            events = self._store.events_since(self._version, "" if self.terminating else "Namespace")
         except StoreError as error:
             if error.reason != "Expired":
                 raise
-            self._going = {one.key: True for one in self._store.objects("Namespace") if is_terminating_namespace(one)}
+            self.terminating = {
+                one.key: True for one in self._store.objects("Namespace") if is_terminating_namespace(one)
+            }
             events = []
         for event in events:
             stored, is_gone = event.stored, event.type == "DELETED"
             if stored.kind != "Namespace":
                 name = stored.object.metadata.namespace
-                if name in self._going:
-                    self._going[name] = True
+                if name in self.terminating:
+                    self.terminating[name] = True
             elif is_gone:
-                self._going.pop(stored.key, None)
+                self.terminating.pop(stored.key, None)
             elif is_terminating_namespace(stored):
-                self._going[stored.key] = True
+                self.terminating[stored.key] = True
         self._version = self._store.version
 
     def _work_on(self, name: str, now: int) -> int:
-        self._going[name] = False
+        self.terminating[name] = False
         namespace = self._store.find("Namespace", name)
         if namespace is None:
             return 0

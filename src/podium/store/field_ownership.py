@@ -144,7 +144,7 @@ def _written(manager: FieldManager, entry: FieldsEntry) -> Raw:
         "apiVersion": entry.api_version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": shared(entry.fields),
+        "fieldsV1": _shared(_ENCODER.encode(entry.fields)),
     }
     if manager.subresource:
         raw["subresource"] = manager.subresource
@@ -161,13 +161,9 @@ def entry_of(fields: FieldSet, api_version: str, now: int) -> FieldsEntry:
     return FieldsEntry(fields, api_version, format_time(now))
 
 
-def shared(fields: FieldSet) -> FieldSet:
-    """Return the interned instance of a field set."""
-    return _shared(_ENCODER.encode(fields))
-
-
 @lru_cache(maxsize=_KEPT_SETS)
 def _shared(packed: bytes) -> FieldSet:
+    """Return the one instance of an encoded field set."""
     found: FieldSet = msgspec.msgpack.decode(packed)
     return found
 

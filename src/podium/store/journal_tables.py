@@ -147,7 +147,11 @@ class JournalTables:
             digests[state.version + len(events)],
         ):
             raise sqlite3.DatabaseError(f"is damaged: the versions after {state.version + len(events)} are missing")
-        return JournalContent(state.version, self._objects(), events, state.identities, self._uids()), digests
+        objects = self._objects()
+        uids = [uid for (uid,) in self._rows("uid", "given_uids")]
+        if total(map(row_digest, uids)) != state.uids_total:
+            raise _changed("uids")
+        return JournalContent(state.version, objects, events, state.identities, uids), digests
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         """Write the events of one transaction of the store, within the caller's transaction."""
@@ -206,12 +210,6 @@ class JournalTables:
             raise sqlite3.DatabaseError("is damaged: objects are missing")
         return objects
 
-    def _uids(self) -> list[str]:
-        uids = [uid for (uid,) in self._rows("uid", "given_uids")]
-        if total(map(row_digest, uids)) != self.state.uids_total:
-            raise _changed("uids")
-        return uids
-
     def _rows(self, columns: str, table: str) -> Iterable[tuple[Any, ...]]:
         return self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}")  # noqa: S608
 
@@ -258,8 +256,13 @@ class AcknowledgementFile:
 
     def read(self) -> Acknowledged | None:
         """Return the last acknowledgement; None if no slot is intact."""
-        slots = [(_read(os.pread(self._file, _SIZE, index * _SLOT_SIZE)), index) for index in range(2)]
-        whole = [(found.version, index, found) for found, index in slots if found is not None]
+        whole: list[tuple[int, int, Acknowledged]] = []
+        for index in range(2):
+            slot = os.pread(self._file, _SIZE, index * _SLOT_SIZE)
+            version, digest = int.from_bytes(slot[:_VERSION_SIZE]), slot[_VERSION_SIZE : _VERSION_SIZE + DIGEST_SIZE]
+            found = Acknowledged(version, digest)
+            if slot == found.to_bytes():
+                whole.append((version, index, found))
         if not whole:
             return None
         _, index, last = max(whole, key=lambda slot: slot[:2])
@@ -282,11 +285,6 @@ class AcknowledgementFile:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-
-
-def _read(slot: bytes) -> Acknowledged | None:
-    found = Acknowledged(int.from_bytes(slot[:_VERSION_SIZE]), slot[_VERSION_SIZE : _VERSION_SIZE + DIGEST_SIZE])
-    return found if slot == found.to_bytes() else None
 
 
 def _sync_folder(path: str) -> None:

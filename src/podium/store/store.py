@@ -37,7 +37,7 @@ from podium.store.verbs.deletion import (
 )
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
-from podium.store.verbs.updates import SCALE, JobRules, check_finalizers, check_update, scale_of, scaled
+from podium.store.verbs.updates import SCALE, check_finalizers, check_update, scale_of, scaled
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
@@ -79,9 +79,7 @@ class Store(WritableStore):
         self._admission = Admission(self._revisions, release)
         self._clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
         self._labels_pods = release.enabled(Gate.TOPOLOGY_LABELS)
-        self._job_rules = JobRules(
-            release.enabled(Gate.MUTABLE_JOB_DIRECTIVES), release.enabled(Gate.MUTABLE_JOB_RESOURCES)
-        )
+        self._release = release
 
     def state(self) -> RevisionsState | None:
         """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
@@ -118,7 +116,7 @@ class Store(WritableStore):
             stored = self.commit(resource, previous, judged, object_)
             self.definitions.follow()
             return stored
-        check_update(previous, updated, self._job_rules)
+        check_update(previous, updated, self._release)
         self._admission.check_update(previous, object_)
         if not isinstance(object_, DisruptionPolicy) or not isinstance(previous.object, DisruptionPolicy):
             return self.commit(resource, previous, updated, object_)

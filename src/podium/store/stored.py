@@ -42,7 +42,7 @@ class Stored(msgspec.Struct, eq=False):
     resource: Final[APIResource]
     key: Final[str]
     _encoded: bytes | None = None
-    _left: EncodedVersionCache | None = None
+    _superseded: deque[Stored] | None = None
     _others: dict[str, Stored] | None = None
 
     def __eq__(self, other: builtins.object) -> bool:
@@ -73,13 +73,13 @@ class Stored(msgspec.Struct, eq=False):
     def encoded(self) -> bytes:
         """The wire form as JSON, computed on first use and cached for lists, watches and reads.
 
-        It takes about as many bytes as the object has in a file. The newest version keeps it; superseded versions keep
-        it for slow watchers for as long as `EncodedVersionCache` allows.
+        It takes about as many bytes as the object has in a file. The newest version keeps it; the last superseded
+        versions keep it for slow watchers.
         """
         if self._encoded is None:
             self._encoded = encoded(self.raw)
-            if self._left is not None:
-                self._left.keep(self)
+            if self._superseded is not None:
+                self._keep(self._superseded)
         return self._encoded
 
     def served_as(self, api_version: str) -> Stored:
@@ -95,31 +95,17 @@ class Stored(msgspec.Struct, eq=False):
             others[api_version] = Stored(raw, self.object, self.version, self.resource.served_as(api_version), self.key)
         return others[api_version]
 
-    def leave(self, left: EncodedVersionCache) -> None:
-        """Record that a newer version has superseded this one."""
-        self._left = left
+    def leave(self, superseded: deque[Stored]) -> None:
+        """Record that a newer version has superseded this one; `superseded` are such versions that keep their bytes."""
+        self._superseded = superseded
         if self._encoded is not None or self._others is not None:
-            left.keep(self)
+            self._keep(superseded)
 
-    def let_bytes_go(self) -> None:
-        """Drop the cached bytes; they are computed again on demand."""
-        self._encoded = self._others = None
-
-
-class EncodedVersionCache:
-    """The superseded versions that keep encoded bytes: at most `most` of them."""
-
-    __slots__ = ("_kept",)
-
-    def __init__(self, most: int) -> None:
-        self._kept: deque[Stored] = deque(maxlen=most)
-
-    def keep(self, stored: Stored) -> None:
-        """Let a version keep its bytes, and evict the one that has kept them longest."""
-        kept = self._kept
-        if len(kept) == kept.maxlen:
-            kept[0].let_bytes_go()
-        kept.append(stored)
+    def _keep(self, superseded: deque[Stored]) -> None:
+        """Keep the bytes, and drop those of the version that has kept them longest; they are made again on demand."""
+        if len(superseded) == superseded.maxlen:
+            superseded[0]._encoded = superseded[0]._others = None
+        superseded.append(self)
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from podium.store.errors import expired, too_large
-from podium.store.stored import EncodedVersionCache, Stored
+from podium.store.stored import Stored
 
 
 class WatchLog:
@@ -135,7 +135,7 @@ class KindLog:
         self._capacity = capacity
         self._least = min(LEAST_KEPT, capacity)
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
-        self._left = EncodedVersionCache(LEFT_ENCODED)
+        self._left: deque[Stored] = deque(maxlen=LEFT_ENCODED)
         self.waiting: dict[object, Callable[[], None]] = {}
         """The waiters, each with a function that is called once, with the next event."""
         self.is_ended = False

@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery import served_kinds
-from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document, index
+from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document
 from podium.store.api_resource import APIResource
 from tests.store.objects import Raw, serving
 
@@ -180,12 +180,3 @@ def test_every_description_belongs_to_an_existing_field() -> None:
     assert described("PodSpec.nodeName")
     assert described("JobStatus.conditions") == described("*.conditions")
     assert described("Nothing") == ""
-
-
-def test_the_index_names_each_document_with_its_hash() -> None:
-    assert index({"v1": "a", "apps/v1": "b"}) == {
-        "paths": {
-            "api/v1": {"serverRelativeURL": "/openapi/v3/api/v1?hash=a"},
-            "apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=b"},
-        }
-    }

@@ -74,9 +74,7 @@ class ObjectRequests:
         with self.flights.flight(READING if what.verb in _READS else WRITING):
             reply = await self._reply(exchange, what, form)
             await self.keeping.kept()
-            pretty, agent = what.parameters.pretty, exchange.headers.get("User-Agent", "")
-            if replies.is_pretty(pretty, agent):
-                reply = replies.prettified(reply)
+            reply = replies.prettified(reply, what.parameters.pretty, exchange.headers.get("User-Agent", ""))
             return await replies.send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:

@@ -41,10 +41,6 @@ class Reply(msgspec.Struct, kw_only=True):
     may_be_compressed: bool = False
     closes: bool = False
 
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.pieces))
-
 
 def of_object(raw: Any, code: int = 200, content_type: str = JSON) -> Reply:
     """Return an object as JSON, YAML or protobuf, if it has that form; `content_type` may have parameters."""
@@ -86,18 +82,18 @@ def of_text(text: str, code: int = 200, content_type: str = "text/plain; charset
 
 def warned(reply: Reply, warnings: Iterable[str]) -> Reply:
     """Return the response with a header for each warning (RFC 7234, 5.5; apimachinery's util/net NewWarningHeader)."""
-    headers = tuple(("Warning", f'299 - "{_quotable(text)}"') for text in warnings)
-    return msgspec.structs.replace(reply, headers=reply.headers + headers) if headers else reply
+    headers = [*reply.headers]
+    for text in warnings:
+        plain = "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WARNING])
+        quoted = plain.replace("\\", "\\\\").replace('"', '\\"')
+        headers.append(("Warning", f'299 - "{quoted}"'))
+    return msgspec.structs.replace(reply, headers=tuple(headers)) if len(headers) > len(reply.headers) else reply
 
 
-def is_pretty(said: bool | None, user_agent: str) -> bool:
-    """Return whether to indent JSON: on request, or for a program that shows it to people."""
-    return user_agent.startswith(_BROWSERS) if said is None else said
-
-
-def prettified(reply: Reply) -> Reply:
-    """Return the response with indented JSON."""
-    if not reply.content_type.startswith(JSON):
+def prettified(reply: Reply, said: bool | None, user_agent: str) -> Reply:
+    """Return the response with indented JSON on request, or for a program that shows it to people."""
+    is_wanted = user_agent.startswith(_BROWSERS) if said is None else said
+    if not is_wanted or not reply.content_type.startswith(JSON):
         return reply
     return msgspec.structs.replace(reply, pieces=(msgspec.json.format(b"".join(reply.pieces), indent=2) + b"\n",))
 
@@ -107,7 +103,7 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
     headers: CIMultiDict[str] = CIMultiDict(head)
     headers["Content-Type"] = reply.content_type
     headers.extend(reply.headers)
-    pieces, size = reply.pieces, reply.size
+    pieces, size = reply.pieces, sum(map(len, reply.pieces))
     if size > GZIP_FROM and reply.may_be_compressed and "gzip" in request.headers.get("Accept-Encoding", ""):
         pieces = await asyncio.get_running_loop().run_in_executor(None, _compressed, pieces)
         size = sum(map(len, pieces))
@@ -148,12 +144,6 @@ def _compressed(pieces: Iterable[bytes]) -> list[bytes]:
     compressor = zlib.compressobj(level=1, wbits=31)
     found = [compressor.compress(piece) for piece in _sized(pieces)]
     return [*filter(None, found), compressor.flush()]
-
-
-def _quotable(text: str) -> str:
-    """Return the text in a form that can be quoted in a header."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WARNING])
-    return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
 _META = "meta.k8s.io"

@@ -7,7 +7,7 @@ subresource scale has the desired and actual replicas of a workload (autoscaling
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
@@ -15,6 +15,8 @@ from podium.api.quantity import parse_quantity
 from podium.api.schemas.schema import immutable_paths
 from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.api.validation.volumes import sources
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import Release
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission.defaults import with_defaults
 from podium.store.api_resource import APIResource
@@ -27,21 +29,11 @@ _DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
 _IMMUTABLE = "field is immutable"
 
 
-class JobRules(NamedTuple):
-    """The mutable parts of a suspended Job's template, if none of its pods is active.
-
-    ``directives``: scheduling directives, even if it had started; else only if it had not. ``resources``: the
-    containers' resources.
-    """
-
-    directives: bool
-    resources: bool
-
-
-def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
+def check_job_update(previous: Stored, raw: Raw, release: Release) -> None:
     """Raise StoreError 422 for an update of a Job that changes immutable fields.
 
-    The template is immutable, except for what the rules allow for a Job that is suspended.
+    The template is immutable. In that of a suspended Job that never started, scheduling directives may change; with the
+    gates of the release also if it had started and no pod is active, and then also the containers' resources.
     """
     if raw.get("spec") == previous.raw.get("spec"):
         return
@@ -59,10 +51,10 @@ def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
     is_unstarted = is_suspended and not status.get("startTime")
     has_stopped = is_unstarted or is_true(status.get("conditions"), "Suspended")
     is_at_rest = is_suspended and not status.get("active") and has_stopped
-    is_open = is_at_rest if rules.directives else is_unstarted
+    is_open = is_at_rest if release.enabled(Gate.MUTABLE_JOB_DIRECTIVES) else is_unstarted
+    has_open_resources = is_at_rest and release.enabled(Gate.MUTABLE_JOB_RESOURCES)
     fixed = [
-        _fixed_part(spec.get("template"), is_open=is_open, has_open_resources=rules.resources and is_at_rest)
-        for spec in (old, new)
+        _fixed_part(spec.get("template"), is_open=is_open, has_open_resources=has_open_resources) for spec in (old, new)
     ]
     if fixed[0] != fixed[1]:
         raise _invalid(previous, "spec.template", _IMMUTABLE)
@@ -140,7 +132,7 @@ _SEALED_FIELDS = ("immutable", "data", "binaryData")
 _PROBLEM = "the field is immutable"
 
 
-def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
+def check_update(previous: Stored, raw: Raw, release: Release) -> None:
     """Raise StoreError 422 for an update that changes immutable fields; an unset field equals its default."""
     resource, kind = previous.resource, previous.kind
     for path in immutable_paths(resource.group, resource.kind):
@@ -155,7 +147,7 @@ def check_update(previous: Stored, raw: Raw, job_rules: JobRules) -> None:
     if check is not None:
         check(previous, raw)
     elif resource.name == "Job":
-        check_job_update(previous, raw, job_rules)
+        check_job_update(previous, raw, release)
     check_finalizers(previous, raw)
 
 
