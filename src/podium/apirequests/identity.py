@@ -73,7 +73,13 @@ def token_user(
 
     The account, and the object to which the token is bound, must still exist. Without a key no token is valid.
     """
-    claims = _claims(key, token) if key else {}
+    if not key:
+        return None
+    signed, _, signature = token.rpartition(".")
+    right = _text(hmac.digest(key, signed.encode("utf-8", "surrogateescape"), hashlib.sha256))
+    if not hmac.compare_digest(right.encode(), signature.encode("utf-8", "surrogateescape")):
+        return None
+    claims = unverified_claims(token)
     if claims.get("iss") != ISSUER or not set(audiences) & set(audiences_of(claims)):
         return None
     if not isinstance(claims.get("exp"), int) or now // _SECOND >= claims["exp"]:
@@ -97,15 +103,6 @@ def audiences_of(claims: Raw) -> list[str]:
     """Return the audiences of a token's claims."""
     found = claims.get("aud")
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-
-
-def _claims(key: bytes, token: str) -> Raw:
-    """Return the claims of a token that was signed with the key; none for any other text."""
-    signed, _, signature = token.rpartition(".")
-    right = _text(hmac.digest(key, signed.encode("utf-8", "surrogateescape"), hashlib.sha256))
-    if not hmac.compare_digest(right.encode(), signature.encode("utf-8", "surrogateescape")):
-        return {}
-    return unverified_claims(token)
 
 
 def unverified_claims(token: str) -> Raw:

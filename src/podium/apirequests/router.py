@@ -14,7 +14,7 @@ import msgspec
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.api.nested import value_at
 from podium.apirequests import handlers
-from podium.apirequests.admission.matching import CONFIGURING, EXEMPT, Attributes, Matcher
+from podium.apirequests.admission.matching import CONFIGURING, EXEMPT, Attributes
 from podium.apirequests.admission.policies import Policies
 from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
@@ -76,8 +76,7 @@ class Router:
     def __init__(self, store: Store, *, takes_history: bool = False, rules: RequestRules = DEFAULT_RULES) -> None:
         self.store = store
         self._context = Context(store, rules, creates_new=not takes_history)
-        matcher = Matcher(store)
-        self._policies, self._webhooks = Policies(store, matcher), Webhooks(store, matcher)
+        self._policies, self._webhooks = Policies(store), Webhooks(store)
         # The handlers of plain requests by verb, kind and subresource, valid for the current version of the kinds.
         self._plain: dict[tuple[str, str, str], _Handle] = {}
         self._kinds_version = -1

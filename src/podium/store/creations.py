@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from podium.store.errors import StoreError, already_exists, bad_request, forbidd
 from podium.store.field_ownership import FieldWriter
 from podium.store.listing import ReadableStore
 from podium.store.revisions import NO_OBJECTS, Revisions
-from podium.store.stored import SET_BY_SERVER, Stored, reread
+from podium.store.stored import SET_BY_SERVER, Reading, Stored, reread
 from podium.store.verbs.deletion import (
     as_new_namespace,
     check_preconditions,
@@ -234,7 +233,9 @@ class WritableStore(ReadableStore):
             self._admission.check_new(object_)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
         if is_new:
-            raw, object_ = self._completed(*with_first_status(raw, object_))
+            raw, object_ = with_first_status(raw, object_)
+            if self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name:
+                raw, object_ = with_topology(raw, object_, self.find("Node", object_.spec.node_name))
         if not uid:
             raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
         elif not self._revisions.identities.give(uid):
@@ -272,12 +273,6 @@ class WritableStore(ReadableStore):
             raise not_found(BUILT_IN["", "Namespace"], name)
         if key in self._objects.get(resource.name, NO_OBJECTS):
             raise already_exists(resource, key)
-
-    def _completed(self, raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
-        """Return both forms of a new object, of a pod on a node with the node's labels."""
-        if not (self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name):
-            return raw, object_
-        return with_topology(raw, object_, self.find("Node", object_.spec.node_name))
 
     def _shaped(self, resource: APIResource, named: Raw, *, is_new: bool) -> Raw:
         """Return an object to be created, with the defaults of its kind alone. Raises StoreError."""
@@ -339,7 +334,6 @@ _STATUSES: Mapping[str, Raw] = {
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
 }
 _READ_GATED = convert((_GATED,), tuple[PodCondition, ...])
-Reading = TypeVar("Reading", bound=Kubernetes)
 
 
 def as_new(raw: Raw, resource: APIResource) -> Raw:

@@ -84,7 +84,12 @@ class DurableJournal:
         self._accepts_loss = accept_loss
         # The last acknowledgement of the journal, if it was not closed.
         self._witness: Acknowledged | None = None
-        self._check_path()
+        # SQLite interprets these as temporary databases.
+        if path in {"", ":memory:"}:
+            raise JournalError(f"{path!r} is no path of a file that a journal could be kept in")
+        self._was_there = os.path.isfile(path)
+        if self._was_there and not os.path.getsize(path):
+            raise JournalError(self._placed("is empty, and so no journal: remove it to begin a new one there"))
         self._connection = self._connected()
         self._acknowledgements: AcknowledgementFile | None = None
         self._tables = JournalTables(self._connection)
@@ -149,14 +154,6 @@ class DurableJournal:
 
     def _placed(self, problem: str) -> str:
         return f"{escape(self.path, _MAX_PATH)}: {problem}"
-
-    def _check_path(self) -> None:
-        """Refuse paths that SQLite interprets as temporary databases."""
-        if self.path in {"", ":memory:"}:
-            raise JournalError(f"{self.path!r} is no path of a file that a journal could be kept in")
-        self._was_there = os.path.isfile(self.path)
-        if self._was_there and not os.path.getsize(self.path):
-            raise JournalError(self._placed("is empty, and so no journal: remove it to begin a new one there"))
 
     @_guarded
     def _connected(self) -> sqlite3.Connection:

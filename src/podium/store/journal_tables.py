@@ -141,7 +141,7 @@ class JournalTables:
             if row_digest(version, type_, kind, key, text, after=digests[version - 1]) != digest:
                 raise _changed(f"version {version}")
             digests[version] = digest
-            events.append((type_, kind, _raw(text)))
+            events.append((type_, kind, json.loads(text)))
         if (state.last_version, state.last_digest) != (
             state.version + len(events),
             digests[state.version + len(events)],
@@ -205,7 +205,7 @@ class JournalTables:
             if row_digest(kind, key, version, text) != digest:
                 raise _changed(f"{kind} {key}")
             digests.append(digest)
-            objects.append((kind, _raw(text)))
+            objects.append((kind, json.loads(text)))
         if total(digests) != self.state.objects_total:
             raise sqlite3.DatabaseError("is damaged: objects are missing")
         return objects
@@ -216,11 +216,6 @@ class JournalTables:
 
 def _changed(what: str) -> sqlite3.DatabaseError:
     return sqlite3.DatabaseError(f"is damaged: {what} is not what was written")
-
-
-def _raw(text: str) -> Raw:
-    raw: Raw = json.loads(text)
-    return raw
 
 
 # Each slot has its own sector, so that a torn write leaves the previous slot intact.

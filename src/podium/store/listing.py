@@ -253,7 +253,15 @@ class ReadableStore:
         if options.continue_token:
             if options.resource_version not in ("", "0"):
                 raise bad_request("a continue token has its own version; leave resourceVersion out")
-            version, start = _read_token(options.continue_token)
+            try:
+                token = options.continue_token
+                decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+            except (binascii.Error, ValueError, RecursionError):
+                decoded = None
+            found = decoded if isinstance(decoded, dict) and decoded.get("v") == _TOKEN_VERSION else {}
+            version, start = found.get("rv"), found.get("start")
+            if type(version) is not int or version < 0 or not isinstance(start, str):
+                raise bad_request("continue is not a token that a list has given out")
             if version > self.version:
                 raise bad_request("the continue token is not one of this store")
             return version, start
@@ -291,19 +299,6 @@ def _read_version(text: str) -> int:
 def _token(version: int, key: str) -> str:
     text = json.dumps({"v": _TOKEN_VERSION, "rv": version, "start": key})
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def _read_token(token: str) -> tuple[int, str]:
-    """Return the version and key of a token. Raises StoreError 400 for a malformed token."""
-    try:
-        decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-    except (binascii.Error, ValueError, RecursionError):
-        decoded = None
-    if isinstance(decoded, dict) and decoded.get("v") == _TOKEN_VERSION:
-        version, start = decoded.get("rv"), decoded.get("start")
-        if type(version) is int and version >= 0 and isinstance(start, str):
-            return version, start
-    raise bad_request("continue is not a token that a list has given out")
 
 
 class PartOfKind:

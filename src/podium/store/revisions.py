@@ -10,16 +10,14 @@ from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
-from podium.store.stored import Stored
+from podium.store.stored import Reading, Stored
 from podium.store.watch_log import WatchEvent, WatchLog
-
-Reading = TypeVar("Reading", bound=Kubernetes)
 
 # The alphabet of apimachinery's util/rand: without vowels, so that no words arise.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

@@ -82,45 +82,40 @@ class Attributes:
         }
 
 
-class Matcher:
-    """The rules and selectors of policies, bindings and webhooks, applied to requests."""
+def matches(store: Store, rules: Raw, attributes: Attributes, *, listed: str = "resourceRules") -> bool:
+    """Return whether the rules and selectors of a policy (MatchResources) or a webhook apply to a request."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def are_met(field: str) -> bool:
+        found: Iterable[Raw] = rules.get(field) or ()
+        return any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found)
 
-    def matches(self, rules: Raw, attributes: Attributes, *, listed: str = "resourceRules") -> bool:
-        """Return whether rules and selectors (MatchResources, or a webhook) apply to a request."""
+    return are_met(listed) and _is_selected(store, rules, attributes) and not are_met("excludeResourceRules")
 
-        def are_met(field: str) -> bool:
-            found: Iterable[Raw] = rules.get(field) or ()
-            return any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found)
 
-        return are_met(listed) and self._is_selected(rules, attributes) and not are_met("excludeResourceRules")
+def matches_binding(store: Store, rules: Raw | None, attributes: Attributes) -> bool:
+    """Return whether the rules of a binding apply; without rules, those of the policy decide."""
+    if rules is None or rules.get("resourceRules"):
+        return rules is None or matches(store, rules, attributes)
+    return _is_selected(store, rules, attributes)
 
-    def matches_binding(self, rules: Raw | None, attributes: Attributes) -> bool:
-        """Return whether the rules of a binding apply; without rules, those of the policy decide."""
-        if rules is None:
-            return True
-        if not rules.get("resourceRules"):
-            return self._is_selected(rules, attributes)
-        return self.matches(rules, attributes)
 
-    def namespace(self, attributes: Attributes) -> Raw | None:
-        """Return the namespace of a request's object, None for cluster-scoped objects."""
-        if attributes.resource.name == "Namespace":
-            return attributes.object or attributes.old
-        stored = self._store.find("Namespace", attributes.namespace) if attributes.namespace else None
-        return None if stored is None else stored.raw
+def namespace_of(store: Store, attributes: Attributes) -> Raw | None:
+    """Return the namespace of a request's object, None for cluster-scoped objects."""
+    if attributes.resource.name == "Namespace":
+        return attributes.object or attributes.old
+    stored = store.find("Namespace", attributes.namespace) if attributes.namespace else None
+    return None if stored is None else stored.raw
 
-    def _is_selected(self, rules: Raw, attributes: Attributes) -> bool:
-        namespaces = rules.get("namespaceSelector")
-        if namespaces and (attributes.namespace or attributes.resource.name == "Namespace"):
-            namespace = self.namespace(attributes)
-            if not selects(namespaces, object_at(namespace, "metadata", "labels")):
-                return False
-        objects = rules.get("objectSelector")
-        versions = (raw for raw in (attributes.object, attributes.old) if raw is not None)
-        return not objects or any(selects(objects, object_at(raw, "metadata", "labels")) for raw in versions)
+
+def _is_selected(store: Store, rules: Raw, attributes: Attributes) -> bool:
+    namespaces = rules.get("namespaceSelector")
+    if namespaces and (attributes.namespace or attributes.resource.name == "Namespace"):
+        namespace = namespace_of(store, attributes)
+        if not selects(namespaces, object_at(namespace, "metadata", "labels")):
+            return False
+    objects = rules.get("objectSelector")
+    versions = (raw for raw in (attributes.object, attributes.old) if raw is not None)
+    return not objects or any(selects(objects, object_at(raw, "metadata", "labels")) for raw in versions)
 
 
 def selects(selector: Raw, labels: Mapping[str, Any]) -> bool:

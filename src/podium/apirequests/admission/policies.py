@@ -20,7 +20,7 @@ from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
 from podium.api.ownership.field_sets import KeyMissingError
 from podium.api.ownership.owned import merged
-from podium.apirequests.admission.matching import Attributes, Matcher, selects
+from podium.apirequests.admission.matching import Attributes, matches, matches_binding, namespace_of, selects
 from podium.store.errors import StoreError, forbidden
 from podium.store.field_ownership import shape_of
 from podium.store.patching import json_patch
@@ -156,9 +156,8 @@ class Evaluation:
 class Policies:
     """The policies of a store, enforced on requests."""
 
-    def __init__(self, store: Store, matcher: Matcher) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._matcher = matcher
 
     def validate(self, attributes: Attributes, warnings: list[str]) -> None:
         """Append the warnings of policies. Raises StoreError if one of them denies the request."""
@@ -221,7 +220,7 @@ class Policies:
         raw = attributes.object or {}
         is_patch = mutation.get("patchType") == "JSONPatch"
         text = value_at(mutation, "jsonPatch" if is_patch else "applyConfiguration", "expression")
-        evaluation = Evaluation(attributes, self._matcher.namespace(attributes), binding.params, policy)
+        evaluation = Evaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
         change = as_json(evaluation.value(str(text)))
         try:
             if is_patch:
@@ -238,7 +237,7 @@ class Policies:
         """Return the evaluation of a policy, None if its match conditions exclude the request. Raises PolicyError."""
         if policy.get("paramKind") and binding.params is None and binding.spec.get("paramRef") is None:
             raise PolicyError("failed to configure binding: paramKind is specified, but the binding has no paramRef")
-        evaluation = Evaluation(attributes, self._matcher.namespace(attributes), binding.params, policy)
+        evaluation = Evaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
         return evaluation if evaluation.meets(objects_at(policy, "matchConditions")) else None
 
     def _bound(self, kind: str, attributes: Attributes) -> Iterator[tuple[str, Raw, _Binding]]:
@@ -246,12 +245,12 @@ class Policies:
         bindings = self._store.objects(f"{kind}Binding")
         for stored in self._store.objects(kind) if bindings else ():
             policy = object_at(stored.raw, "spec")
-            if not self._matcher.matches(object_at(policy, "matchConstraints"), attributes):
+            if not matches(self._store, object_at(policy, "matchConstraints"), attributes):
                 continue
             for bound in bindings:
                 spec = object_at(bound.raw, "spec")
                 is_own = spec.get("policyName") == stored.key
-                if is_own and self._matcher.matches_binding(spec.get("matchResources"), attributes):
+                if is_own and matches_binding(self._store, spec.get("matchResources"), attributes):
                     for params in self._params(policy, spec, attributes):
                         yield stored.key, policy, _Binding(bound.key, spec, params)
 

@@ -20,7 +20,7 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at
-from podium.apirequests.admission.matching import Attributes, Matcher
+from podium.apirequests.admission.matching import Attributes, matches, namespace_of
 from podium.apirequests.admission.policies import Evaluation, PolicyError
 from podium.store.errors import StoreError, bad_request, forbidden
 from podium.store.patching import json_patch
@@ -73,9 +73,8 @@ WebhookAnswers = dict[str, WebhookAnswer]
 class Webhooks:
     """The webhooks of a store, asked about requests."""
 
-    def __init__(self, store: Store, matcher: Matcher) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._matcher = matcher
         self.answers = WebhookAnswers()
 
     def mutated(self, attributes: Attributes, warnings: list[str]) -> Raw | None:
@@ -116,9 +115,9 @@ class Webhooks:
         """Yield the webhooks that apply to a request, by the name of their configuration and in its order."""
         for stored in self._store.objects(kind):
             for hook in objects_at(stored.raw, "webhooks"):
-                if not self._matcher.matches(hook, attributes, listed="rules"):
+                if not matches(self._store, hook, attributes, listed="rules"):
                     continue
-                namespace = self._matcher.namespace(attributes)
+                namespace = namespace_of(self._store, attributes)
                 try:
                     applies = Evaluation(attributes, namespace, None, {}).meets(objects_at(hook, "matchConditions"))
                 except PolicyError as error:

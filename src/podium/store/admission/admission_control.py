@@ -132,7 +132,10 @@ class Admission:
 
         The result for a specification is cached while the classes are unchanged.
         """
-        where, rules = self._classes_now(), self.priority_rules()
+        seen = self._revisions.changes_of(_ADMITTING)
+        if seen != self._seen:
+            self._seen, self._where = seen, object()
+        where, rules = self._where, self.priority_rules()
         # With rules, the class also depends on labels and namespaces.
         if not rules and shared is not None and shared.admitted is not None and shared.admitted[0] is where:
             known = None if pod.metadata.uid else shared.admitted[1]
@@ -151,13 +154,6 @@ class Admission:
             if known_spec is not None:
                 shared.admitted = (where, known_spec)
         return filled_in(resource, pod, raw, admitted, shared)
-
-    def _classes_now(self) -> object:
-        """Return a token that changes whenever classes or limit ranges change."""
-        seen = self._revisions.changes_of(_ADMITTING)
-        if seen != self._seen:
-            self._seen, self._where = seen, object()
-        return self._where
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
         """Return the cluster's PriorityClasses, by name."""

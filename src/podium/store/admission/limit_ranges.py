@@ -53,10 +53,10 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
     for item in items:
         if item.type == "Container":
             for container in containers:
-                problems += _problems(item, _milli(requests_of(container)), _milli(container.limits))
+                problems += _problems(item, milli_amounts(requests_of(container)), milli_amounts(container.limits))
         elif item.type == "Pod":
             # The limits of the containers are summed like requests; pod-level limits take precedence.
-            own = _milli(spec.resources.limits) if spec.resources is not None else {}
+            own = milli_amounts(spec.resources.limits) if spec.resources is not None else {}
             limits = container_requests(replace(with_limits_as_requests(spec), resources=None))
             limits = {**limits, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
             problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, limits)
@@ -66,7 +66,7 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
 def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, ranges: Iterable[LimitRange]) -> None:
     """Raise StoreError 403 for a claim that requests more or less storage than the limit ranges allow."""
     problems: list[str] = []
-    asked = _milli(requests)
+    asked = milli_amounts(requests)
     for item in (item for one in ranges for item in one.spec.limits):
         if item.type == "PersistentVolumeClaim":
             problems += _problems(replace(item, max_limit_request_ratio={}), asked, asked, "request")
@@ -143,7 +143,8 @@ def with_limits_as_requests(spec: PodSpec) -> PodSpec:
     return replace(spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers))
 
 
-def _milli(amounts: Mapping[str, str | int | float]) -> _Milli:
+def milli_amounts(amounts: Mapping[str, str | int | float]) -> _Milli:
+    """Return amounts in milli-units."""
     return {name: milli_value(amount) for name, amount in amounts.items()}
 
 

@@ -13,14 +13,13 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.node import RuntimeClass, RuntimeScheduling
-from podium.api.pod import PodSpec, ResourceList
+from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, LimitRange, PriorityClass
-from podium.api.quantity import milli_value
 from podium.api.schemas.schema import defaults_of
 from podium.api.versions.fields import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources
+from podium.store.admission.limit_ranges import check_pod_limits, milli_amounts, with_default_resources
 from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, forbidden
@@ -243,7 +242,7 @@ def _with_runtime(key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> R
         raise forbidden(POD, key, f'pod rejected: RuntimeClass "{name}" not found')
     if found.overhead is not None:
         stated, fixed = spec.get("overhead"), found.overhead.pod_fixed
-        if stated is not None and _milli(stated) != _milli(fixed):
+        if stated is not None and milli_amounts(stated) != milli_amounts(fixed):
             raise forbidden(POD, key, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         spec = {**spec, "overhead": fixed}
     return spec if found.scheduling is None else _scheduled(key, spec, found.scheduling)
@@ -287,7 +286,3 @@ def _covers_toleration(one: Raw, other: Raw) -> bool:
     if operator == "Equal":
         return other.get("operator") == "Equal" and other.get("value", "") == one.get("value", "")
     return bool(operator == "Exists")
-
-
-def _milli(amounts: ResourceList) -> dict[str, int]:
-    return {name: milli_value(amount) for name, amount in amounts.items()}

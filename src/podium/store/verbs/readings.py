@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -21,10 +21,8 @@ from podium.store.admission.pod_admission import readmit_pod
 from podium.store.admission.priorities import readmit_group
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
-from podium.store.stored import SET_BY_SERVER, Stored, is_copy, reread, status_type
+from podium.store.stored import SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
-
-Reading = TypeVar("Reading", bound=Kubernetes)
 
 
 def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
