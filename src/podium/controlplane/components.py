@@ -30,17 +30,7 @@ from podium.controllers.workloads.deployments import Deployments
 from podium.controllers.workloads.jobs import Jobs
 from podium.controllers.workloads.replica_sets import ReplicaSets
 from podium.controllers.workloads.stateful_sets import StatefulSets
-from podium.controlplane.component_names import (
-    AUTOSCALER,
-    CONTROLLERS,
-    ENDPOINTS,
-    KUBELET,
-    NODE_LIFECYCLE,
-    RESCHEDULER,
-    RESCHEDULER_CONFIG_MAP,
-    SCHEDULER,
-    SERVING,
-)
+from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
@@ -67,8 +57,8 @@ def _counts_terminating(settings: ComponentSettings) -> bool:
 
 
 _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
-    KUBELET: lambda settings: Kubelet(settings.kubelets),
-    NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
+    names.KUBELET: lambda settings: Kubelet(settings.kubelets),
+    names.NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
     "taint-eviction-controller": lambda _: TaintEviction(),
     "pod-garbage-collector": lambda _: PodGarbageCollector(),
     "deployment-controller": lambda settings: Deployments(
@@ -87,16 +77,16 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "default-budget-controller": lambda _: DefaultBudgets(),
     "disruption-controller": lambda _: DisruptionController(),
     "avoid-list-controller": lambda _: AvoidListController(),
-    ENDPOINTS: lambda _: ServiceEndpoints(),
+    names.ENDPOINTS: lambda _: ServiceEndpoints(),
 }
 
 
 def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> list[Component]:
     """Return the kubelets and controllers, all stopped, except for those in ``without``."""
     left_out = frozenset(without)
-    left_out |= frozenset() if settings.reports_all else SERVING
-    names = [name for name in (KUBELET, *CONTROLLERS) if name not in left_out]
-    return [Component(name, partial(_MACHINES[name], settings)) for name in names]
+    left_out |= frozenset() if settings.reports_all else names.SERVING
+    wanted = (name for name in (names.KUBELET, *names.CONTROLLERS) if name not in left_out)
+    return [Component(name, partial(_MACHINES[name], settings)) for name in wanted]
 
 
 def scheduler(
@@ -124,7 +114,7 @@ def autoscaler(
     release: Release,
 ) -> Component:
     """Return a cluster autoscaler, which simulates the scheduler with this configuration."""
-    return Component(AUTOSCALER, partial(Autoscaler, groups, settings, configuration, seed=seed, release=release))
+    return Component(names.AUTOSCALER, partial(Autoscaler, groups, settings, configuration, seed=seed, release=release))
 
 
 def rescheduler(
@@ -146,7 +136,7 @@ def rescheduler(
 
         return Rescheduler(settings, configuration, config_map=config_map, seed=seed, release=release)
 
-    return Component(RESCHEDULER, make)
+    return Component(names.RESCHEDULER, make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +172,8 @@ def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> 
     """Return the components of a control plane that begins with these nodes, by uid."""
     kubelets = replace(settings.kubelets, release=settings.release, reports_all=True)
     made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes, reports_all=True), settings.without)
-    if SCHEDULER not in settings.without:
-        made.append(scheduler(SCHEDULER, settings.configuration, seed=settings.seed, release=settings.release))
+    if names.SCHEDULER not in settings.without:
+        made.append(scheduler(names.SCHEDULER, settings.configuration, seed=settings.seed, release=settings.release))
     if settings.autoscaling is not None:
         groups, wanted = settings.autoscaling
         made.append(autoscaler(groups, wanted, settings.configuration, seed=settings.seed, release=settings.release))
@@ -194,7 +184,7 @@ def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> 
                 settings.configuration,
                 seed=settings.seed,
                 release=settings.release,
-                config_map=RESCHEDULER_CONFIG_MAP,
+                config_map=names.RESCHEDULER_CONFIG_MAP,
             )
         )
     return made

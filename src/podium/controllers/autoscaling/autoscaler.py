@@ -23,24 +23,7 @@ from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
 from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
 from podium.controllers.reconciler import Backoff, WorkQueue
-from podium.decide.autoscaling import (
-    STARTING,
-    STARTUP_TAINT,
-    Expandable,
-    NodeGroup,
-    RemovalTerms,
-    Residents,
-    ScaleDownOptions,
-    ScaleDownPlan,
-    ScaleUpPlan,
-    Shrinkable,
-    add_daemons,
-    plan_scale_down,
-    plan_scale_up,
-    residents,
-    settle_pending,
-    why_kept,
-)
+from podium.decide import autoscaling as scaling
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Strict
@@ -75,7 +58,7 @@ class Autoscaler:
 
     def __init__(
         self,
-        groups: Sequence[NodeGroup],
+        groups: Sequence[scaling.NodeGroup],
         settings: AutoscalerSettings = AutoscalerSettings(),  # noqa: B008 - an immutable value
         configuration: Configuration | None = None,
         *,
@@ -91,8 +74,8 @@ class Autoscaler:
         self._picture = AutoscalerView(self._groups, release)
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
-        options = ScaleDownOptions(settings.scale_down.utilization_threshold, settings.priority_cutoff)
-        self._around = RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
+        options = scaling.ScaleDownOptions(settings.scale_down.utilization_threshold, settings.priority_cutoff)
+        self._around = scaling.RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
         self._removals = NodeRemovals(self._picture, settings.scale_down, _AUTOSCALER, self._residents, self._why_kept)
         # When to scan the cluster next, and whether that may have a new effect.
@@ -156,14 +139,14 @@ class Autoscaler:
             self._foresee(transaction)
             pending = self._pending()
             groups = [self._expandable(group, len(pending), now) for group in self._groups.values()]
-            up = plan_scale_up(transaction, groups, pending, self._daemons())
-            down = plan_scale_down(transaction, self._shrinkable(), self._surroundings())
+            up = scaling.plan_scale_up(transaction, groups, pending, self._daemons())
+            down = scaling.plan_scale_down(transaction, self._shrinkable(), self._surroundings())
         return self._expand(up, now) + self._shrink(down, now)
 
     def _transaction(self) -> ClusterTransaction:
         return ClusterTransaction(self._picture.cluster, self._runners, self._seed)
 
-    def _surroundings(self) -> RemovalTerms:
+    def _surroundings(self) -> scaling.RemovalTerms:
         return replace(self._around, closed=self._picture.upcoming.union(self._removals.under_way()))
 
     def _foresee(self, transaction: ClusterTransaction, but_for: str = "") -> None:
@@ -171,7 +154,7 @@ class Autoscaler:
         nodes = transaction.cluster.nodes
         for name in sorted(self._picture.upcoming):
             owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
-            add_daemons(
+            scaling.add_daemons(
                 transaction, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in owners_on_node)
             )
         for name in self._removals.under_way():
@@ -190,15 +173,15 @@ class Autoscaler:
 
     # More nodes
 
-    def _expandable(self, group: NodeGroup, wanted: int, now: int) -> Expandable:
+    def _expandable(self, group: scaling.NodeGroup, wanted: int, now: int) -> scaling.Expandable:
         """Return what a group can offer, at most one node per pod."""
         paused_ns = self._start_ups.paused_until(group.name, now)
         if paused_ns is not None:
-            return Expandable(group, (), f"its nodes were refused, tried again from {format_time(paused_ns)}")
+            return scaling.Expandable(group, (), f"its nodes were refused, tried again from {format_time(paused_ns)}")
         room = max(0, group.maximum - len(self._picture.nodes_of[group.name]))
-        return Expandable(group, group.free_names(min(room, wanted), self._picture.cluster.nodes.row_of))
+        return scaling.Expandable(group, group.free_names(min(room, wanted), self._picture.cluster.nodes.row_of))
 
-    def _expand(self, plan: ScaleUpPlan, now: int) -> list[Action]:
+    def _expand(self, plan: scaling.ScaleUpPlan, now: int) -> list[Action]:
         """Create the chosen nodes, and report to pods. If only a pause prevents help, scan again after it."""
         records = self._report(plan)
         if plan.unhelped:
@@ -210,7 +193,7 @@ class Autoscaler:
             return [*records]
         return [*self._start_ups.create(plan.chosen.group, plan.chosen.names), *records]
 
-    def _report(self, plan: ScaleUpPlan) -> list[Record]:
+    def _report(self, plan: scaling.ScaleUpPlan) -> list[Record]:
         """Return the events of a plan about pods, each message once.
 
         Source: autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go, for reasons and wording.
@@ -240,17 +223,17 @@ class Autoscaler:
 
     # Fewer nodes
 
-    def _shrinkable(self) -> list[Shrinkable]:
+    def _shrinkable(self) -> list[scaling.Shrinkable]:
         """Return the started nodes of each group that stay, and how many may be removed."""
         leaving = set(self._removals.under_way())
         found = []
         for name, group in self._groups.items():
             staying = [node for node in self._picture.nodes_of[name] if node not in leaving]
             started = tuple(node for node in staying if node not in self._picture.upcoming)
-            found.append(Shrinkable(started, len(staying) - group.minimum))
+            found.append(scaling.Shrinkable(started, len(staying) - group.minimum))
         return found
 
-    def _shrink(self, plan: ScaleDownPlan, now: int) -> list[Action]:
+    def _shrink(self, plan: scaling.ScaleDownPlan, now: int) -> list[Action]:
         """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
         since, self._unneeded_since = self._unneeded_since, {}
         drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
@@ -272,8 +255,8 @@ class Autoscaler:
                 actions.append(self._removals.begin(name, now))
         return actions
 
-    def _residents(self, name: str) -> Residents:
-        return residents(self._picture.pods_on(name), self._around)
+    def _residents(self, name: str) -> scaling.Residents:
+        return scaling.residents(self._picture.pods_on(name), self._around)
 
     def _why_kept(self, name: str) -> str:
         """Return why a marked node cannot be removed any more, or ""."""
@@ -283,8 +266,8 @@ class Autoscaler:
             return f"its group would have {staying} nodes, and {group.minimum} are its minimum"
         with self._transaction() as transaction:
             self._foresee(transaction, but_for=name)
-            settle_pending(transaction, self._pending())
-            return why_kept(transaction, name, self._surroundings())
+            scaling.settle_pending(transaction, self._pending())
+            return scaling.why_kept(transaction, name, self._surroundings())
 
 
 def _listed(reasons: Mapping[str, str]) -> list[str]:
@@ -302,7 +285,7 @@ class NodeStartUps:
     group backoff). An unanswered creation is sent again until it is answered, or the node is observed.
     """
 
-    def __init__(self, groups: Mapping[str, NodeGroup], picture: AutoscalerView, cause: str) -> None:
+    def __init__(self, groups: Mapping[str, scaling.NodeGroup], picture: AutoscalerView, cause: str) -> None:
         self._groups = groups
         self._picture = picture
         self._cause = cause
@@ -314,7 +297,7 @@ class NodeStartUps:
         self._pauses: Backoff[str] = Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS)
         self.paused_until = self._pauses.until
 
-    def create(self, group: NodeGroup, names: Iterable[str]) -> list[Action]:
+    def create(self, group: scaling.NodeGroup, names: Iterable[str]) -> list[Action]:
         """Create nodes of a group."""
         actions: list[Action] = []
         for name in names:
@@ -386,9 +369,11 @@ class NodeStartUps:
     def _started(self, group_node: GroupNode) -> PatchObject:
         """Mark the node as ready, then remove the taint, each on an observed version."""
         conditions: list[Raw] = group_node.raw.get("status", {}).get("conditions", [])
-        if any(condition.get("type") == "Ready" and condition.get("reason") == STARTING for condition in conditions):
+        if any(
+            condition.get("type") == "Ready" and condition.get("reason") == scaling.STARTING for condition in conditions
+        ):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
             listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
             return versioned_patch(group_node.node, {"status": {"conditions": listed}}, self._cause, "status", "ready")
-        taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
+        taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != scaling.STARTUP_TAINT]
         return versioned_patch(group_node.node, {"spec": {"taints": taints}}, self._cause, message="started")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from msgspec import Meta
@@ -47,6 +48,7 @@ class ScaleDownSettings(Strict, frozen=True, kw_only=True):
     max_graceful_termination_ns: Duration = 10 * _MINUTE
 
 
+@dataclass(eq=False)
 class NodeRemovals:
     """Removes nodes of groups.
 
@@ -55,30 +57,24 @@ class NodeRemovals:
     mark.
     """
 
-    def __init__(
-        self,
-        picture: AutoscalerView,
-        settings: ScaleDownSettings,
-        cause: str,
-        residents: Callable[[str], Residents],
-        why_kept: Callable[[str], str],
-    ) -> None:
-        self._picture = picture
-        self._settings = settings
-        self._cause = cause
-        self._residents = residents
-        self._why_kept = why_kept
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._evictions = EvictionRetries(cause, _RETRY_NS)
-        # By name: the start of the removal; the pods that can be moved; failed writes in a row.
-        self._began_ns: dict[str, int] = {}
-        self._checked: dict[str, frozenset[str]] = {}
-        self._failed: Counter[str] = Counter()
-        # By name, the version of a write that has not failed.
-        self._written: dict[str, str] = {}
-        # By name, the pods that prevent the removal, and how often it was cancelled.
-        self._kept_for: dict[str, frozenset[str]] = {}
-        self._taken_back: Counter[str] = Counter()
+    picture: AutoscalerView
+    settings: ScaleDownSettings
+    cause: str
+    residents: Callable[[str], Residents]
+    why_kept: Callable[[str], str]
+    _queue: WorkQueue[str] = field(default_factory=WorkQueue)
+    # By name: the start of the removal; the pods that can be moved; failed writes in a row.
+    _began_ns: dict[str, int] = field(default_factory=dict)
+    _checked: dict[str, frozenset[str]] = field(default_factory=dict)
+    _failed: Counter[str] = field(default_factory=Counter)
+    # By name, the version of a write that has not failed.
+    _written: dict[str, str] = field(default_factory=dict)
+    # By name, the pods that prevent the removal, and how often it was cancelled.
+    _kept_for: dict[str, frozenset[str]] = field(default_factory=dict)
+    _taken_back: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._evictions = EvictionRetries(self.cause, _RETRY_NS)
 
     def under_way(self) -> list[str]:
         """Return the nodes that are being removed or about to be marked, by name."""
@@ -86,13 +82,13 @@ class NodeRemovals:
 
     def begin(self, name: str, now: int) -> Action:
         """Mark a node, so that no more pods are bound to it."""
-        group_node = self._picture.nodes[name]
+        group_node = self.picture.nodes[name]
         taint = {"key": REMOVAL_TAINT, "value": str(now // _SECOND), "effect": "NoSchedule"}
         return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
 
     def seen(self, name: str) -> None:
         """Record the observed state of a node, or its end."""
-        group_node = self._picture.nodes.get(name)
+        group_node = self.picture.nodes.get(name)
         if group_node is not None and not self._is_written(name, group_node):
             self._written.pop(name, None)
         if group_node is None:
@@ -135,7 +131,7 @@ class NodeRemovals:
         """Do what is due."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            group_node = self._picture.nodes.get(name)
+            group_node = self.picture.nodes.get(name)
             if group_node is not None and group_node.is_leaving and not self._is_written(name, group_node):
                 actions += self._go_on(name, group_node, now)
         return actions
@@ -152,11 +148,11 @@ class NodeRemovals:
         """Return whether the node repeatedly could not be marked, or was kept for the same pods as now."""
         if self._failed[name] >= STUCK_AFTER:
             return True
-        return self._taken_back[name] >= STUCK_AFTER and self._kept_for.get(name) == _uids(self._residents(name))
+        return self._taken_back[name] >= STUCK_AFTER and self._kept_for.get(name) == _uids(self.residents(name))
 
     def _go_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
         """Evict the node's pods; delete it when they are gone; or cancel the removal."""
-        residents = self._residents(name)
+        residents = self.residents(name)
         reason = self._why_not(name, group_node, residents, now)
         if reason:
             self._kept_for[name] = _uids(residents)
@@ -164,10 +160,10 @@ class NodeRemovals:
             return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
         if residents.is_empty:
             self._written[name] = group_node.node.metadata.resource_version
-            return [deletion_of(group_node.node, self._cause, message="scale-down: it is empty")]
+            return [deletion_of(group_node.node, self.cause, message="scale-down: it is empty")]
         actions: list[Action] = []
         for pod in residents.to_evict:
-            longest = self._settings.max_graceful_termination_ns // _SECOND
+            longest = self.settings.max_graceful_termination_ns // _SECOND
             grace_seconds = longest if pod.spec.termination_grace_period_seconds > longest else None
             actions += self._evictions.ask(pod.key, pod.uid, now, grace_seconds)
         # Check again when an eviction is due, and when time is up.
@@ -184,7 +180,7 @@ class NodeRemovals:
             return residents.obstacle
         uids = _uids(residents)
         if name not in self._checked or not uids <= self._checked[name]:
-            reason = self._why_kept(name)
+            reason = self.why_kept(name)
             if reason:
                 return reason
             self._checked[name] = uids
@@ -195,15 +191,15 @@ class NodeRemovals:
         return "its pods take too long to end" if not residents.is_empty and now >= self._end_ns(name) else ""
 
     def _eviction_end_ns(self, name: str) -> int:
-        return self._began_ns[name] + self._settings.max_eviction_time_ns
+        return self._began_ns[name] + self.settings.max_eviction_time_ns
 
     def _end_ns(self, name: str) -> int:
-        return self._eviction_end_ns(name) + self._settings.max_graceful_termination_ns + _HEADROOM_NS
+        return self._eviction_end_ns(name) + self.settings.max_graceful_termination_ns + _HEADROOM_NS
 
     def _write_taints(self, group_node: GroupNode, taints: list[Raw], message: str) -> PatchObject:
         node = group_node.node
         self._written[node.metadata.name] = node.metadata.resource_version
-        return versioned_patch(node, {"spec": {"taints": taints}}, self._cause, message=message)
+        return versioned_patch(node, {"spec": {"taints": taints}}, self.cause, message=message)
 
     def _is_written(self, name: str, group_node: GroupNode) -> bool:
         """Return whether the effect of a write was not observed yet."""

@@ -6,7 +6,6 @@ Source: pkg/controller/disruption/disruption.go.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from podium.api.budget_limits import bound_rate, bounded_desired, pods_of_share, rate_recheck_ns, rate_status
 from podium.api.disruption_policy import DisruptionPolicySpec
@@ -39,7 +38,7 @@ _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedP
 
 
 class TrackedBudget:
-    """A version of a budget, and its pods, which `put`, `lose` and `pods.remove` keep counted.
+    """A version of a budget, and its pods by name, which `put`, `lose` and `remove` keep counted.
 
     The API server records an accepted disruption in the status by the pod's name (a debit), and deletes the pod. A
     debited pod does not count as healthy. The debit ends when the pod is terminating or gone, or after two minutes. It
@@ -53,7 +52,14 @@ class TrackedBudget:
         self.object = object_
         self.raw = raw
         self.selector = compile_label_selector(object_.spec.selector)
-        self.pods = CoveredPods()
+        # The pods, the number of healthy ones, of those without a controller, and of those with each priority.
+        self.pods: dict[str, Pod] = {}
+        self._healthy = self._unmanaged = 0
+        self._priorities: Counter[int] = Counter()
+        # By uid, the controllers, and the numbers of their pods.
+        self._controllers: dict[str, OwnerReference] = {}
+        self._covered: Counter[str] = Counter()
+        self._expected: tuple[int, OwnerReference | None] | None = None
         # The pods whose debits in this version are over.
         self._over: dict[str, None] = {}
 
@@ -70,15 +76,45 @@ class TrackedBudget:
 
     def put(self, pod: Pod) -> None:
         """Count a covered pod."""
-        old = self.pods.by_name.get(pod.metadata.name)
+        name = pod.metadata.name
+        old = self.pods.get(name)
         if old is not None and old.metadata.uid != pod.metadata.uid:
             self._end(old)
-        self.pods.put(pod)
+        self.remove(name)
+        self.pods[name] = pod
+        self._count(pod, 1)
 
     def lose(self, pod: Pod) -> None:
         """Stop counting a pod that is gone; ``pod`` is its last state."""
-        self.pods.remove(pod.metadata.name)
+        self.remove(pod.metadata.name)
         self._end(pod)
+
+    def remove(self, name: str) -> None:
+        """Stop counting a pod, if it is there."""
+        pod = self.pods.pop(name, None)
+        if pod is not None:
+            self._count(pod, -1)
+            if not self._priorities[pod.priority]:
+                del self._priorities[pod.priority]
+
+    def _count(self, pod: Pod, number: int) -> None:
+        self._healthy += number * is_healthy(pod)
+        self._priorities[pod.priority] += number
+        owner = pod.metadata.controller
+        if owner is None:
+            self._unmanaged += number
+            return
+        if owner.uid not in self._controllers:
+            self._controllers[owner.uid] = owner
+            self._expected = None
+        self._covered[owner.uid] += number
+        if not self._covered[owner.uid]:
+            del self._controllers[owner.uid], self._covered[owner.uid]
+            self._expected = None
+
+    def forget_scale(self) -> None:
+        """Drop the cached number of expected pods, because a scale has changed."""
+        self._expected = None
 
     def status(self, scales: Scales, now: int, policy: DisruptionPolicySpec = _NO_POLICY) -> Raw:
         """Return the current status.
@@ -86,7 +122,7 @@ class TrackedBudget:
         The policy's bound replaces a stricter budget, which the status reports. If the status cannot be computed, no
         disruption is allowed, and the rest stays.
         """
-        priority = min(self.pods.priorities, default=None)
+        priority = min(self._priorities, default=None)
         bound = None if priority is None else policy.budget_bound(priority)
         try:
             expected, wanted = self._numbers(scales)
@@ -95,10 +131,10 @@ class TrackedBudget:
         except ValueError as error:
             return self._failed(str(error), now)
         disrupted = self._disrupted(now)
-        healthy = self.pods.healthy - sum(map(self._is_healthy, disrupted))
+        healthy = self._healthy - sum(map(self._is_healthy, disrupted))
         allowed = max(0, healthy - desired) if expected > 0 else 0
         generation = self.object.metadata.generation
-        message = _UNMANAGED if self.is_relative and self.pods.unmanaged else ""
+        message = _UNMANAGED if self.is_relative and self._unmanaged else ""
         bounds = [f"{desired} pods must be up, not {wanted}"] if desired < wanted else []
         if rate is not None and "atLeast" in rate:
             bounds.append(f"the rate is {rate['max']}")
@@ -141,13 +177,13 @@ class TrackedBudget:
         if not message or message == condition_of(known, DISRUPTION_ALLOWED).get("message"):
             return None
         if condition["reason"] == _SYNC_FAILED:
-            unknown = self.pods.expected(scales).unknown
-            pod = None if unknown is None else self.pods.first(unknown.uid)
+            _, unknown = self._expected_pods(scales)
+            pod = None if unknown is None else self._first(unknown.uid)
             reason = "CalculateExpectedPodCountFailed"
         elif STRICTER in message:
-            pod, reason = self.pods.first(), "BudgetBounded"
+            pod, reason = self._first(), "BudgetBounded"
         else:
-            pod, reason = self.pods.first(""), "UnmanagedPods"
+            pod, reason = self._first(""), "UnmanagedPods"
         if pod is None:
             return None
         message = f"PodDisruptionBudget {self.object.key}: {message}"
@@ -160,15 +196,37 @@ class TrackedBudget:
             raise ValueError("spec.selector is not a valid label selector, and selects nothing")
         if not self.is_relative:
             least = spec.min_available
-            return (len(self.pods.by_name), least) if isinstance(least, int) else (0, 0)
-        expected = self.pods.expected(scales)
-        if expected.unknown is not None:
-            owner = expected.unknown
-            label = f"{owner.kind} {self.object.metadata.namespace}/{owner.name}"
+            return (len(self.pods), least) if isinstance(least, int) else (0, 0)
+        pods, unknown = self._expected_pods(scales)
+        if unknown is not None:
+            label = f"{unknown.kind} {self.object.metadata.namespace}/{unknown.name}"
             raise ValueError(f"the scale of {label}, which controls covered pods, is unknown: it has none, or is gone")
         if spec.max_unavailable is not None:
-            return expected.pods, max(0, expected.pods - pods_of_share(spec.max_unavailable, expected.pods))
-        return expected.pods, pods_of_share(spec.min_available or 0, expected.pods)
+            return pods, max(0, pods - pods_of_share(spec.max_unavailable, pods))
+        return pods, pods_of_share(spec.min_available or 0, pods)
+
+    def _expected_pods(self, scales: Scales) -> tuple[int, OwnerReference | None]:
+        """Return how many pods the controllers want, and a controller without known scale, if there is one.
+
+        The result is cached until a controller comes or goes, or `forget_scale`.
+        """
+        if self._expected is None:
+            wanted: dict[str, int] = {}
+            unknown = []
+            for uid, controller in self._controllers.items():
+                scale = scales.of(uid)
+                if scale is None:
+                    unknown.append(controller)
+                else:
+                    wanted[scale[0]] = scale[1]
+            first = min(unknown, key=lambda owner: (owner.kind, owner.name, owner.uid), default=None)
+            self._expected = sum(wanted.values()), first
+        return self._expected
+
+    def _first(self, controller: str | None = None) -> Pod | None:
+        """Return the first pod by name, of a controller (uid, "" for none) if one is given; None without such pods."""
+        found = (pod for pod in self.pods.values() if controller is None or controller_uid(pod) == controller)
+        return min(found, key=lambda pod: pod.metadata.name, default=None)
 
     def _disrupted(self, now: int) -> dict[str, str]:
         """Return the debits that count."""
@@ -180,7 +238,7 @@ class TrackedBudget:
 
     def _is_over(self, name: str, accepted_ns: int) -> bool:
         """Return whether a debit is over."""
-        pod = self.pods.by_name.get(name)
+        pod = self.pods.get(name)
         if name in self._over or pod is None:
             return name in self._over
         created_ns = time_of(pod.metadata.creation_timestamp)
@@ -193,7 +251,7 @@ class TrackedBudget:
             self._over[pod.metadata.name] = None
 
     def _is_healthy(self, name: str) -> bool:
-        pod = self.pods.by_name.get(name)
+        pod = self.pods.get(name)
         return pod is not None and is_healthy(pod)
 
     def _failed(self, problem: str, now: int) -> Raw:
@@ -213,80 +271,6 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
     """Return whether a pod's deletion began when a disruption was accepted, or later."""
     deleted_ns = deletion_ns(pod)
     return deleted_ns is not None and deleted_ns >= accepted_ns
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The number of pods that the controllers want; ``unknown`` is a controller without known scale, or None."""
-
-    pods: int
-    unknown: OwnerReference | None
-
-
-class CoveredPods:
-    """Pods of one namespace, with their counts: the healthy ones, those without a controller, and those by priority."""
-
-    def __init__(self) -> None:
-        self.by_name: dict[str, Pod] = {}
-        self.healthy = 0
-        self.unmanaged = 0
-        self.priorities: Counter[int] = Counter()
-        # By uid, the controllers, and the numbers of their pods.
-        self._controllers: dict[str, OwnerReference] = {}
-        self._covered: Counter[str] = Counter()
-        self._expected: Expected | None = None
-
-    def put(self, pod: Pod) -> None:
-        self.remove(pod.metadata.name)
-        self.by_name[pod.metadata.name] = pod
-        self._count(pod, 1)
-
-    def remove(self, name: str) -> None:
-        """Stop counting a pod, if it is there."""
-        pod = self.by_name.pop(name, None)
-        if pod is not None:
-            self._count(pod, -1)
-            if not self.priorities[pod.priority]:
-                del self.priorities[pod.priority]
-
-    def first(self, controller: str | None = None) -> Pod | None:
-        """Return the first pod by name, of a controller (uid, "" for none) if one is given; None without such pods."""
-        found = (pod for pod in self.by_name.values() if controller is None or controller_uid(pod) == controller)
-        return min(found, key=lambda pod: pod.metadata.name, default=None)
-
-    def expected(self, scales: Scales) -> Expected:
-        """Return how many pods there should be; cached until a controller comes or goes, or `forget_scale`."""
-        if self._expected is None:
-            wanted: dict[str, int] = {}
-            unknown = []
-            for uid, controller in self._controllers.items():
-                scale = scales.of(uid)
-                if scale is None:
-                    unknown.append(controller)
-                else:
-                    wanted[scale[0]] = scale[1]
-            first = min(unknown, key=lambda owner: (owner.kind, owner.name, owner.uid), default=None)
-            self._expected = Expected(sum(wanted.values()), first)
-        return self._expected
-
-    def forget_scale(self) -> None:
-        """Drop the cached number, because a scale has changed."""
-        self._expected = None
-
-    def _count(self, pod: Pod, number: int) -> None:
-        self.healthy += number * is_healthy(pod)
-        self.priorities[pod.priority] += number
-        owner = pod.metadata.controller
-        if owner is None:
-            self.unmanaged += number
-            return
-        if owner.uid not in self._controllers:
-            self._controllers[owner.uid] = owner
-            self._expected = None
-        self._covered[owner.uid] += number
-        if not self._covered[owner.uid]:
-            del self._controllers[owner.uid], self._covered[owner.uid]
-            self._expected = None
 
 
 def is_healthy(pod: Pod) -> bool:

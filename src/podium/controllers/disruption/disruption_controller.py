@@ -260,7 +260,7 @@ class NamespaceCoverage:
             return []
         left = [budget for budget in before if budget not in after]
         for budget in left:
-            self.budgets[budget].pods.remove(name)
+            self.budgets[budget].remove(name)
         for budget in after:
             self.budgets[budget].put(pod)
         return left + after
@@ -302,13 +302,13 @@ class NamespaceCoverage:
         pods = self._of_controller.get(uid, ())
         names = dict.fromkeys(name for pod in pods for name in self._covering.get(pod, ()))
         for name in names:
-            self.budgets[name].pods.forget_scale()
+            self.budgets[name].forget_scale()
         return [name for name in names if self.budgets[name].is_relative]
 
     def _remove(self, name: str) -> None:
         budget = self.budgets.pop(name, None)
         self._selectors.remove(name)
-        for pod in budget.pods.by_name if budget is not None else ():
+        for pod in budget.pods if budget is not None else ():
             self._cover(pod, [other for other in self._covering[pod] if other != name])
 
     def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:

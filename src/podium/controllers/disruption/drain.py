@@ -6,7 +6,7 @@ Source: kubectl pkg/drain; controlled-rescheduling.md, Node drain.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from podium.api.meta import Kubernetes, Raw
@@ -302,6 +302,7 @@ class EvictionAttempts:
         return self.refusals >= STUCK_AFTER
 
 
+@dataclass(eq=False)
 class EvictionRetries:
     """The pods that a component evicts, by uid.
 
@@ -310,15 +311,12 @@ class EvictionRetries:
     regardless of budgets.
     """
 
-    def __init__(
-        self, component: str, retry_ns: int, grace_seconds: int | None = None, *, deletes: bool = False
-    ) -> None:
-        self._component = component
-        self._retry_ns = retry_ns
-        self._grace_seconds = grace_seconds
-        self._deletes = deletes
-        self._attempts: dict[str, EvictionAttempts] = {}
-        self._backoff: Backoff[str] = Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS)
+    component: str
+    retry_ns: int
+    grace_seconds: int | None = None
+    deletes: bool = False
+    _attempts: dict[str, EvictionAttempts] = field(default_factory=dict)
+    _backoff: Backoff[str] = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS))
 
     def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
         """Evict the pod if it is due; ``grace_seconds`` applies if there is none for all pods."""
@@ -327,10 +325,10 @@ class EvictionRetries:
             return []
         attempts.tries += 1
         attempts.next_ns = None
-        grace = grace_seconds if self._grace_seconds is None else self._grace_seconds
-        if self._deletes:
-            return [DeleteObject("Pod", pod, uid, self._component, grace)]
-        return [Evict(pod, uid, self._component, self._component, grace)]
+        grace = grace_seconds if self.grace_seconds is None else self.grace_seconds
+        if self.deletes:
+            return [DeleteObject("Pod", pod, uid, self.component, grace)]
+        return [Evict(pod, uid, self.component, self.component, grace)]
 
     def answered(self, answered: Answered, now: int) -> None:
         """Handle the answer to an action of this component.
@@ -341,13 +339,13 @@ class EvictionRetries:
         if not isinstance(action, Evict | DeleteObject):
             return
         attempts = self._attempts.get(action.uid)
-        if attempts is None or problem is None or action.cause != self._component:
+        if attempts is None or problem is None or action.cause != self.component:
             return
         attempts.refusals += 1
         attempts.message = problem.message
         if answered.answer is Answer.FULL:
             # Without a time in the answer, the server would be asked without end.
-            attempts.next_ns = now + (answered.wait_ns or self._retry_ns)
+            attempts.next_ns = now + (answered.wait_ns or self.retry_ns)
         else:
             self._backoff.fail(action.uid, now)
             attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)

@@ -19,7 +19,6 @@ from podium.api.resource_requests import RESIZE_PENDING
 from podium.api.times import format_time, time_of
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
-from podium.decide.kubelet import Refusal
 
 KUBELET = "kubelet"
 
@@ -27,7 +26,6 @@ _READY = PodCondition(type=READY, status="True")
 _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
 _COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
 _POD_FAILED = PodCondition(type=READY, status="False", reason="PodFailed")
-_PREEMPTED = "Preempted in order to admit critical pod"
 
 
 def started(run: PodRun, now: int) -> ReportStatus:
@@ -95,19 +93,13 @@ def killed(run: PodRun) -> ReportStatus:
     return _report(run, "Failed", _POD_FAILED, statuses=_ended(run, KILLED))
 
 
-def rejected(run: PodRun, refusal: Refusal) -> ReportStatus:
-    """Report that the node rejects the pod."""
-    return _failed(run, refusal.reason, refusal.message)
-
-
-def preempted(run: PodRun) -> ReportStatus:
-    """Report that the pod ends for a critical pod."""
-    return _failed(run, "Preempting", _PREEMPTED, is_disruption=True)
-
-
-def evicted(run: PodRun, message: str) -> ReportStatus:
-    """Report an eviction because of memory pressure."""
-    return _failed(run, "Evicted", message, is_disruption=True)
+def rejected(run: PodRun, reason: str, message: str, *, is_disruption: bool = False) -> ReportStatus:
+    """Report that the node does not run the pod, or ends it: for a critical pod, or because of memory pressure."""
+    conditions = [PodCondition(type=READY, status="False", reason=reason)]
+    if is_disruption:
+        reported = {"reason": "TerminationByKubelet", "message": message}
+        conditions.append(PodCondition(type="DisruptionTarget", status="True", **reported))
+    return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
 
 
 def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
@@ -127,15 +119,11 @@ def memory_pressure(*, is_short: bool) -> PodCondition:
     return PodCondition(type=MEMORY_PRESSURE, status="False", reason="KubeletHasSufficientMemory")
 
 
-def of_node(node: Node, condition: PodCondition) -> ReportStatus:
-    """Report a condition of the node."""
-    message = f"{condition.type} is {condition.status}"
-    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, (condition,), message=message)
-
-
-def registered(node: Node, fields: Raw) -> ReportStatus:
-    """Report the fields that the node's status lacks."""
-    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, fields=fields, message="registered")
+def of_node(node: Node, condition: PodCondition | None = None, fields: Raw | None = None) -> ReportStatus:
+    """Report a condition of the node, or at its registration the fields that its status lacks."""
+    meta, message = node.metadata, "registered" if condition is None else f"{condition.type} is {condition.status}"
+    conditions = () if condition is None else (condition,)
+    return ReportStatus("Node", meta.name, meta.uid, KUBELET, conditions, fields or {}, message)
 
 
 def reported(action: ReportStatus | DeleteObject) -> str:
@@ -143,14 +131,6 @@ def reported(action: ReportStatus | DeleteObject) -> str:
     if not isinstance(action, ReportStatus):
         raise TypeError(f"{action} is no report")
     return action.conditions[0].type if action.conditions else ""
-
-
-def _failed(run: PodRun, reason: str, message: str, *, is_disruption: bool = False) -> ReportStatus:
-    conditions = [PodCondition(type=READY, status="False", reason=reason)]
-    if is_disruption:
-        reported = {"reason": "TerminationByKubelet", "message": message}
-        conditions.append(PodCondition(type="DisruptionTarget", status="True", **reported))
-    return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
 
 
 def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:

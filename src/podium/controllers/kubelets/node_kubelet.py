@@ -30,6 +30,8 @@ from podium.decide.kubelet import (
     resize_order,
 )
 
+_PREEMPTED = "Preempted in order to admit critical pod"
+
 
 class Arrival(msgspec.Struct, eq=False):
     """A pod that was not processed yet.
@@ -218,7 +220,7 @@ class NodeKubelet:
             conditions = reports.node_conditions(is_short=self._evictions.is_short)
             missing = self._hosts.missing_of(node.metadata.name, uid, raw, conditions, now)
             if missing:
-                self._report(reports.registered(node, missing))
+                self._report(reports.of_node(node, fields=missing))
 
     def hide_node(self) -> None:
         """Handle the deletion of the node, which ends its machine."""
@@ -355,14 +357,15 @@ class NodeKubelet:
             return
         reject_ns = trouble_after_ns(there.trouble, run.pod, is_rejection=True)
         if reject_ns is not None:
-            run.outcome, run.stopped_ns = reports.rejected(run, UNEXPECTED), now + reject_ns
+            run.outcome = reports.rejected(run, UNEXPECTED.reason, UNEXPECTED.message)
+            run.stopped_ns = now + reject_ns
             self._workers.plan(run)
             return
         there.admit(run, must_wait=verdict.must_wait)
         if not verdict.must_wait:
             self._workers.start(run, now, is_alone=is_alone)
         for victim in verdict.victims:
-            victim.outcome = reports.preempted(victim)
+            victim.outcome = reports.rejected(victim, "Preempting", _PREEMPTED, is_disruption=True)
             self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))
 
     def _start_waiting(self, now: int) -> None:
@@ -394,7 +397,7 @@ class NodeKubelet:
                 self._workers.report(run, reports.resized(run))
 
     def _reject(self, run: PodRun, refusal: Refusal) -> None:
-        self._workers.end(run, reports.rejected(run, refusal))
+        self._workers.end(run, reports.rejected(run, refusal.reason, refusal.message))
 
 
 _SECOND = 10**9
@@ -457,5 +460,5 @@ class EvictionManager:
         self._next_cycle_ns = now + _CYCLE_NS
         run = self._there.runs[ranking[0].pod.metadata.uid]
         message = eviction_message(ranking[0], self._settings.memory_threshold_bytes, max(0, available))
-        run.outcome = reports.evicted(run, message)
+        run.outcome = reports.rejected(run, "Evicted", message, is_disruption=True)
         self._workers.stop(run, now, _GRACE_SECONDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
 from podium.api.meta import Raw
@@ -25,162 +25,6 @@ from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.decide.rescheduling.round_robin import PlannedMove as Planned
 from podium.decide.rescheduling.round_robin import PlannedMoves
 from podium.framework.rescheduling.settings import Guidance, Steering
-
-
-class PlannedEvictions:
-    """The planned evictions that are not complete; true while any is left or an answer is pending.
-
-    ``refusals`` are the pods whose evictions were refused. ``inputs`` returns the inputs of a plan at a time;
-    ``look`` updates the progress of moves before that.
-    """
-
-    def __init__(
-        self,
-        picture: ReschedulerView,
-        planners: Planners,
-        moves: Moves,
-        soft_taints: SoftTaints,
-        inputs: Callable[[int], PlanInputs],
-        look: Callable[[int], None],
-    ) -> None:
-        self._picture = picture
-        self._planners = planners
-        self._moves = moves
-        self._soft_taints = soft_taints
-        self._plan_inputs = inputs
-        self._look = look
-        # The node whose taint must be observed before pods are evicted from it.
-        self._marking = ""
-        self._orders: deque[Ordered] = deque()
-        # The move whose answer is pending, with those that it is made with.
-        self._asked: tuple[Planned, PlannedMoves] | None = None
-        self.refusals = Refusals()
-
-    def __bool__(self) -> bool:
-        return bool(self._orders) or self._asked is not None
-
-    def deadline(self) -> Deadline:
-        """Return whether an eviction or a pending taint is due."""
-        return Deadline(None, True) if self._marking or self._next() is None else AT_ONCE
-
-    def put(self, planned: Iterable[PlannedMoves]) -> None:
-        """Add planned moves.
-
-        The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
-        none of theirs.
-        """
-        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
-
-    def clear(self) -> None:
-        """Drop all planned moves."""
-        self._orders.clear()
-        self._marking = ""
-
-    def node_seen(self, name: str) -> None:
-        """Record the observed state of a node, or its end."""
-        if name == self._marking and not self._soft_taints.is_asked(name):
-            self._marking = ""
-
-    def not_marked(self, name: str) -> None:
-        """Record that a node could not be tainted: its pods are not evicted."""
-        if name == self._marking:
-            self._marking = ""
-            self._orders.popleft()
-
-    def _next(self) -> Ordered | None:
-        """Return the moves to request next; None while an answer is pending or if nothing is left."""
-        return self._orders[0] if self._orders and self._asked is None else None
-
-    def answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
-        """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
-        if self._asked is None or self._asked[0].pod.uid != evict.uid:
-            return []
-        (move, planned), self._asked = self._asked, None
-        answer = answered.answer
-        if answer is Answer.DONE:
-            self.refusals.forget(evict.uid)
-            if move.has_ended:
-                whose = move.pod.controller
-                who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
-                message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
-            else:
-                where = "" if move.target is None else f"; there is room on {move.target}"
-                message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
-            return [Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)]
-        if self._orders and self._orders[0].planned is planned:
-            # The rest of its moves is dropped.
-            self._orders.popleft()
-        if answer is Answer.UNKNOWN:
-            self._moves.doubt(evict.uid)
-        else:
-            self._moves.drop(evict.uid)
-        if answer not in (Answer.GONE, Answer.REPLACED):
-            self.refusals.refuse(evict.uid, now, answered.wait_ns)
-        return []
-
-    def go_on(self, now: int) -> list[Action]:
-        """Evict the next pod if that still holds and no taint is pending."""
-        if self._marking:
-            return []
-        while (order := self._next()) is not None:
-            if self._holds(order, now):
-                return self.begin(now)
-            self._orders.popleft()
-        return []
-
-    def begin(self, now: int) -> list[Action]:
-        """Evict the next pod, or taint its node first if a taint keeps the replacement away."""
-        settings, order = self._planners.settings, self._orders[0]
-        planned, source = order.planned, order.left[0].source
-        if source in self.nodes_to_mark() and source not in self._soft_taints.marked:
-            self._marking = source
-            return self._soft_taints.mark(source, now)
-        asked = order.left.pop(0)
-        if not order.left:
-            self._orders.popleft()
-        self._asked = asked, planned
-        pod, target = asked.pod, asked.target or ""
-        self._moves.begin(pod, target, now, has_ended=asked.has_ended)
-        hint = "" if settings.guidance is Guidance.EVICT else target
-        comes = planned.comes_after(asked)
-        # Other pods avoid the node until the pod that comes has its replacement there.
-        awaited: AwaitedPod | None = None
-        if comes is not None:
-            awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
-        wishes = Wishes(
-            avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=awaited),
-            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
-        )
-        return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, wishes=wishes)]
-
-    def nodes_to_mark(self) -> frozenset[str]:
-        """Return the nodes that pods are being moved off, if such nodes are tainted."""
-        settings = self._planners.settings
-        if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
-            return frozenset()
-        under_way = (move.source for move in self._moves.under_way())
-        return frozenset((*under_way, *(move.source for order in self._orders for move in order.left)))
-
-    def _holds(self, order: Ordered, now: int) -> bool:
-        """Return whether the rest of some moves should still be made.
-
-        Moves that were started continue while their pods are in place: they were planned as one, and are half done.
-        """
-        if any(move.has_ended for move in order.left):
-            return all(self._picture.observed.has_turned_away(move.pod) for move in order.left)
-        pods = [self._picture.pod(move.pod.uid) for move in order.left]
-        present = [pod for pod in pods if pod is not None and not pod.terminating]
-        if len(present) < len(pods) or any(
-            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
-        ):
-            # A pod has left its node by itself.
-            return False
-        if len(order.left) < len(order.planned.moves):
-            return True
-        self._look(now)
-        return self._planners.holds(order.planned, present, self._plan_inputs(now), now)
-
 
 _SECOND = 10**9
 _FIRST_WAIT_NS = 10 * _SECOND
@@ -227,6 +71,153 @@ class Refusals:
             return NEVER
         is_hopeful = any(self._backoff.failures(uid) < _STUCK_AFTER for uid in self._until)
         return Deadline(earliest(self._until.values()), is_hopeful)
+
+
+@dataclass(eq=False)
+class PlannedEvictions:
+    """The planned evictions that are not complete; true while any is left or an answer is pending.
+
+    ``inputs`` returns the inputs of a plan at a time; ``look`` updates the progress of moves before that. ``refusals``
+    are the pods whose evictions were refused.
+    """
+
+    picture: ReschedulerView
+    planners: Planners
+    moves: Moves
+    soft_taints: SoftTaints
+    inputs: Callable[[int], PlanInputs]
+    look: Callable[[int], None]
+    refusals: Refusals = field(default_factory=Refusals)
+    # The node whose taint must be observed before pods are evicted from it.
+    _marking: str = ""
+    _orders: deque[Ordered] = field(default_factory=deque)
+    # The move whose answer is pending, with those that it is made with.
+    _asked: tuple[Planned, PlannedMoves] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._orders) or self._asked is not None
+
+    def deadline(self) -> Deadline:
+        """Return whether an eviction or a pending taint is due."""
+        return Deadline(None, True) if self._marking or self._next() is None else AT_ONCE
+
+    def put(self, planned: Iterable[PlannedMoves]) -> None:
+        """Add planned moves.
+
+        The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
+        none of theirs.
+        """
+        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
+
+    def clear(self) -> None:
+        """Drop all planned moves."""
+        self._orders.clear()
+        self._marking = ""
+
+    def node_seen(self, name: str) -> None:
+        """Record the observed state of a node, or its end."""
+        if name == self._marking and not self.soft_taints.is_asked(name):
+            self._marking = ""
+
+    def not_marked(self, name: str) -> None:
+        """Record that a node could not be tainted: its pods are not evicted."""
+        if name == self._marking:
+            self._marking = ""
+            self._orders.popleft()
+
+    def _next(self) -> Ordered | None:
+        """Return the moves to request next; None while an answer is pending or if nothing is left."""
+        return self._orders[0] if self._orders and self._asked is None else None
+
+    def answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
+        """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
+        if self._asked is None or self._asked[0].pod.uid != evict.uid:
+            return []
+        (move, planned), self._asked = self._asked, None
+        answer = answered.answer
+        if answer is Answer.DONE:
+            self.refusals.forget(evict.uid)
+            if move.has_ended:
+                whose = move.pod.controller
+                who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
+                message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
+            else:
+                where = "" if move.target is None else f"; there is room on {move.target}"
+                message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
+            return [Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)]
+        if self._orders and self._orders[0].planned is planned:
+            # The rest of its moves is dropped.
+            self._orders.popleft()
+        if answer is Answer.UNKNOWN:
+            self.moves.doubt(evict.uid)
+        else:
+            self.moves.drop(evict.uid)
+        if answer not in (Answer.GONE, Answer.REPLACED):
+            self.refusals.refuse(evict.uid, now, answered.wait_ns)
+        return []
+
+    def go_on(self, now: int) -> list[Action]:
+        """Evict the next pod if that still holds and no taint is pending."""
+        if self._marking:
+            return []
+        while (order := self._next()) is not None:
+            if self._holds(order, now):
+                return self.begin(now)
+            self._orders.popleft()
+        return []
+
+    def begin(self, now: int) -> list[Action]:
+        """Evict the next pod, or taint its node first if a taint keeps the replacement away."""
+        settings, order = self.planners.settings, self._orders[0]
+        planned, source = order.planned, order.left[0].source
+        if source in self.nodes_to_mark() and source not in self.soft_taints.marked:
+            self._marking = source
+            return self.soft_taints.mark(source, now)
+        asked = order.left.pop(0)
+        if not order.left:
+            self._orders.popleft()
+        self._asked = asked, planned
+        pod, target = asked.pod, asked.target or ""
+        self.moves.begin(pod, target, now, has_ended=asked.has_ended)
+        hint = "" if settings.guidance is Guidance.EVICT else target
+        comes = planned.comes_after(asked)
+        # Other pods avoid the node until the pod that comes has its replacement there.
+        awaited: AwaitedPod | None = None
+        if comes is not None:
+            awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
+        wishes = Wishes(
+            avoid_node=settings.steering is not Steering.SCORES_ALONE,
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=awaited),
+            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
+        )
+        return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, wishes=wishes)]
+
+    def nodes_to_mark(self) -> frozenset[str]:
+        """Return the nodes that pods are being moved off, if such nodes are tainted."""
+        settings = self.planners.settings
+        if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
+            return frozenset()
+        under_way = (move.source for move in self.moves.under_way())
+        return frozenset((*under_way, *(move.source for order in self._orders for move in order.left)))
+
+    def _holds(self, order: Ordered, now: int) -> bool:
+        """Return whether the rest of some moves should still be made.
+
+        Moves that were started continue while their pods are in place: they were planned as one, and are half done.
+        """
+        if any(move.has_ended for move in order.left):
+            return all(self.picture.observed.has_turned_away(move.pod) for move in order.left)
+        pods = [self.picture.pod(move.pod.uid) for move in order.left]
+        present = [pod for pod in pods if pod is not None and not pod.terminating]
+        if len(present) < len(pods) or any(
+            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
+        ):
+            # A pod has left its node by itself.
+            return False
+        if len(order.left) < len(order.planned.moves):
+            return True
+        self.look(now)
+        return self.planners.holds(order.planned, present, self.inputs(now), now)
 
 
 _TAINT: Raw = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}

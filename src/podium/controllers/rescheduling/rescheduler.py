@@ -31,6 +31,9 @@ from podium.framework.settings.configuration import Configuration
 POLICY_FAILED = "PolicyFailed"
 """The reason of events about policies that failed."""
 
+# The reasons for a plan.
+_CHANGE, _WAKE, _PERIODIC = "change", "wake", "periodic"
+
 
 class Rescheduler:
     """Moves pods to better nodes, within all budgets, and never in circles.
@@ -68,7 +71,9 @@ class Rescheduler:
         self._evictions = PlannedEvictions(
             self._picture, self._planners, self._moves, self._soft_taints, self._plan_inputs, self._look_at_moves
         )
-        self._looks = PlanSchedule()
+        # Plans are made an interval after a change, when time alone may allow a move, and periodically. Periodic ones
+        # do not keep a simulation running: most have no effect, and policies that depend on time alone never end.
+        self._looks: Deadlines[str] = Deadlines()
         # The errors of policies in the last plan.
         self._errors: tuple[str, ...] = ()
         self._config_map = config_map
@@ -146,7 +151,8 @@ class Rescheduler:
             self._evictions.node_seen(object_.metadata.name)
         elif isinstance(object_, Pod) and (pod := self._picture.pod(object_.metadata.uid)) is not None:
             self._guide.seen(pod)
-        self._look_soon(now, makes_difference)
+        if makes_difference or _PERIODIC not in self._looks.times:
+            self._look_soon(now)
 
     def _gone(self, gone: Kubernetes, now: int) -> None:
         makes_difference = self._picture.gone(gone)
@@ -157,18 +163,22 @@ class Rescheduler:
             self._soft_taints.gone(gone.metadata.name)
             self._emptying.forget(gone.metadata.name)
             self._evictions.node_seen(gone.metadata.name)
-        self._look_soon(now, makes_difference)
+        if makes_difference or _PERIODIC not in self._looks.times:
+            self._look_soon(now)
 
-    def _look_soon(self, now: int, makes_difference: bool) -> None:
-        if makes_difference or not self._looks.has_begun:
-            self._looks.soon(now, self.settings.interval_ns)
+    def _look_soon(self, now: int) -> None:
+        """Make a plan an interval after a change, which covers all changes until then."""
+        look_ns = self._looks.times.get(_CHANGE, now + self.settings.interval_ns)
+        self._looks.set(_CHANGE, look_ns)
+        if _PERIODIC not in self._looks.times:
+            self._looks.set(_PERIODIC, look_ns, recurs=True)
 
     def _use(self, settings: ReschedulerSettings) -> None:
         """Use these settings from now on. Raises InputError for policies that cannot be created."""
         self._planners.change(settings)
         # Moves that were planned with other settings are planned again.
         self._evictions.clear()
-        self._looks.anew()
+        self._looks.set(_CHANGE, self._looks.times.get(_PERIODIC))
 
     # Consequences
 
@@ -185,7 +195,8 @@ class Rescheduler:
 
     def _plan(self, now: int) -> list[Action]:
         """Make a plan and start with it."""
-        self._looks.begin()
+        # It covers all changes so far.
+        self._looks.set(_CHANGE, None)
         self._look_at_moves(now)
         self._evictions.refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
@@ -194,7 +205,8 @@ class Rescheduler:
             self._emptying.planned(plan, now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
-        self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
+        self._looks.set(_PERIODIC, now + self.settings.interval_ns, recurs=True)
+        self._looks.set(_WAKE, self._next_wake(plan, bool(capped), now))
         # A repeated failure is reported once.
         new = [error for error in plan.errors if error not in self._errors]
         self._errors = plan.errors
@@ -205,7 +217,7 @@ class Rescheduler:
         self._soft_taints.unmark(self._evictions.nodes_to_mark())
         if not self._evictions:
             return records
-        self._looks.soon(now, self.settings.interval_ns)
+        self._look_soon(now)
         return records + self._evictions.begin(now)
 
     def _why_held(self, capped: frozenset[str], pod: PodRecord) -> str:
@@ -255,47 +267,6 @@ class Rescheduler:
         if settings.scope.undisturbed_for_ns:
             times.append(self._picture.cluster.disrupted.next_end_ns(now, settings.scope.undisturbed_for_ns))
         return earliest(times)
-
-
-# The reasons for a look.
-_CHANGE, _WAKE, _PERIODIC = "change", "wake", "periodic"
-
-
-class PlanSchedule:
-    """The schedule of looks: an interval after a change, when time alone may allow a move, and periodically.
-
-    Periodic looks do not keep a simulation running: most have no effect, and policies that depend on time alone never
-    end.
-    """
-
-    def __init__(self) -> None:
-        self._times: Deadlines[str] = Deadlines()
-        self.deadline = self._times.deadline
-
-    @property
-    def has_begun(self) -> bool:
-        """Return whether any object of the cluster has been observed."""
-        return _PERIODIC in self._times.times
-
-    def soon(self, now: int, interval_ns: int) -> None:
-        """Schedule a look an interval after a change, which covers all changes until then."""
-        look_ns = self._times.times.get(_CHANGE, now + interval_ns)
-        self._times.set(_CHANGE, look_ns)
-        if not self.has_begun:
-            self._times.set(_PERIODIC, look_ns, recurs=True)
-
-    def anew(self) -> None:
-        """Schedule a look as soon as possible because the settings have changed."""
-        self._times.set(_CHANGE, self._times.times.get(_PERIODIC))
-
-    def begin(self) -> None:
-        """Begin a look; it covers all changes so far."""
-        self._times.set(_CHANGE, None)
-
-    def end(self, now: int, interval_ns: int, wake_ns: int | None) -> None:
-        """End a look. At ``wake_ns`` time alone may allow a move."""
-        self._times.set(_PERIODIC, now + interval_ns, recurs=True)
-        self._times.set(_WAKE, wake_ns)
 
 
 _PATIENCE_NS = 3_600 * 10**9

@@ -12,7 +12,7 @@ internal/queue/scheduling_queue.go (isPodUpdated, getUnschedulablePodsWithCrossT
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from weakref import WeakValueDictionary
 
@@ -118,45 +118,36 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
 
 
 WAKES_ALL = Hints((), (None,))
-_UNKNOWN = Hints((), ())
 FEW = 16
 """The number of recent sets of plugins that are kept without pods."""
 
 
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Rejection:
     """The plugins that hold some pods back, shared by all pods with the same plugins.
 
-    A plugin that answered Pending skips the backoff when it wakes the pod. With a gate, only events that the gating
-    plugin registered count. A wildcard event wakes all pods, as does any event after an error (``after_error``).
+    ``registered`` are the events registered in a profile. The plugins are the rejecting ones, those that answered
+    Pending, and the gate ("" for none). A plugin that answered Pending skips the backoff when it wakes the pod. With a
+    gate, only events that the gating plugin registered count. A wildcard event wakes all pods, as does any event after
+    an error.
     """
 
-    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_registered", "_unschedulable", "after_error")
+    registered: Mapping[str, Sequence[EventToRegister]]
+    unschedulable: Sequence[str]
+    pending: Sequence[str]
+    gate: str
+    _hints: dict[Kind, Hints | None] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        registered: Mapping[str, Sequence[EventToRegister]],
-        unschedulable: Sequence[str],
-        pending: Sequence[str],
-        gate: str,
-    ) -> None:
-        """Create it from the events registered in a profile, and plugin names.
-
-        These are the rejecting ones, those that answered Pending, and the gate ("" for none).
-        """
-        self._registered = registered
-        self._unschedulable = unschedulable
-        self._pending = pending
-        self._gate = gate
-        self._hints: dict[Kind, Hints | None] = {}
-        self.after_error = not (unschedulable or pending or gate)
+    @property
+    def after_error(self) -> bool:
+        return not (self.unschedulable or self.pending or self.gate)
 
     def hints(self, event: ClusterEvent) -> Hints | None:
         """Return the hints for an event; None if it can wake none of the pods."""
         kind = (event.resource, event.action)
-        known = self._hints.get(kind, _UNKNOWN)
-        if known is _UNKNOWN:
-            known = self._hints[kind] = self._compute_hints(event)
-        return known
+        if kind not in self._hints:
+            self._hints[kind] = self._compute_hints(event)
+        return self._hints[kind]
 
     def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
         """Return the effect of an event on one of the pods."""
@@ -166,16 +157,16 @@ class Rejection:
     def _compute_hints(self, event: ClusterEvent) -> Hints | None:
         if self.after_error or event.resource is EventResource.WILDCARD:
             return WAKES_ALL
-        gate = self._of((self._gate,), event) if self._gate else ()
-        if self._gate and not gate:
+        gate = self._of((self.gate,), event) if self.gate else ()
+        if self.gate and not gate:
             return None
-        at_once = self._of(self._pending, event)
-        after_backoff = self._of(self._unschedulable, event) + gate
+        at_once = self._of(self.pending, event)
+        after_backoff = self._of(self.unschedulable, event) + gate
         return Hints(at_once, after_backoff) if at_once or after_backoff else None
 
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
         """Return the hints of some plugins for an event."""
-        return tuple(hint for plugin in plugins for hint in _concerned(self._registered.get(plugin, ()), event))
+        return tuple(hint for plugin in plugins for hint in _concerned(self.registered.get(plugin, ()), event))
 
 
 class Rejections:
