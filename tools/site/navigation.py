@@ -54,6 +54,7 @@ CHAPTERS = (
         (
             "docs/explain.md",
             "docs/plans.md",
+            "docs/ci.md",
             "docs/pictures.md",
             "docs/scenarios.md",
             "docs/sweep.md",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -185,10 +187,30 @@ class PlanInputs:
             save_answer(self.save, answer)
         if self.form == "csv":
             click.echo(plan_csv(answer), nl=False)
+        elif self.form == "markdown":
+            from podium.app.planning.review import plan_markdown
+
+            click.echo(plan_markdown(answer), nl=False)
+        elif self.form == "github":
+            self._annotate(answer)
         else:
             show_answer(answer, self.form, lambda page: write_answer(page, answer, self.parts))
         if any(code in self.fail_on for code in answer.codes):
             click.get_current_context().exit(2)
+
+    def _annotate(self, answer: PlanAnswer) -> None:
+        """Print GitHub's annotations on the question's own files; add Markdown to the summary of the job, if any."""
+        from podium.app.planning.review import plan_markdown, workflow_commands
+
+        context = click.get_current_context()
+        files = [*context.params.get("manifests", ()), *context.params.get("after_files", ())]
+        # A patch is only a part of its object.
+        documents = [] if context.info_name == "patch" else self.documents(files)
+        click.echo("\n".join(workflow_commands(answer, documents, files[0] if files else "")))
+        summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if summary:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(plan_markdown(answer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +258,9 @@ class DecisionInputs(PlanInputs):
 _OPTIONS = (
     validate_option,
     output_option_of(
-        ("text", "json", "yaml", "csv", HTML),
-        "How the answer is printed; csv is the impact by workload or the question's own table, html a picture.",
+        ("text", "json", "yaml", "csv", HTML, "markdown", "github"),
+        "How the answer is printed; csv is the impact by workload or the question's own table, html a picture, "
+        "markdown a comment for a pull request, github annotations and, in an Action, the job's summary.",
     ),
     click.option(
         "--save",

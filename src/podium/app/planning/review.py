@@ -1,0 +1,124 @@
+"""A plan for reviewers: one line of sums, Markdown for pull requests, and annotations for GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from podium.api.input.codec import Document
+from podium.api.times import format_duration
+from podium.app.console.cells import counted
+from podium.app.planning.answer import PlanAnswer, anyway_text
+from podium.app.planning.impact import PREEMPTION, WorkloadImpact
+
+MOST_CHARACTERS = 60_000
+"""The longest Markdown; GitHub refuses comments beyond 65,536 characters."""
+
+_MOST_WORKLOADS = 200
+_SECOND = 10**9
+# Findings that are only worth a warning: the workloads are back at the end.
+_WARNINGS = ("preempt", "evict", "budget", "short")
+_CUT = "\n\n(cut: `podium plan -o text` prints the whole answer)\n"
+
+
+def summary_line(answer: PlanAnswer) -> str:
+    """Return the sums in one line; only what differs from the run without the plan counts.
+
+    A question that is not played has no sums: its headline stands alone.
+    """
+    if answer.result is None:
+        return answer.headline
+    impact = answer.impact
+    preempted = sum(found.disruptions.get(PREEMPTION, 0) for found in impact)
+    disrupted = sum(number for found in impact for number in found.disruptions.values()) - preempted
+    placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
+    waiting = sum(max(found.missing, found.stuck, 0) for found in impact)
+    anyway = answer.anyway.get("preempted", 0)
+    line = f"Plan: {placed:,} placed, {disrupted:,} evicted, {preempted:,} preempted"
+    line += f" ({anyway:,} happen anyway)" if anyway else ""
+    line += f", {waiting:,} missing at the end"
+    short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
+    if short:
+        longest = max(short, key=lambda found: found.short_seconds)
+        line += f"; {counted(len(short), 'workload')} short, longest {_lasting(longest)}"
+    return line
+
+
+def plan_markdown(answer: PlanAnswer) -> str:
+    """Return the plan for a pull request: the sums, a line for each affected workload, and the text folded away."""
+    lines = [f"**{_escaped(summary_line(answer))}**", ""]
+    if answer.result is not None and answer.headline:
+        lines += [_escaped(answer.headline), ""]
+    if answer.impact:
+        shown = list(answer.impact[:_MOST_WORKLOADS])
+        lines += ["```diff", *map(_diff_line, shown)]
+        left = len(answer.impact) - len(shown)
+        lines += [f"  and {counted(left, 'more workload')}"] * bool(left) + ["```", ""]
+    if anyway_text(answer):
+        lines += [f"Not because of this change: {_escaped(anyway_text(answer))}.", ""]
+    lines += [f"- {_escaped(caveat.message)}" for caveat in answer.caveats]
+    text = answer.text.rstrip().replace("```", "'''")
+    folded = f"\n<details><summary>The whole answer</summary>\n\n```text\n{text}\n```\n\n</details>\n"
+    whole = "\n".join(lines) + "\n"
+    if len(whole) + len(folded) <= MOST_CHARACTERS:
+        return whole + folded
+    return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT
+
+
+def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: str) -> Iterator[str]:
+    """Return a GitHub workflow command for each finding, on the file of ``documents`` that the finding is about.
+
+    A finding about other objects is on ``file``, "" for none.
+    """
+    sources = {_label(document): document.source for document in documents}
+    yield f"::notice title=podium plan {_property(answer.question)}::{_data(summary_line(answer))}"
+    for finding in answer.findings:
+        level = "warning" if finding.code in _WARNINGS else "error"
+        found = next((sources[subject] for subject in finding.subjects if subject in sources), file)
+        where = f"file={_property(found)}," if found else ""
+        yield f"::{level} {where}title=podium {_property(finding.code)}::{_data(finding.message)}"
+
+
+def _diff_line(impact: WorkloadImpact) -> str:
+    """Return a line that a diff colors: + for more ready pods, - for fewer at the end, ! for disruptions between."""
+    what = []
+    gain = impact.ready_after - impact.ready_without_plan
+    if gain > 0:
+        what.append(f"{gain:,} more ready")
+    if impact.missing > 0:
+        what.append(f"{impact.missing:,} missing at the end")
+    if impact.stuck:
+        what.append(f"{impact.stuck:,} of a rollout wait for a node at the end")
+    what += [f"{number:,} disrupted by {cause}" for cause, number in impact.disruptions.items() if number > 0]
+    if impact.short_seconds > 0:
+        what.append(f"short for {_lasting(impact)}")
+    if impact.why:
+        what.append(impact.why)
+    is_hit = (impact.disruptions or impact.short_seconds > 0) and not impact.is_new
+    sign = "-" if impact.missing > 0 or impact.stuck else "!" if is_hit else "+"
+    return f"{sign} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
+
+
+def _lasting(impact: WorkloadImpact) -> str:
+    lasted = format_duration(round(impact.short_seconds * _SECOND))
+    return f"{lasted} and on" if impact.short_lasts else lasted
+
+
+def _label(document: Document) -> str:
+    metadata = document.raw.get("metadata", {})
+    key = "/".join(filter(None, (metadata.get("namespace", "default"), metadata.get("name", ""))))
+    return f"{document.raw.get('kind')} {key}"
+
+
+def _escaped(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~" else letter for letter in text)
+
+
+def _data(text: str) -> str:
+    """Return the message of a workflow command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """Return the value of a property of a workflow command."""
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

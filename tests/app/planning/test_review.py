@@ -1,0 +1,109 @@
+"""Plans for reviewers: the sums, Markdown and GitHub's annotations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import podium
+from podium.app.planning.impact import PlanFinding
+from podium.app.planning.review import MOST_CHARACTERS, plan_markdown, summary_line, workflow_commands
+from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, written
+
+HIGH = priority_class("high", 1000)
+WAITING = pod("waits", "3", priority=1000, priorityClassName="high")
+
+
+def cluster(folder: Path, *further: Raw) -> str:
+    """Return a node that two pods of a ReplicaSet fill."""
+    pods = [pod(f"web-{number}", "2", on="n1", owner="web") for number in range(2)]
+    return written(folder, node("n1"), HIGH, replica_set("web", 2, "2"), *pods, *further)
+
+
+def test_the_sums_count_only_what_differs_from_the_run_without_the_change(tmp_path: Path) -> None:
+    plan = podium.load(cluster(tmp_path, WAITING)).plan()
+    harmless = pod("harmless", "0")
+
+    assert (
+        summary_line(plan.deploy(harmless))
+        == "Plan: 1 placed, 0 evicted, 0 preempted (2 happen anyway), 0 missing at the end"
+    )
+
+
+def test_the_sums_count_victims_and_pods_that_are_missing_at_the_end(tmp_path: Path) -> None:
+    plan = podium.load(cluster(tmp_path)).plan()
+
+    line = summary_line(plan.deploy(WAITING))
+
+    assert line.startswith("Plan: 1 placed, 0 evicted, 2 preempted, 2 missing at the end; 1 workload short, longest ")
+    assert line.endswith(" and on")
+
+
+def test_a_question_that_is_not_played_has_its_headline_as_its_sums(tmp_path: Path) -> None:
+    answer = podium.load(cluster(tmp_path, WAITING)).plan().pending()
+
+    assert summary_line(answer) == answer.headline
+    assert plan_markdown(answer).startswith("**")
+
+
+def test_markdown_has_a_line_for_each_workload_and_folds_the_answer_away(tmp_path: Path) -> None:
+    markdown = ask(
+        "-f", cluster(tmp_path), "deploy", "-f", written(tmp_path, WAITING, name="w.json"), "-o", "markdown"
+    ).stdout
+
+    diff = markdown.partition("```diff\n")[2].partition("\n```")[0].splitlines()
+    assert [line.partition(":")[0] for line in diff] == ["- ReplicaSet default/web", "+ Pod default/waits"]
+    assert "<details><summary>The whole answer</summary>" in markdown
+
+
+def test_markdown_is_never_longer_than_github_takes(tmp_path: Path) -> None:
+    answer = podium.load(cluster(tmp_path)).plan().deploy(WAITING)
+    many = replace(answer, impact=answer.impact * 400)
+    long = replace(answer, headline="a" * 2 * MOST_CHARACTERS)
+
+    assert len(plan_markdown(many)) <= MOST_CHARACTERS
+    assert "and 600 more workloads" in plan_markdown(many)
+    assert len(plan_markdown(long)) <= MOST_CHARACTERS
+    assert plan_markdown(long).endswith("prints the whole answer)\n")
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    answer = replace(podium.load(cluster(tmp_path)).plan().deploy(WAITING), headline="<b>*x*</b> [a](b)")
+
+    assert "\\<b\\>\\*x\\*\\</b\\> \\[a\\](b)" in plan_markdown(answer)
+
+
+@pytest.mark.parametrize(
+    ("subject", "file"), [("Pod default/waits", "waits.json"), ("ReplicaSet default/web", "first.json")]
+)
+def test_a_finding_is_annotated_on_the_file_of_its_object_or_the_first(tmp_path: Path, subject: str, file: str) -> None:
+    changed = podium.load(written(tmp_path, WAITING, name="waits.json"))
+    answer = podium.load(cluster(tmp_path)).plan().deploy(WAITING)
+    answer = replace(answer, findings=(PlanFinding("preempt", "100% of: a, b\nand c", (subject,)),))
+
+    first, second = workflow_commands(answer, changed.read.documents, "first.json")
+
+    assert first.startswith("::notice title=podium plan deploy::Plan: 1 placed")
+    found = re.fullmatch(r"::warning file=(.*),title=podium preempt::(.*)", second)
+    assert found is not None
+    assert found[1].endswith(file)
+    assert found[2] == "100%25 of: a, b%0Aand c"
+
+
+def test_github_gets_annotations_and_the_summary_of_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    change = written(tmp_path, WAITING, name="waits.json")
+
+    printed = ask(
+        "-f", cluster(tmp_path), "deploy", "-f", change, "-o", "github", "--fail-on", "preempt", code=2
+    ).stdout
+
+    levels = [line.partition(" ")[0] for line in printed.splitlines()]
+    assert levels[0] == "::notice"
+    assert {"::warning", "::error"} >= set(levels[1:])
+    assert summary.read_text().startswith("before\n**Plan: 1 placed")
