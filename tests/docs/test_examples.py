@@ -171,8 +171,11 @@ def follow(shell: Shell, line: str) -> None:
         case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments}:
             # There is no such cluster and no such recording; the command line is right.
             parse(arguments)
+        case ["podium", "mcp", *arguments]:
+            # It serves until its client ends it; the tests of podium mcp run it.
+            parse(["mcp", *arguments])
         case ["kubectl" | "helm" | "podman" | "pip" | "pipx" | "uv", *_]:
-            check_tool(line.split())
+            check_tool(shlex.split(line))
         case ["uvx", *arguments]:
             follow(shell, shlex.join(arguments))
         case _:
@@ -204,6 +207,9 @@ def check_tool(words: list[str]) -> None:
                 given(values, setting.partition("=")[0].split("."))
         case ["podman", "build", "-f", file, "-t", _, "."]:
             assert (ROOT / file).is_file()
+        case ["pip", "install", package] if package.startswith("podium["):
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+            assert package.removeprefix("podium[").removesuffix("]") in extras
         case _:
             assert words in (
                 ["pip", "install", "podium"],

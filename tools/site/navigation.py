@@ -93,6 +93,7 @@ CHAPTERS = (
             "docs/configuration.md",
             "docs/versions.md",
             "docs/python.md",
+            "docs/mcp.md",
             "docs/notebook.ipynb",
             "docs/tutorial-plugins.md",
             "docs/benchmarks.md",

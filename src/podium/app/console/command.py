@@ -39,6 +39,7 @@ SUBCOMMANDS = {
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
     "schema": ("podium.app.schemas.command:schema", "Print the JSON Schema of an answer, or of a Scenario."),
+    "mcp": ("podium.app.mcp.command:mcp", "Answer an assistant's questions about a cluster (MCP)."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
