@@ -63,7 +63,7 @@ def test_pods_with_a_missing_owner_are_not_replaced() -> None:
     caveat = found["owners-missing"]
     assert (caveat.count, len(caveat.names)) == (30, MOST_NAMES)
     assert caveat.message == (
-        "30 pods of a ReplicaSet that is not in the input: nobody will replace them "
+        "30 pods of a ReplicaSet that is not in the input: nothing will replace them "
         "(default/p0, default/p1, default/p2 and 27 more)"
     )
 
@@ -71,7 +71,9 @@ def test_pods_with_a_missing_owner_are_not_replaced() -> None:
 def test_one_pod_without_its_owner_is_one() -> None:
     found = caveats(pod("p", owner={"kind": "ReplicaSet", "name": "web", "uid": "r1"}))
 
-    assert "1 pod of a ReplicaSet that is not in the input: nobody will replace it (" in found["owners-missing"].message
+    assert (
+        "1 pod of a ReplicaSet that is not in the input: nothing will replace it (" in found["owners-missing"].message
+    )
 
 
 def test_a_mirror_of_a_static_pod_is_made_again_by_its_node() -> None:
@@ -101,7 +103,7 @@ def test_pending_pods_of_other_schedulers_are_reported() -> None:
     found = caveats(node("n"), pod("p", schedulerName="volcano"), pod("q", schedulerName="volcano", nodeName="n"))
 
     assert found["other-schedulers"].message == (
-        "1 pending pod for scheduler volcano, which takes no part: nobody places them (default/p)"
+        "1 pending pod for scheduler volcano, which takes no part: no scheduler places them (default/p)"
     )
 
 

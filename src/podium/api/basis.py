@@ -147,7 +147,7 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
     for (kind, owner_kind), keys in sorted(orphans.items()):
         pods = kind == "Pod"
         them = "it" if len(keys) == 1 else "them"
-        consequence = f"nobody will replace {them}" if pods else f"nobody will roll {them} out or scale {them}"
+        consequence = f"nothing will replace {them}" if pods else f"nothing will roll {them} out or scale {them}"
         noun = f"{kind.lower() if pods else kind}{'' if len(keys) == 1 else 's'}"
         message = f"{len(keys):,} {noun} of a {owner_kind} that is not in the input: {consequence}"
         yield caveat_of("owners-missing", message, keys)
@@ -189,7 +189,7 @@ def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
         if not pod.spec.node_name and not pod.is_terminal and name not in basis.schedulers:
             waiting.setdefault(name, []).append(pod.key)
     for name, keys in sorted(waiting.items()):
-        message = f"{_counted(keys, 'pending pod')} for scheduler {name}, which takes no part: nobody places them"
+        message = f"{_counted(keys, 'pending pod')} for scheduler {name}, which takes no part: no scheduler places them"
         yield caveat_of("other-schedulers", message, keys)
 
 

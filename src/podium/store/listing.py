@@ -425,7 +425,7 @@ class Watch:
         Raises ValueError before the first pull of initial events.
         """
         if self._waiting:
-            raise ValueError("the watch has initial events that nobody has pulled")
+            raise ValueError("the watch has initial events that were not pulled")
         return self._served(_bookmark(self._selector, self.version))
 
     def _served(self, notice: Notice) -> Notice:

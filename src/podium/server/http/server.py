@@ -89,7 +89,7 @@ class Server:
 
 def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "somebody else does already"
+        return "another process does already"
     if error.errno == errno.EACCES:
         return "that is not allowed; ports from 1024 on are"
     return error.strerror or str(error)
