@@ -62,17 +62,14 @@ from podium.cluster.nodes import CPU, EPHEMERAL_STORAGE, MEMORY, NodeColumns
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.cluster.view import NodeView, View
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
-    ActionType,
     ArrayFilterPlugin,
     ArrayScorePlugin,
     BindPlugin,
-    ClusterEvent,
     EnqueuePlugin,
-    EventResource,
-    EventToRegister,
     FilterPlugin,
     NominationPlugin,
     NormalizePlugin,

@@ -8,17 +8,9 @@ from typing import Any
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle
-from podium.framework.plugin import (
-    ActionType,
-    ClaimBinding,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PermitResult,
-    PluginContext,
-    PostFilterResult,
-)
+from podium.framework.plugin import ClaimBinding, PermitResult, PluginContext, PostFilterResult
 from podium.framework.verdicts import SUCCESS, Outcome, Status, unschedulable
 
 NUMBERS = count()

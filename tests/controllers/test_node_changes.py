@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Node, NodeStatus
 from podium.controllers.scheduling.queue.hints import node_changes
-from podium.framework.plugin import ActionType
+from podium.framework.events import ActionType
 from tests.builders import node
 
 PLAIN = node("n", cpu=4)

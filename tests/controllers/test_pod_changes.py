@@ -2,7 +2,7 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import pod_changes
-from podium.framework.plugin import ActionType
+from podium.framework.events import ActionType
 from tests.controllers.pending import pending
 
 PLAIN = pending("p", requests={"cpu": "2", "memory": "1Gi"}, labels={"app": "a"}, gates=("g", "h"))

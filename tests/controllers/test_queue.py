@@ -12,7 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import FEW, Registrations
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
-from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 from tests.controllers.driving import Driver
 from tests.controllers.pending import pending

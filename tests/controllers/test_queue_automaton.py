@@ -13,7 +13,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import Wake
 from podium.controllers.scheduling.queue.queue import SchedulingQueue, landing
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.automata import transitions
 from tests.controllers.pending import pending

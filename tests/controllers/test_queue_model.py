@@ -11,7 +11,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import pod_changes
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
-from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.pending import pending
 from tests.controllers.queue_checks import check_queue

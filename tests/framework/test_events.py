@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from tests.builders import cluster_of, pod
 
 POD = cluster_of().read(pod("p"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.settings.registry import registered_events
 from tests.builders import cluster_of, pod
 

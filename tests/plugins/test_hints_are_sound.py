@@ -17,7 +17,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import node_changes, pod_changes
 from podium.decide.placement import place, rejecting_plugins
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.runner import Runner
 from podium.framework.settings.registry import event_registrations
 from tests.builders import cluster_of, namespace, plain_runner

@@ -12,7 +12,7 @@ from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
 from podium.api.storage import CSIDriver, CSIDriverSpec, CSIPersistentVolumeSource, PersistentVolume, StorageClass
 from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, Status, unresolvable, unschedulable
 from podium.plugins.volumes.limits import NodeVolumeLimits
 from tests.plugins.volume_objects import (

@@ -11,7 +11,8 @@ import pytest
 from podium.api.node import Node, NodeStatus
 from podium.api.pod import Container, ContainerRestartRule, Pod
 from podium.cluster.cluster import Cluster
-from podium.framework.plugin import ActionType, ClusterEvent, EnqueuePlugin, EventResource, PluginContext
+from podium.framework.events import ActionType, ClusterEvent, EventResource
+from podium.framework.plugin import EnqueuePlugin, PluginContext
 from podium.plugins.registry import IN_TREE
 from tests.builders import ZONE, cluster_of, namespace, node, node_term, pod, spread_over, term, tolerate
 

@@ -37,8 +37,9 @@ from podium.api.storage import (
 from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
 from podium.cluster.view import View
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ActionType, ClaimBinding, ClusterEvent, EventResource
+from podium.framework.plugin import ClaimBinding
 from podium.framework.verdicts import SKIP, Status, unresolvable
 from podium.plugins.registry import IN_TREE
 from podium.plugins.volumes.binding import VolumeBinding

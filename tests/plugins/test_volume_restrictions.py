@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.plugins.volumes.filters import VolumeRestrictions
 from tests.plugins.volume_objects import (

@@ -10,7 +10,7 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import Node
 from podium.api.storage import PersistentVolumeClaim
 from podium.cluster.cluster import Cluster
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, Status, unresolvable
 from podium.plugins.volumes.filters import VolumeZone
 from tests.plugins.volume_objects import (

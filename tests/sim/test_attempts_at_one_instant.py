@@ -10,8 +10,9 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS, QueueSettings
+from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import EVERY_EVENT, ActionType, EventResource, EventToRegister, PermitResult, PluginContext
+from podium.framework.plugin import PermitResult, PluginContext
 from podium.framework.settings.configuration import Configuration
 from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable, unschedulable
 from tests.builders import configuration

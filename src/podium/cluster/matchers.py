@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from podium.api.selectors import Selector
+from podium.cluster import selector_index
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_classes import (
@@ -25,19 +26,6 @@ from podium.cluster.pod_classes import (
     TermsOfClass,
     WeightedTerm,
     terms_of,
-)
-from podium.cluster.selector_index import (
-    AFFINITY,
-    ANTI_AFFINITY,
-    CLAIM,
-    HOST_PORT,
-    NAMESPACE,
-    PREFERENCE,
-    IndexKey,
-    QueryIndex,
-    RequiredKeys,
-    required_keys_of,
-    selector_keys,
 )
 
 
@@ -66,7 +54,7 @@ class SelectedByTerms:
         return all(term.selects_for_owner(pod_class.namespace, pod_class.labels, namespaces) for term in self.terms)
 
     @property
-    def required_keys(self) -> RequiredKeys:
+    def required_keys(self) -> selector_index.RequiredKeys:
         return [group for term in self.terms for group in term.required_keys]
 
 
@@ -82,48 +70,48 @@ class InNamespace:
         return pod_class.namespace == self.namespace and self.selector.matches(pod_class.labels)
 
     @property
-    def required_keys(self) -> RequiredKeys:
-        return [*selector_keys(self.selector), [(NAMESPACE, self.namespace)]]
+    def required_keys(self) -> selector_index.RequiredKeys:
+        return [*selector_index.selector_keys(self.selector), [(selector_index.NAMESPACE, self.namespace)]]
 
 
 @dataclass(frozen=True, slots=True)
 class HasKeys:
     """Pods whose classes have all of these index keys."""
 
-    keys: tuple[IndexKey, ...]
+    keys: tuple[selector_index.IndexKey, ...]
     live_only: bool = False
 
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
         return all(key in pod_class.index_keys for key in self.keys)
 
     @property
-    def required_keys(self) -> RequiredKeys:
+    def required_keys(self) -> selector_index.RequiredKeys:
         return [[key] for key in self.keys]
 
 
 def carries_anti_affinity(term: AffinityTerm) -> HasKeys:
     """Return the predicate of pods that require to be apart from the pods that the term selects."""
-    return HasKeys(((ANTI_AFFINITY, term),))
+    return HasKeys(((selector_index.ANTI_AFFINITY, term),))
 
 
 def carries_affinity(term: AffinityTerm) -> HasKeys:
     """Return the predicate of pods that require to be near the pods that the term selects."""
-    return HasKeys(((AFFINITY, term),))
+    return HasKeys(((selector_index.AFFINITY, term),))
 
 
 def carries_preference(weighted: WeightedTerm) -> HasKeys:
     """Return the predicate of pods that have this preferred term with this weight."""
-    return HasKeys(((PREFERENCE, weighted.weight, weighted.term),))
+    return HasKeys(((selector_index.PREFERENCE, weighted.weight, weighted.term),))
 
 
 def holds_host_port(port: HostPort) -> HasKeys:
     """Return the predicate of pods that hold a host port."""
-    return HasKeys(((HOST_PORT, port),))
+    return HasKeys(((selector_index.HOST_PORT, port),))
 
 
 def uses_claim(namespace: str, name: str) -> HasKeys:
     """Return the predicate of pods that mount a claim."""
-    return HasKeys(((CLAIM, name), (NAMESPACE, namespace)))
+    return HasKeys(((selector_index.CLAIM, name), (selector_index.NAMESPACE, namespace)))
 
 
 # At least so many matchers are added between two sweeps, which drop those not used since the sweep before.
@@ -187,7 +175,7 @@ class Matchers:
         self._columns = columns
         self._namespaces = namespaces
         self._by_predicate: dict[Predicate, Matcher] = {}
-        self._queries: QueryIndex[Predicate] = QueryIndex()
+        self._queries: selector_index.QueryIndex[Predicate] = selector_index.QueryIndex()
         # By class id.
         self._of_class: dict[int, list[Matcher]] = {}
         self._until_sweep = AT_LEAST
@@ -215,7 +203,7 @@ class Matchers:
             self._sweep()
         self._until_sweep -= 1
         matcher = Matcher(predicate, np.zeros(self._columns.capacity, dtype=np.int64))
-        required_keys = required_keys_of(predicate)
+        required_keys = selector_index.required_keys_of(predicate)
         self._by_predicate[predicate] = matcher
         self._queries.put(predicate, required_keys)
         for pod_class in classes.candidates(required_keys):
@@ -305,7 +293,7 @@ class TermsOfKind(Generic[Term]):
         self._namespaces = namespaces
         self._classes = classes
         self._carriers: dict[Term, _Carriers] = {}
-        self._queries: QueryIndex[Term] = QueryIndex()
+        self._queries: selector_index.QueryIndex[Term] = selector_index.QueryIndex()
         # By class id, the terms that select the class; classes that none selects are absent.
         self._selecting: dict[int, dict[Term, None]] = {}
 

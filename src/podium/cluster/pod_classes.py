@@ -42,21 +42,9 @@ from podium.api.selectors import NOTHING, Selector, compile_label_selector
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster import selector_index
 from podium.cluster.arrays import Int64s, grown
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.selector_index import (
-    AFFINITY,
-    ANTI_AFFINITY,
-    CLAIM,
-    DISK,
-    HOST_PORT,
-    NAMESPACE,
-    PREFERENCE,
-    IndexKey,
-    ObjectIndex,
-    RequiredKeys,
-    selector_keys,
-)
 
 
 class NamespaceLabels:
@@ -119,11 +107,11 @@ class AffinityTerm:
         return self.selector.matches(labels) if means_all else self.selects(namespace, labels, namespaces)
 
     @property
-    def required_keys(self) -> list[list[IndexKey]]:
+    def required_keys(self) -> list[list[selector_index.IndexKey]]:
         """Return the index keys that a pod class needs in order to be selected."""
-        groups = selector_keys(self.selector)
+        groups = selector_index.selector_keys(self.selector)
         if self.namespace_selector == NOTHING:
-            groups.append([(NAMESPACE, name) for name in sorted(self.namespaces)])
+            groups.append([(selector_index.NAMESPACE, name) for name in sorted(self.namespaces)])
         return groups
 
 
@@ -212,7 +200,7 @@ class PodClass:
     required_affinity: tuple[AffinityTerm, ...]
     required_anti_affinity: tuple[AffinityTerm, ...]
     preferred: tuple[WeightedTerm, ...]
-    index_keys: tuple[IndexKey, ...] = ()
+    index_keys: tuple[selector_index.IndexKey, ...] = ()
     pod_group: str = ""
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -260,16 +248,19 @@ def host_ports(spec: PodSpec, *, with_sidecars: bool = True) -> tuple[HostPort, 
     return tuple(dict.fromkeys(found))
 
 
-def index_keys_of(pod_class: PodClass) -> tuple[IndexKey, ...]:
+def index_keys_of(pod_class: PodClass) -> tuple[selector_index.IndexKey, ...]:
     """Return the index keys of a class."""
     return (
-        (NAMESPACE, pod_class.namespace),
+        (selector_index.NAMESPACE, pod_class.namespace),
         *pod_class.labels.items(),
-        *((ANTI_AFFINITY, term) for term in pod_class.required_anti_affinity),
-        *((AFFINITY, term) for term in pod_class.required_affinity),
-        *((PREFERENCE, weighted_term.weight, weighted_term.term) for weighted_term in pod_class.preferred),
-        *((HOST_PORT, port) for port in pod_class.host_ports),
-        *((CLAIM, name) for name in pod_class.claims),
+        *((selector_index.ANTI_AFFINITY, term) for term in pod_class.required_anti_affinity),
+        *((selector_index.AFFINITY, term) for term in pod_class.required_affinity),
+        *(
+            (selector_index.PREFERENCE, weighted_term.weight, weighted_term.term)
+            for weighted_term in pod_class.preferred
+        ),
+        *((selector_index.HOST_PORT, port) for port in pod_class.host_ports),
+        *((selector_index.CLAIM, name) for name in pod_class.claims),
         *(disk_key(disk) for disk in disks_in(pod_class.spec.volumes)),
     )
 
@@ -284,17 +275,17 @@ def disks_in(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
     return tuple(one for one in sources if one is not None)
 
 
-def disk_key(disk: Disk) -> IndexKey:
+def disk_key(disk: Disk) -> selector_index.IndexKey:
     """Return an index key that conflicting disks share."""
     match disk:
         case AWSElasticBlockStore():
-            return DISK, "ebs", disk.volume_id
+            return selector_index.DISK, "ebs", disk.volume_id
         case GCEPersistentDisk():
-            return DISK, "gce", disk.pd_name
+            return selector_index.DISK, "gce", disk.pd_name
         case RBD():
-            return DISK, "rbd", disk.pool, disk.image
+            return selector_index.DISK, "rbd", disk.pool, disk.image
         case ISCSI():
-            return DISK, "iscsi", disk.iqn
+            return selector_index.DISK, "iscsi", disk.iqn
 
 
 KEPT_CLASSES = 256
@@ -389,7 +380,7 @@ class PodClasses:
         self._free: list[int] = []
         self.ended: list[ClassRef] = []
         """The classes that ended since `take_ended`; read directly, since every pod checks it."""
-        self._marked: ObjectIndex[int] = ObjectIndex()
+        self._marked: selector_index.ObjectIndex[int] = selector_index.ObjectIndex()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         # By the identity of the spec, the classes of pending pods, with the other fields that determine the class.
         # Keeping the spec prevents the reuse of its identity.
@@ -425,7 +416,7 @@ class PodClasses:
         """Return a bound above every id."""
         return int(self.requests.shape[1])
 
-    def candidates(self, required_keys: RequiredKeys) -> list[PodClass]:
+    def candidates(self, required_keys: selector_index.RequiredKeys) -> list[PodClass]:
         """Return the classes that may have the required keys."""
         found = (self._by_id[class_id] for class_id in self._marked.candidates(required_keys))
         return [pod_class for reference in found if reference is not None and (pod_class := reference()) is not None]

@@ -19,28 +19,17 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
 from podium.decide.cap import is_capped
+from podium.decide.preempting import eligibility
 from podium.decide.preempting.criteria import CriterionName, VictimCost
-from podium.decide.preempting.eligibility import (
-    NOT_ELIGIBLE_TERMINATING,
-    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
-    NOT_ELIGIBLE_YET,
-    VictimFilter,
-    VictimProtection,
-    below_their_groups,
-    ineligible_reason,
-    may_still_fit,
-    running_members,
-    victim_pool,
-    waits_for_victims,
-)
 from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
 from podium.decide.preempting.gang.gang import Gang, gang_priority, members_bound_first
 from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
 from podium.decide.preempting.preemption_plan import GangPlan, Plan, PreemptionPlan
 from podium.decide.preempting.reprieve import Preemptor
 from podium.decide.preempting.trials import Trials
+from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle
-from podium.framework.plugin import ActionType, EventResource, EventToRegister, PluginContext, PostFilterResult
+from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.pre_filters import GroupDemand, GroupHandle, GroupPostFilterResult
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import Code, Outcome, Status, unschedulable
@@ -158,7 +147,9 @@ class DefaultPreemption:
         self._binds_first = args.bind_first
         self._cost = args.cost()
         self._is_overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        self._protection = VictimProtection(args.minimum_running_time_ns or None, required=args.budgets == "Require")
+        self._protection = eligibility.VictimProtection(
+            args.minimum_running_time_ns or None, required=args.budgets == "Require"
+        )
 
     @property
     def plans(self) -> bool:
@@ -184,7 +175,7 @@ class DefaultPreemption:
         """Return the slots of all pods that ``pod`` may preempt, regardless of budgets."""
         if pod.preemption_policy in NEVER_PREEMPTS:
             return np.empty(0, dtype=np.int64)
-        return victim_pool(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
+        return eligibility.victim_pool(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
 
     def post_filter(
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
@@ -249,14 +240,14 @@ class DefaultPreemption:
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
-        reason = ineligible_reason(handle.cluster, pod, nominated, evicts=evicts)
+        reason = eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts=evicts)
         if reason:
             return PreemptionPlan(False, reason)
         wide, exchanges, preemptor = self._wide, self._exchanges, Preemptor(handle, state, pod)
-        if wide is not None and may_still_fit(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
-            return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
-        if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
-            return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
+        if wide is not None and eligibility.may_still_fit(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
+            return PreemptionPlan(False, eligibility.NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
+        if exchanges is not None and eligibility.waits_for_victims(handle.cluster, pod, nominated, pod.priority):
+            return PreemptionPlan(False, eligibility.NOT_ELIGIBLE_TERMINATING)
         options = self._options(handle.cluster, self._seed if seed is None else seed)
         plan = plan_preemption(preemptor, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or plan.error or plan.keeps_nomination:
@@ -278,12 +269,14 @@ class DefaultPreemption:
         if not plan.eligible:
             nominated = {member.uid: member.nominated_node_name for member in demand.members}
             # Only terminating victims may be in the way of members that are bound early.
-            may_bind = self._binds_first and plan.reason == NOT_ELIGIBLE_TERMINATING
+            may_bind = self._binds_first and plan.reason == eligibility.NOT_ELIGIBLE_TERMINATING
             bound = self._bound_early(plan, demand, handle, nominated) if may_bind else None
             if bound is not None:
                 return bound
             status = unschedulable(f"preemption: {plan.reason}")
-            return GroupPostFilterResult(status, plan=plan, keeps_nominations=plan.reason in NOT_ELIGIBLE_YET)
+            return GroupPostFilterResult(
+                status, plan=plan, keeps_nominations=plan.reason in eligibility.NOT_ELIGIBLE_YET
+            )
         if plan.chosen is None:
             most_important = max(demand.members, key=lambda member: member.priority)
             return GroupPostFilterResult(
@@ -370,14 +363,16 @@ class DefaultPreemption:
         times = (self._protection.next_ns(cluster, pod), plan.held_back.next_ns if plan.held_back else None)
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
-    def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
+    def _may_be_victims(self, cluster: Cluster) -> eligibility.VictimFilter | None:
         """Return the filter of victims, None for all pods of lower priority."""
 
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:
             verdicts = (self.may_disrupt(pod, cluster.pods.record(int(slot))) for slot in slots)
             return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
 
-        return below_their_groups(cluster, self._protection.on(cluster, allowed if self._is_overridden else None))
+        return eligibility.below_their_groups(
+            cluster, self._protection.on(cluster, allowed if self._is_overridden else None)
+        )
 
 
 def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
@@ -389,5 +384,5 @@ def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
         demand.needed,
         gang_priority(demand.members, None if group is None else group.spec.priority),
         demand.domains,
-        running_members(cluster, demand.key),
+        eligibility.running_members(cluster, demand.key),
     )

@@ -16,7 +16,8 @@ from msgspec import Meta
 
 from podium.api.reading import Duration, Interval
 from podium.cluster.pods import PodRecord
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, PluginContext
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.plugin import PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 

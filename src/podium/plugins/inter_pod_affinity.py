@@ -23,16 +23,9 @@ from podium.cluster.matchers import (
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Reach
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PluginContext,
-    Scope,
-)
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.domain_counts import DomainCount, DomainCounts

@@ -27,17 +27,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, matching_rows, matching_term
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PluginContext,
-    PreFilterResult,
-    Scope,
-)
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, PreFilterResult, Scope
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable

@@ -19,18 +19,9 @@ from podium.cluster.matchers import holds_host_port
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import KEEPS_OFF, UNSCHEDULABLE_TAINT, View, kept_off, tolerated
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    FitsRow,
-    PluginContext,
-    Scope,
-    StatelessPlugin,
-)
+from podium.framework.plugin import MAX_NODE_SCORE, FitsRow, PluginContext, Scope, StatelessPlugin
 from podium.framework.scoring import default_normalize
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
 

@@ -29,16 +29,9 @@ from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache.class_cache import OneCell
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PluginContext,
-    Scope,
-)
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
 
 # A controller's uid, or its kind and name.

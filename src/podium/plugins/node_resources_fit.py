@@ -19,17 +19,9 @@ from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    FitsRow,
-    PluginContext,
-    Scope,
-    ScoreRow,
-)
+from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import Code, Status, Verdicts
 from podium.plugins.resource_scores import (

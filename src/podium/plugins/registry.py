@@ -12,16 +12,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NAME_FIELD
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ActionType,
-    EventResource,
-    EventToRegister,
-    PluginContext,
-    Scope,
-    StatelessPlugin,
-)
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope, StatelessPlugin
 from podium.framework.settings.registry import Factory
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
 from podium.plugins.default_preemption import DefaultPreemption

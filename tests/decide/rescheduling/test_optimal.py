@@ -16,18 +16,8 @@ from podium.app.rescheduling.exact import Highs
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.optimal import ExactPlanError, ExactQuestion, MoveLimit, OptimalPlan, plan_optimal
 from podium.decide.transaction import ClusterTransaction
-from podium.framework.rescheduling.policy import (
-    Contents,
-    Cost,
-    Curve,
-    LinearForm,
-    Movables,
-    Pair,
-    Picture,
-    Proposal,
-    ResourceUse,
-    Signals,
-)
+from podium.framework.rescheduling.linear_forms import Contents, Cost, Curve, LinearForm, Movables, Pair, ResourceUse
+from podium.framework.rescheduling.policy import Picture, Proposal, Signals
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from tests.builders import HOSTNAME, cluster_of, node, plain_runner, pod, spread_over, term
 from tests.fuzzing import Effort, efforts

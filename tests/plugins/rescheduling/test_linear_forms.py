@@ -13,7 +13,8 @@ from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.optimal import movables_in
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import LinearObjective, Picture, Signals
+from podium.framework.rescheduling.linear_forms import LinearObjective
+from podium.framework.rescheduling.policy import Picture, Signals
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of, plain_runner

@@ -23,7 +23,8 @@ from podium.decide.rescheduling.optimal import (
     plan_optimal,
 )
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
-from podium.framework.rescheduling.policy import LinearObjective, Picture, Policy
+from podium.framework.rescheduling.linear_forms import LinearObjective
+from podium.framework.rescheduling.policy import Picture, Policy
 from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 

@@ -25,8 +25,9 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.placement import Placement, lower_nominations, place, rejecting_plugins, unfit_nominations
 from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource, PostFilterResult
+from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import NominationClearing
 from podium.framework.verdicts import PluginError, unschedulable

@@ -28,7 +28,7 @@ from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.deferred_resizes import DeferredResizes
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.queue.hints import NodeCheck, node_changes, pod_changes
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 
 
 class EventHandlers:

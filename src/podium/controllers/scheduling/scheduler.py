@@ -51,8 +51,9 @@ from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.reservations import claim_in_answer
 from podium.decide.placement import lot
+from podium.framework.events import EVERY_EVENT, EventToRegister
 from podium.framework.extenders import EXTENDER, Extenders
-from podium.framework.plugin import EVERY_EVENT, EventToRegister, is_own
+from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.registry import Registry, build_profiles, event_registrations

@@ -20,7 +20,7 @@ from podium.cluster.view import View
 from podium.decide.rescheduling.round_robin import PlannedMove
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
-from podium.framework.rescheduling.policy import (
+from podium.framework.rescheduling.linear_forms import (
     Contents,
     Cost,
     FilterRule,
@@ -29,9 +29,8 @@ from podium.framework.rescheduling.policy import (
     LinearObjective,
     Movables,
     Pair,
-    Picture,
-    Policy,
 )
+from podium.framework.rescheduling.policy import Picture, Policy
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
 

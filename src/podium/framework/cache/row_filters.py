@@ -159,8 +159,12 @@ class RowJudge:
         # Scores that may distinguish rows. Others give all rows the same, which does not change the choice.
         self.scores = [(cells, weight) for cells, weight in scores if self._distinguishes(cells)]
         self._distinguishing: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
+        refused = runner.kept.refusals(state, pod)[0].values
+        of_nodes = runner.scoring.kept_sum(node_raters, Scope.NODE, state, pod)
+        if of_nodes.min(where=refused == 0, initial=0) < 0:
+            raise CannotRankError
         # By row, the scores that depend on node objects alone, or `NO_FIT`.
-        self._of_nodes = self._node_scores(node_raters, state, pod)
+        self._of_nodes = np.where(refused == 0, of_nodes, NO_FIT)
         self._renewals = runner.cluster.nodes.entries.renewals
         self._total_of_row = self._by_row(state, pod.pod_class)
 
@@ -235,14 +239,6 @@ class RowJudge:
             raise CannotRankError
         columns = [column for cells in self._distinguishing for column in cells.columns(view)]
         return Judged(rows, self._of_nodes[rows] + of_rows, columns)
-
-    def _node_scores(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
-        """Return ``[rows]`` the scores of scope NODE; `NO_FIT` if a filter of that scope rejects the pod."""
-        refused = self._runner.kept.refusals(state, pod)[0].values
-        scores = self._runner.scoring.kept_sum(raters, Scope.NODE, state, pod)
-        if scores.min(where=refused == 0, initial=0) < 0:
-            raise CannotRankError
-        return np.where(refused == 0, scores, NO_FIT)
 
     def _by_row(self, state: CycleState, pod_class: PodClass) -> Callable[[PodRecord, int], int] | None:
         """Return a function that sums the weighted scores of a row for a pod of the class, `NO_FIT` if it does not fit.

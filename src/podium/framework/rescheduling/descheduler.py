@@ -8,7 +8,7 @@ Source: kubernetes-sigs/descheduler, pkg/api/v1alpha2/types.go, README.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -113,13 +113,12 @@ def _profile(conversion: Conversion, profile: _Profile, path: str) -> EvictorSco
         if name not in COUNTERPARTS:
             conversion.note(name, f"has no counterpart: {WITHOUT.get(name, 'it is not known here')}")
             continue
-        type_, convert = COUNTERPARTS[name]
         with _arguments_of(profile, name, path) as raw:
-            args = read_known(conversion, name, raw, type_)
+            args = read_known(conversion, name, raw, COUNTERPARTS[name])
             conversion.namespaces.append(args.namespaces)
             if isinstance(args, _Filtered):
                 conversion.selectors.append(args.label_selector)
-            convert(conversion, name, args)
+            args.convert(conversion, name)
     with _arguments_of(profile, EVICTOR, path) as raw:
         return EvictorScope(conversion, raw)
 
@@ -363,6 +362,12 @@ class Conversion:
         """Enable a policy with the given arguments; earlier arguments of the policy stay."""
         self.policies[policy] = {**(args or {}), **self.policies.get(policy, {})}
 
+    def prefer(self, kind: str) -> None:
+        """Count one kind of preferences; those that no plugin requests do not count."""
+        nothing = dict.fromkeys(("nodeAffinity", "podAffinity", "topologySpread", "taints"), 0.0)
+        known = self.policies.get("SatisfyPreferences", {})
+        self.policies["SatisfyPreferences"] = {**nothing, **known, kind: 1.0}
+
 
 def read_known(conversion: Conversion, plugin: str, args: Mapping[str, Any], type_: type[T]) -> T:
     """Return the arguments of a plugin that have a counterpart; note all others.
@@ -388,9 +393,13 @@ _ANYWHERE = "a pod is moved only where that is better for it or for others, and 
 
 
 class _Arguments(Strict, frozen=True, kw_only=True):
-    """The field that all plugins share: the namespaces that they examine."""
+    """The namespaces that a plugin examines, and the conversion of its arguments."""
 
     namespaces: Namespaces | None = None
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        """Enable the plugin's counterpart."""
+        conversion.add("RepairViolations")
 
 
 class _Filtered(_Arguments, frozen=True, kw_only=True):
@@ -399,6 +408,9 @@ class _Filtered(_Arguments, frozen=True, kw_only=True):
 
 class _RemoveDuplicates(_Arguments, frozen=True, kw_only=True):
     exclude_owner_kinds: tuple[str, ...] = ()
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        conversion.add("SpreadDuplicates", {"excludeOwnerKinds": list(self.exclude_owner_kinds)})
 
 
 class _MetricsUtilization(Strict, frozen=True, kw_only=True):
@@ -414,12 +426,37 @@ class _EvictionLimits(Strict, frozen=True, kw_only=True):
 
 
 class _Utilization(_Arguments, frozen=True, kw_only=True):
-    """The fields that both node utilization plugins share."""
+    """The fields that both node utilization plugins share; those of HighNodeUtilization."""
 
     thresholds: _Thresholds = msgspec.field(default_factory=dict)
     metrics_utilization: _MetricsUtilization | None = None
     namespaces: Namespaces | None = msgspec.field(default=None, name="evictableNamespaces")
     eviction_limits: _EvictionLimits = _EvictionLimits()
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        least = min(self.thresholds.values(), default=50.0)
+        if len(set(self.thresholds.values())) > 1:
+            conversion.note(plugin, f"the lowest of them, {least:g} %, counts for all resources", "thresholds")
+        if self.uses_metrics(conversion, plugin):
+            conversion.note(plugin, "nodes are freed by what is requested, not by what is used", "metricsUtilization")
+        self.limit(conversion)
+        conversion.add("Consolidate", {"utilizationThreshold": least / 100, "forWaitingPods": False})
+
+    def limit(self, conversion: Conversion) -> None:
+        """Check the thresholds, and add the plugin's limits of evictions."""
+        _check_percentages(self.thresholds, ".thresholds")
+        limits = self.eviction_limits
+        conversion.limits.append(MoveLimitSettings(total=limits.total, node=limits.node, namespace=limits.namespace))
+
+    def uses_metrics(self, conversion: Conversion, plugin: str) -> bool:
+        """Return whether measured use counts instead of requests."""
+        metrics = self.metrics_utilization
+        if metrics is None:
+            return False
+        if metrics.prometheus or metrics.source == "Prometheus":
+            conversion.note(plugin, "no queries are asked of Prometheus", "metricsUtilization")
+            return False
+        return metrics.metrics_server or metrics.source == "KubernetesMetrics"
 
 
 class _LowNodeUtilization(_Utilization, frozen=True, kw_only=True):
@@ -427,63 +464,17 @@ class _LowNodeUtilization(_Utilization, frozen=True, kw_only=True):
     use_deviation_thresholds: bool = False
     number_of_nodes: _Count = 0
 
-
-class _NodeAffinity(_Filtered, frozen=True, kw_only=True):
-    node_affinity_type: tuple[
-        Literal["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"],
-        ...,
-    ] = ()
-
-
-class _NodeTaints(_Filtered, frozen=True, kw_only=True):
-    include_prefer_no_schedule: bool = False
-
-
-class _TopologySpread(_Filtered, frozen=True, kw_only=True):
-    constraints: tuple[Literal["DoNotSchedule", "ScheduleAnyway"], ...] = ("DoNotSchedule",)
-    include_soft_constraints: bool = False
-    topology_balance_node_fit: bool = True
-
-
-class _TooManyRestarts(_Filtered, frozen=True, kw_only=True):
-    pod_restart_threshold: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
-
-
-class _PodLifeTime(_Filtered, frozen=True, kw_only=True):
-    max_pod_life_time_seconds: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
-
-
-def _duplicates(conversion: Conversion, plugin: str, args: _RemoveDuplicates) -> None:
-    conversion.add("SpreadDuplicates", {"excludeOwnerKinds": list(args.exclude_owner_kinds)})
-
-
-def _low(conversion: Conversion, plugin: str, args: _LowNodeUtilization) -> None:
-    made: dict[str, Any] = {
-        "useDeviationThresholds": args.use_deviation_thresholds,
-        "numberOfNodes": args.number_of_nodes,
-        "useMetrics": _uses_metrics(conversion, plugin, args),
-    }
-    if args.thresholds or args.target_thresholds:
-        made |= {"thresholds": args.thresholds, "targetThresholds": args.target_thresholds}
-    _check_percentages(args.target_thresholds, ".targetThresholds")
-    _utilization(conversion, args)
-    conversion.add("MoveToUnderusedNodes", made)
-
-
-def _high(conversion: Conversion, plugin: str, args: _Utilization) -> None:
-    least = min(args.thresholds.values(), default=50.0)
-    if len(set(args.thresholds.values())) > 1:
-        conversion.note(plugin, f"the lowest of them, {least:g} %, counts for all resources", "thresholds")
-    if _uses_metrics(conversion, plugin, args):
-        conversion.note(plugin, "nodes are freed by what is requested, not by what is used", "metricsUtilization")
-    _utilization(conversion, args)
-    conversion.add("Consolidate", {"utilizationThreshold": least / 100, "forWaitingPods": False})
-
-
-def _utilization(conversion: Conversion, args: _Utilization) -> None:
-    _check_percentages(args.thresholds, ".thresholds")
-    limits = args.eviction_limits
-    conversion.limits.append(MoveLimitSettings(total=limits.total, node=limits.node, namespace=limits.namespace))
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        made: dict[str, Any] = {
+            "useDeviationThresholds": self.use_deviation_thresholds,
+            "numberOfNodes": self.number_of_nodes,
+            "useMetrics": self.uses_metrics(conversion, plugin),
+        }
+        if self.thresholds or self.target_thresholds:
+            made |= {"thresholds": self.thresholds, "targetThresholds": self.target_thresholds}
+        _check_percentages(self.target_thresholds, ".targetThresholds")
+        self.limit(conversion)
+        conversion.add("MoveToUnderusedNodes", made)
 
 
 def _check_percentages(thresholds: _Thresholds, path: str) -> None:
@@ -492,74 +483,75 @@ def _check_percentages(thresholds: _Thresholds, path: str) -> None:
             raise InputError(f"{percentage:g} is not a percentage from 0 to 100", path=field_path(path, resource))
 
 
-def _uses_metrics(conversion: Conversion, plugin: str, args: _Utilization) -> bool:
-    metrics = args.metrics_utilization
-    if metrics is None:
-        return False
-    if metrics.prometheus or metrics.source == "Prometheus":
-        conversion.note(plugin, "no queries are asked of Prometheus", "metricsUtilization")
-        return False
-    return metrics.metrics_server or metrics.source == "KubernetesMetrics"
+class _NodeAffinity(_Filtered, frozen=True, kw_only=True):
+    node_affinity_type: tuple[
+        Literal["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"],
+        ...,
+    ] = ()
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        if "requiredDuringSchedulingIgnoredDuringExecution" in self.node_affinity_type:
+            conversion.add("RepairViolations")
+        if "preferredDuringSchedulingIgnoredDuringExecution" in self.node_affinity_type:
+            conversion.prefer("nodeAffinity")
 
 
-def _node_affinity(conversion: Conversion, plugin: str, args: _NodeAffinity) -> None:
-    if "requiredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
+class _NodeTaints(_Filtered, frozen=True, kw_only=True):
+    include_prefer_no_schedule: bool = False
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
         conversion.add("RepairViolations")
-    if "preferredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
-        _prefer(conversion, "nodeAffinity")
+        if self.include_prefer_no_schedule:
+            conversion.prefer("taints")
 
 
-def _node_taints(conversion: Conversion, plugin: str, args: _NodeTaints) -> None:
-    conversion.add("RepairViolations")
-    if args.include_prefer_no_schedule:
-        _prefer(conversion, "taints")
+class _TopologySpread(_Filtered, frozen=True, kw_only=True):
+    constraints: tuple[Literal["DoNotSchedule", "ScheduleAnyway"], ...] = ("DoNotSchedule",)
+    include_soft_constraints: bool = False
+    topology_balance_node_fit: bool = True
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        if "DoNotSchedule" in self.constraints:
+            conversion.add("RepairViolations")
+        if self.include_soft_constraints or "ScheduleAnyway" in self.constraints:
+            conversion.prefer("topologySpread")
+        if not self.topology_balance_node_fit:
+            conversion.note(plugin, _ANYWHERE, "topologyBalanceNodeFit")
 
 
-def _topology_spread(conversion: Conversion, plugin: str, args: _TopologySpread) -> None:
-    if "DoNotSchedule" in args.constraints:
-        conversion.add("RepairViolations")
-    if args.include_soft_constraints or "ScheduleAnyway" in args.constraints:
-        _prefer(conversion, "topologySpread")
-    if not args.topology_balance_node_fit:
-        conversion.note(plugin, _ANYWHERE, "topologyBalanceNodeFit")
+class _TooManyRestarts(_Filtered, frozen=True, kw_only=True):
+    pod_restart_threshold: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        conversion.add(
+            "LeavePoorService", {"minRestarts": self.pod_restart_threshold} if self.pod_restart_threshold else {}
+        )
+        why = "a pod is moved only where others of its owner do well: those that fail everywhere stay"
+        conversion.note(plugin, why)
 
 
-def _prefer(conversion: Conversion, kind: str) -> None:
-    """Count one kind of preferences; those that no plugin requests do not count."""
-    nothing = dict.fromkeys(("nodeAffinity", "podAffinity", "topologySpread", "taints"), 0.0)
-    conversion.policies["SatisfyPreferences"] = {
-        **nothing,
-        **conversion.policies.get("SatisfyPreferences", {}),
-        kind: 1.0,
-    }
+class _PodLifeTime(_Filtered, frozen=True, kw_only=True):
+    max_pod_life_time_seconds: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+    def convert(self, conversion: Conversion, plugin: str) -> None:
+        if self.max_pod_life_time_seconds is None:
+            conversion.note(plugin, "without maxPodLifeTimeSeconds no pod is too old")
+        else:
+            conversion.add("ReplaceOldPods", {"maxAge": f"{self.max_pod_life_time_seconds}s"})
 
 
-def _restarts(conversion: Conversion, plugin: str, args: _TooManyRestarts) -> None:
-    conversion.add(
-        "LeavePoorService", {"minRestarts": args.pod_restart_threshold} if args.pod_restart_threshold else {}
-    )
-    conversion.note(plugin, "a pod is moved only where others of its owner do well: those that fail everywhere stay")
-
-
-def _life_time(conversion: Conversion, plugin: str, args: _PodLifeTime) -> None:
-    if args.max_pod_life_time_seconds is None:
-        conversion.note(plugin, "without maxPodLifeTimeSeconds no pod is too old")
-        return
-    conversion.add("ReplaceOldPods", {"maxAge": f"{args.max_pod_life_time_seconds}s"})
-
-
-COUNTERPARTS: Mapping[str, tuple[type[_Arguments], Callable[[Conversion, str, Any], None]]] = {
-    "HighNodeUtilization": (_Utilization, _high),
-    "LowNodeUtilization": (_LowNodeUtilization, _low),
-    "PodLifeTime": (_PodLifeTime, _life_time),
-    "RemoveDuplicates": (_RemoveDuplicates, _duplicates),
-    "RemovePodsHavingTooManyRestarts": (_TooManyRestarts, _restarts),
-    "RemovePodsViolatingInterPodAntiAffinity": (_Filtered, lambda conversion, *_: conversion.add("RepairViolations")),
-    "RemovePodsViolatingNodeAffinity": (_NodeAffinity, _node_affinity),
-    "RemovePodsViolatingNodeTaints": (_NodeTaints, _node_taints),
-    "RemovePodsViolatingTopologySpreadConstraint": (_TopologySpread, _topology_spread),
+COUNTERPARTS: Mapping[str, type[_Arguments]] = {
+    "HighNodeUtilization": _Utilization,
+    "LowNodeUtilization": _LowNodeUtilization,
+    "PodLifeTime": _PodLifeTime,
+    "RemoveDuplicates": _RemoveDuplicates,
+    "RemovePodsHavingTooManyRestarts": _TooManyRestarts,
+    "RemovePodsViolatingInterPodAntiAffinity": _Filtered,
+    "RemovePodsViolatingNodeAffinity": _NodeAffinity,
+    "RemovePodsViolatingNodeTaints": _NodeTaints,
+    "RemovePodsViolatingTopologySpreadConstraint": _TopologySpread,
 }
-"""The arguments of each plugin that moves pods, and their conversion; those without a counterpart are noted."""
+"""The arguments of each plugin that moves pods; those without a counterpart are noted."""
 
 REPAIRS = {
     "RemovePodsViolatingInterPodAntiAffinity": "inter-pod anti-affinity",

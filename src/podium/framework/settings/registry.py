@@ -19,17 +19,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nominations import KeepsRoom
 from podium.cluster.pods import PodRecord
 from podium.framework import plugin as points
-from podium.framework.plugin import (
-    EVERY_EVENT,
-    ActionType,
-    EnqueuePlugin,
-    EventResource,
-    EventToRegister,
-    NominationPlugin,
-    Plugin,
-    PluginContext,
-    PodChangePlugin,
-)
+from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
+from podium.framework.plugin import EnqueuePlugin, NominationPlugin, Plugin, PluginContext, PodChangePlugin
 from podium.framework.settings.configuration import FIELDS, Configuration, ProfileConfiguration, default_plugins
 from podium.framework.verdicts import Calling, PluginError, is_failure
 from podium.framework.waiting_pods import WaitingPods

@@ -32,14 +32,11 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache.class_cache import OneCell
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle
 from podium.framework.plugin import (
-    ActionType,
     ClaimRelease,
-    ClusterEvent,
     DeviceReservation,
-    EventResource,
-    EventToRegister,
     PermitResult,
     PluginContext,
     PostFilterResult,

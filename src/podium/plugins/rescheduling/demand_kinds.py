@@ -10,7 +10,8 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import InNamespace, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
-from podium.framework.rescheduling.policy import LinearForm, Movables, Picture
+from podium.framework.rescheduling.linear_forms import LinearForm, Movables
+from podium.framework.rescheduling.policy import Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
 from podium.plugins.rescheduling.demands import MICRO, Demand
 

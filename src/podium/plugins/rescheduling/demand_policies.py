@@ -26,23 +26,15 @@ from podium.cluster.what_if_view import WhatIfView
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import Cost, Curve, LinearForm, Movables, Pair, Picture
+from podium.framework.rescheduling.linear_forms import Cost, Curve, LinearForm, Movables, Pair
+from podium.framework.rescheduling.policy import Picture
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity, preferred_nodes, required_nodes
 from podium.plugins.node_filters import TaintToleration
 from podium.plugins.pod_topology_spread import ConstraintSet, PodTopologySpread, own_constraints
-from podium.plugins.rescheduling.demand_kinds import (
-    NodeDemand,
-    NodeDemands,
-    demand_of,
-    domain_codes,
-    matching,
-    node_demands,
-    pod_demands,
-    spread_demands,
-)
+from podium.plugins.rescheduling import demand_kinds as kinds
 from podium.plugins.rescheduling.demands import MICRO, Demand, DemandPolicy, Demands
 from podium.plugins.rescheduling.node_use import accepting
 
@@ -92,17 +84,17 @@ def required(picture: Picture, classes: Mapping[int, PodClass]) -> Iterator[Dema
     for class_id, pod_class in by_affinity.items():
         for term in pod_class.required_anti_affinity:
             carriers.setdefault((term, MICRO, True), []).append(class_id)
-    yield from pod_demands(picture, classes, carriers)
+    yield from kinds.pod_demands(picture, classes, carriers)
     carriers_near: dict[tuple[AffinityTerm, ...], list[int]] = {}
     for class_id, pod_class in by_affinity.items():
         if pod_class.required_affinity:
             carriers_near.setdefault(pod_class.required_affinity, []).append(class_id)
     for terms, carrying in carriers_near.items():
         keys = [term.topology_key for term in terms]
-        codes = [domain_codes(picture, key) for key in keys]
-        yield NearDemand(keys, codes, carrying, matching(SelectedByTerms(terms), picture, classes))
+        codes = [kinds.domain_codes(picture, key) for key in keys]
+        yield NearDemand(keys, codes, carrying, kinds.matching(SelectedByTerms(terms), picture, classes))
     hard = ((pod_class, _hard_constraints(picture, pod_class)) for pod_class in classes.values())
-    yield from spread_demands(picture, classes, [(pod_class, found, MICRO) for pod_class, found in hard if found])
+    yield from kinds.spread_demands(picture, classes, [(pod_class, found, MICRO) for pod_class, found in hard if found])
 
 
 def refusal(picture: Picture, pod: PodRecord) -> str:
@@ -123,7 +115,7 @@ def refusal(picture: Picture, pod: PodRecord) -> str:
     return ""
 
 
-def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> NodeDemands:
+def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> kinds.NodeDemands:
     """Return what classes require of nodes: labels, tolerated taints, and the keys of their spread constraints.
 
     Nodes that accept no pods are left out; other components handle them.
@@ -137,7 +129,7 @@ def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> NodeDe
         spec = pod_class.spec
         return spec.scheduler_name, spec.tolerations, required_nodes(pod_class), keys_of(pod_class)
 
-    def demand(pod_class: PodClass) -> NodeDemand | None:
+    def demand(pod_class: PodClass) -> kinds.NodeDemand | None:
         runner = _runner_of(picture, pod_class)
         complaints: list[tuple[Bools, str]] = []
         by_affinity = _filter_of(runner, NodeAffinity)
@@ -153,9 +145,9 @@ def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> NodeDe
         wrong = np.zeros(len(view), dtype=np.bool_)
         for where, _ in complaints:
             wrong |= where
-        return demand_of(MICRO * (wrong & targets).astype(np.int64), targets & ~wrong, complaints)
+        return kinds.demand_of(MICRO * (wrong & targets).astype(np.int64), targets & ~wrong, complaints)
 
-    return node_demands(classes, key_of, demand)
+    return kinds.node_demands(classes, key_of, demand)
 
 
 def _hard_constraints(picture: Picture, pod_class: PodClass) -> ConstraintSet:
@@ -291,7 +283,7 @@ def preferred(weights: SatisfyPreferencesArgs, picture: Picture, classes: Mappin
     """Yield the demands of what pods prefer themselves, without the defaults that their scheduler adds."""
     yield _preferred_nodes(weights, picture, classes)
     if weights.pod_affinity:
-        yield from pod_demands(picture, classes, _carriers(classes, weights.pod_affinity))
+        yield from kinds.pod_demands(picture, classes, _carriers(classes, weights.pod_affinity))
     if weights.topology_spread:
         soft = (
             (pod_class, own_constraints(pod_class, "ScheduleAnyway"))
@@ -300,10 +292,12 @@ def preferred(weights: SatisfyPreferencesArgs, picture: Picture, classes: Mappin
         )
         each = round(MICRO * weights.topology_spread)
         wanted = [(pod_class, found, each // len(found)) for pod_class, found in soft if found]
-        yield from spread_demands(picture, classes, wanted)
+        yield from kinds.spread_demands(picture, classes, wanted)
 
 
-def _preferred_nodes(weights: SatisfyPreferencesArgs, picture: Picture, classes: Mapping[int, PodClass]) -> NodeDemands:
+def _preferred_nodes(
+    weights: SatisfyPreferencesArgs, picture: Picture, classes: Mapping[int, PodClass]
+) -> kinds.NodeDemands:
     """Return what classes lack by preferred node affinity and PreferNoSchedule taints, as far as a target offers it."""
     view = View(picture.cluster)
     groups = picture.cluster.nodes.taint_groups if weights.taints > 0 else ()
@@ -318,7 +312,7 @@ def _preferred_nodes(weights: SatisfyPreferencesArgs, picture: Picture, classes:
             return None
         return terms, pod_class.spec.tolerations, required_nodes(pod_class)
 
-    def demand(pod_class: PodClass) -> NodeDemand | None:
+    def demand(pod_class: PodClass) -> kinds.NodeDemand | None:
         untolerated: Bools = np.zeros(len(view), dtype=np.bool_)
         if has_soft_taints:
             tolerations = [item for item in pod_class.spec.tolerations if item.effect in ("", "PreferNoSchedule")]
@@ -335,9 +329,9 @@ def _preferred_nodes(weights: SatisfyPreferencesArgs, picture: Picture, classes:
             (untolerated, "its taints say to prefer others"),
             (anywhere, "it has fewer of the labels that the pod prefers than others have"),
         )
-        return demand_of(misses, accepting(picture, pod_class), complaints)
+        return kinds.demand_of(misses, accepting(picture, pod_class), complaints)
 
-    return node_demands(classes, key_of, demand)
+    return kinds.node_demands(classes, key_of, demand)
 
 
 def _is_soft(taint: Taint) -> bool:

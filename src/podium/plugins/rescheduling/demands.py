@@ -13,7 +13,8 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.policy import LinearForm, Movables, Picture, Proposal, Relocation, sum_of_forms
+from podium.framework.rescheduling.linear_forms import LinearForm, Movables, sum_of_forms
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import PodPlaces, accepting, accepting_with_room, has_room, rough_fit
 
 MICRO = 10**6

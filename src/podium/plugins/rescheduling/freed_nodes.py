@@ -15,16 +15,8 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.policy import (
-    Float64s,
-    LinearForm,
-    Movables,
-    Pair,
-    Picture,
-    Proposal,
-    Relocation,
-    ResourceUse,
-)
+from podium.framework.rescheduling.linear_forms import LinearForm, Movables, Pair, ResourceUse
+from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import NodeUse, accepting, guests_on
 
 # A node is emptied entirely; a plan with more pods than this is not made.

@@ -7,7 +7,7 @@ poor service": anomalous crash loops, repeated out-of-resource killing, rejectio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -56,7 +56,7 @@ class LeavePoorService:
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, LeavePoorServiceArgs, self.name)
-        self._fortunes = FailureStats(self._fails, self._is_well)
+        self._failures = FailureStats(self._args)
         self._picture: Picture | None = None
         # The owners whose pods the node's kubelet rejected repeatedly, by row.
         self._turned_away: dict[int, set[str]] = {}
@@ -64,8 +64,8 @@ class LeavePoorService:
     def objective(self, picture: Picture) -> float:
         """Return how many pods fail because of their nodes."""
         self._look(picture)
-        alone = sum(sum(numbers.values()) for row, numbers in self._fortunes.lonely.items() if self._is_in_trouble(row))
-        return float(self._fortunes.misplaced + alone)
+        alone = sum(sum(numbers.values()) for row, numbers in self._failures.lonely.items() if self._is_in_trouble(row))
+        return float(self._failures.misplaced + alone)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield each of them, by the number of restarts, then by key."""
@@ -74,7 +74,7 @@ class LeavePoorService:
         def place(pod: PodRecord) -> tuple[int, str, str]:
             return -picture.signals.of_pod(pod.uid).restarts, pod.key, pod.uid
 
-        for pod in sorted(self._fortunes.failing(), key=place):
+        for pod in sorted(self._failures.failing(), key=place):
             if not picture.is_movable(pod) or pod.row == NO_ROW:
                 continue
             self._look(picture)
@@ -95,22 +95,8 @@ class LeavePoorService:
             reason = f"the kubelet of {node} turned away {len(pods)} pods {who}, the last one of late"
             yield Avoidance(pods[0], reason, self._args.avoid_for_ns)
 
-    # Failing pods
-
-    def _fails(self, picture: Picture, pod: PodRecord) -> bool:
-        reported = picture.signals.pods.get(pod.uid)
-        if reported is None or reported.restarts < self._args.min_restarts or belongs_to_node(pod):
-            return False
-        is_recent = reported.failure_ns is not None and picture.now - reported.failure_ns <= self._args.within_ns
-        return reported.is_crash_looping or is_recent
-
-    def _is_well(self, picture: Picture, pod: PodRecord) -> bool:
-        return pod.ready and pod.start_ns <= picture.now - self._args.within_ns
-
-    # Causes of failure
-
     def _look(self, picture: Picture) -> None:
-        self._fortunes.look(picture)
+        self._failures.look(picture)
         if picture is not self._picture:
             self._picture, self._turned_away = picture, {}
             for (owner, node), times in picture.signals.rejections.items():
@@ -120,7 +106,7 @@ class LeavePoorService:
 
     def _why(self, picture: Picture, pod: PodRecord) -> str:
         """Return why a failing pod would be better placed elsewhere; "" if it probably would not be."""
-        owner, node = self._fortunes.of(pod.owner_uid), picture.node_name(pod.row)
+        owner, node = self._failures.of(pod.owner_uid), picture.node_name(pod.row)
         elsewhere, signals = owner.failing_elsewhere(pod.row), picture.signals.of_pod(pod.uid)
         how = (
             f"was started again {signals.restarts} times{' for want of memory' if signals.out_of_memory_kills else ''}"
@@ -135,14 +121,14 @@ class LeavePoorService:
 
     def _is_in_trouble(self, row: int) -> bool:
         """Return whether pods of many owners fail on a node, or are rejected there, and fail nowhere else."""
-        failing, turned_away = self._fortunes.lonely.get(row, {}), self._turned_away.get(row, set())
+        failing, turned_away = self._failures.lonely.get(row, {}), self._turned_away.get(row, set())
         return len(failing) + len(turned_away - failing.keys()) >= self._args.min_owners
 
     def _targets(self, picture: Picture, pod: PodRecord) -> Bools:
         """Return the nodes on which no pod of its owner fails or is rejected, and which are not in trouble."""
         targets: Bools = np.ones(picture.cluster.nodes.count, dtype=np.bool_)
-        owner = self._fortunes.of(pod.owner_uid)
-        for row in {*self._fortunes.rows(), *owner.left, *self._turned_away}:
+        owner = self._failures.of(pod.owner_uid)
+        for row in {*self._failures.rows(), *owner.left, *self._turned_away}:
             is_bad = row in owner.failing or row in owner.left or pod.owner_uid in self._turned_away.get(row, ())
             targets[row] = not (is_bad or self._is_in_trouble(row))
         return targets
@@ -190,17 +176,14 @@ _NO_RECORD = OwnerRecord()
 class FailureStats:
     """Failing pods and pods that run well, for owners with a failing pod, by row and owner.
 
-    ``fails`` returns whether a pod fails where it is, ``is_well`` whether it has run there long enough to conclude that
-    it does not. A replacement, of which nothing is known yet, is neither. ``misplaced`` counts failing pods whose owner
-    has more pods that run well. ``lonely`` are, by row, the owners whose pods fail there and nowhere else, each with
-    the number of its failing pods while none runs well.
+    A pod runs well if it has run long enough to conclude that it does not fail. A replacement, of which nothing is
+    known yet, does neither. ``misplaced`` counts failing pods whose owner has more pods that run well. ``lonely`` are,
+    by row, the owners whose pods fail there and nowhere else, each with the number of its failing pods while none runs
+    well.
     """
 
-    def __init__(
-        self, fails: Callable[[Picture, PodRecord], bool], is_well: Callable[[Picture, PodRecord], bool]
-    ) -> None:
-        self._fails = fails
-        self._is_well = is_well
+    def __init__(self, args: LeavePoorServiceArgs) -> None:
+        self._args = args
         self._changes = RowChanges()
         self._picture: Picture | None = None
         self._rows: dict[int, _Row] = {}
@@ -259,9 +242,17 @@ class FailureStats:
                 continue
             if self._fails(picture, pod):
                 failing.append(pod)
-            elif self._is_well(picture, pod):
+            elif pod.ready and pod.start_ns <= picture.now - self._args.within_ns:
                 well[pod.owner_uid] += 1
         return _Row(tuple(failing), well)
+
+    def _fails(self, picture: Picture, pod: PodRecord) -> bool:
+        """Return whether a pod fails where it is."""
+        reported = picture.signals.pods.get(pod.uid)
+        if reported is None or reported.restarts < self._args.min_restarts or belongs_to_node(pod):
+            return False
+        is_recent = reported.failure_ns is not None and picture.now - reported.failure_ns <= self._args.within_ns
+        return reported.is_crash_looping or is_recent
 
     def _count(self) -> None:
         """Count the pods of each owner in all rows."""

@@ -412,7 +412,13 @@ class MissingRoom:
         pods = "a pod that can go elsewhere" if number == 1 else f"{number} pods that can go elsewhere"
         targets: Bools = picture.targets[: picture.cluster.nodes.count] & (self._open(index, picture) == 0)
         targets[way_out.row] = False
-        preferred = _narrowest(room, picture.cluster)
+        # Preferably nodes with the least left of what the room needs.
+        rows = picture.cluster.nodes.all_rows()
+        left: Float64s = np.zeros(len(rows))
+        for need in room.needs:
+            shares = need.free(picture.cluster, rows) / np.maximum(need.offered(picture.cluster, rows), 1)
+            left = np.maximum(left, shares)
+        preferred = -left
         relocations = tuple(Relocation(pod, targets, preferred) for pod in by_size(picture, list(way_out.leaving)))
         reason = f"{room.what} could run on {name}, where {pods} would leave what it lacks: {way_out.lacking}"
         return Proposal(relocations, reason, in_parts=True)
@@ -436,12 +442,3 @@ def _spared(
             for need in lacking:
                 lacking[need] += need.held_by(pod)
     return kept
-
-
-def _narrowest(room: WantedRoom, cluster: Cluster) -> Float64s:
-    """Return ``[rows]`` a preference for nodes with the least left of what the room needs."""
-    rows = cluster.nodes.all_rows()
-    left: Float64s = np.zeros(len(rows))
-    for need in room.needs:
-        left = np.maximum(left, need.free(cluster, rows) / np.maximum(need.offered(cluster, rows), 1))
-    return -left

@@ -15,16 +15,8 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import (
-    Contents,
-    Float64s,
-    LinearForm,
-    Movables,
-    Picture,
-    Proposal,
-    Relocation,
-    predecessor,
-)
+from podium.framework.rescheduling.linear_forms import Contents, LinearForm, Movables
+from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation, predecessor
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import RowChanges, placed_slots, rough_fit
 

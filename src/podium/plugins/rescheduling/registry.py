@@ -19,15 +19,8 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import (
-    Float64s,
-    LinearForm,
-    Movables,
-    Picture,
-    PolicyFactory,
-    Proposal,
-    Relocation,
-)
+from podium.framework.rescheduling.linear_forms import LinearForm, Movables
+from podium.framework.rescheduling.policy import Float64s, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates

@@ -25,35 +25,13 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    ActionType,
-    ClaimBinding,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PermitResult,
-    PluginContext,
-    Scope,
-)
+from podium.framework.plugin import ClaimBinding, PermitResult, PluginContext, Scope
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Status, Verdicts, unresolvable
 from podium.plugins.resource_scores import shape_scores
-from podium.plugins.volumes.claims import (
-    AFFINITY,
-    BOUND_VOLUME,
-    SPACE,
-    VOLUME_TO_BIND,
-    AssumedVolumes,
-    PodClaim,
-    VolumeSearch,
-    WaitingClaim,
-    claim_not_found,
-    concerns_own_claim,
-    pod_claims,
-    volume_limit,
-    volumes_for,
-)
+from podium.plugins.volumes import claims
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
@@ -68,10 +46,10 @@ def failed(problem: str) -> Status:
 
 _UNBOUND = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 _REASONS = {
-    AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
-    VOLUME_TO_BIND: "node(s) didn't find available persistent volumes to bind",
-    SPACE: "node(s) did not have enough free storage",
-    BOUND_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+    claims.AFFINITY: "node(s) didn't match PersistentVolume's node affinity",
+    claims.VOLUME_TO_BIND: "node(s) didn't find available persistent volumes to bind",
+    claims.SPACE: "node(s) did not have enough free storage",
+    claims.BOUND_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
 
 
@@ -104,7 +82,7 @@ class _PodVolumes:
     """
 
     bound: list[PersistentVolumeClaim]
-    waiting: list[WaitingClaim]
+    waiting: list[claims.WaitingClaim]
     bindings: tuple[ClaimBinding, ...] = ()
     asked: set[ClaimBinding] = field(default_factory=set)
 
@@ -131,8 +109,8 @@ class VolumeBinding:
         self._storage = context.cluster.storage
         self._reasons = _REASONS
         if not context.cluster.release.has(Behavior.VOLUME_AFFINITY_NAMED):
-            self._reasons = {**_REASONS, AFFINITY: "node(s) had volume node affinity conflict"}
-        self._assumed = AssumedVolumes(self._storage)
+            self._reasons = {**_REASONS, claims.AFFINITY: "node(s) had volume node affinity conflict"}
+        self._assumed = claims.AssumedVolumes(self._storage)
 
     def _refusal(self, lacking: int) -> Status:
         return unresolvable(*(reason for bit, reason in self._reasons.items() if lacking & bit))
@@ -140,7 +118,7 @@ class VolumeBinding:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without claims; reject those with a claim that is unusable, or unbound with immediate binding."""
         found: dict[str, PersistentVolumeClaim] = {}
-        for pod_claim in pod_claims(pod, self._storage):
+        for pod_claim in claims.pod_claims(pod, self._storage):
             claim = _usable(pod, pod_claim)
             if isinstance(claim, str):
                 return unresolvable(claim)
@@ -155,8 +133,8 @@ class VolumeBinding:
             storage_class = self._storage.classes.get(claim.class_name)
             if claim.spec.volume_name or storage_class is None or not storage_class.binds_late:
                 return _UNBOUND
-            matching = volumes_for(claim, self._storage.volumes.values(), self._assumed.claim_of)
-            volumes.waiting.append(WaitingClaim(claim, self._assumed.node_of(claim), matching))
+            matching = claims.volumes_for(claim, self._storage.volumes.values(), self._assumed.claim_of)
+            volumes.waiting.append(claims.WaitingClaim(claim, self._assumed.node_of(claim), matching))
         state[self.name] = volumes
         return SUCCESS
 
@@ -228,7 +206,7 @@ class VolumeBinding:
         row = self._cluster.nodes.row_of.get(node_name)
         if row is None:
             return failed(f'node "{node_name}" not found')
-        search = VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
+        search = claims.VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
         search.check_bound([claim])
         if search.lacking[0]:
             return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"')
@@ -241,7 +219,7 @@ class VolumeBinding:
         changed = ActionType.ADD | ActionType.UPDATE
         return (
             EventToRegister(EventResource.STORAGE_CLASS, changed, _allows_more),
-            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, changed, concerns_own_claim),
+            EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, changed, claims.concerns_own_claim),
             EventToRegister(EventResource.PERSISTENT_VOLUME, changed),
             EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
             EventToRegister(EventResource.CSI_NODE, changed, _migrates),
@@ -249,8 +227,8 @@ class VolumeBinding:
             EventToRegister(EventResource.CSI_STORAGE_CAPACITY, changed, _has_more_room),
         )
 
-    def _search(self, volumes: _PodVolumes, view: View) -> VolumeSearch:
-        search = VolumeSearch(view, self._storage)
+    def _search(self, volumes: _PodVolumes, view: View) -> claims.VolumeSearch:
+        search = claims.VolumeSearch(view, self._storage)
         search.check_bound(volumes.bound)
         search.find(volumes.waiting)
         return search
@@ -296,12 +274,12 @@ def volume_binding(context: PluginContext) -> VolumeBinding:
     return ScoringVolumeBinding(context) if scores else VolumeBinding(context)
 
 
-def _usable(pod: PodRecord, mounted: PodClaim) -> PersistentVolumeClaim | str:
+def _usable(pod: PodRecord, mounted: claims.PodClaim) -> PersistentVolumeClaim | str:
     """Return a claim that the pod can use, or why it cannot."""
     claim = mounted.claim
     if claim is None:
         made = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{mounted.name}"'
-        return made if mounted.is_ephemeral else claim_not_found(mounted.name)
+        return made if mounted.is_ephemeral else claims.claim_not_found(mounted.name)
     if claim.status.phase == "Lost":
         return (
             f'persistentvolumeclaim "{mounted.name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
@@ -331,6 +309,6 @@ def _stops_reporting(pod: PodRecord, event: ClusterEvent) -> bool:
 
 def _has_more_room(pod: PodRecord, event: ClusterEvent) -> bool:
     """Return whether a capacity is new, or its volume limit increased."""
-    limit = volume_limit(event.new)
-    before = None if event.old is None else volume_limit(event.old)
+    limit = claims.volume_limit(event.new)
+    before = None if event.old is None else claims.volume_limit(event.old)
     return event.old is None or (limit is not None and (before is None or limit > before))

@@ -35,7 +35,8 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import Storage
 from podium.cluster.view import View, matching_rows
-from podium.framework.plugin import ClaimBinding, ClusterEvent
+from podium.framework.events import ClusterEvent
+from podium.framework.plugin import ClaimBinding
 
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
@@ -291,7 +292,9 @@ class VolumeSearch:
                 continue
             storage_class = self._storage.classes[waiting.claim.class_name]
             allowed = self._allowed(storage_class)
-            roomy = self._with_room(waiting.claim, storage_class)
+            # Those with enough capacity for the claim, as the driver reports; all if it does not.
+            sufficient = self._sufficient(waiting.claim, storage_class)
+            roomy = self._rows(None if sufficient is None else _topologies(sufficient))
             self.lacking[wanted & ~allowed] |= VOLUME_TO_BIND
             self.lacking[wanted & allowed & ~roomy] |= SPACE
             undecided = undecided & ((chosen >= 0) | (allowed & roomy))
@@ -310,11 +313,6 @@ class VolumeSearch:
             for term in storage_class.allowed_topologies
         )
         return self._rows(terms or None)
-
-    def _with_room(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Bools:
-        """Return ``[n]`` the nodes with enough capacity for the claim, as the driver reports; all if it does not."""
-        sufficient = self._sufficient(claim, storage_class)
-        return self._rows(None if sufficient is None else _topologies(sufficient))
 
     def _sufficient(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
         """Return the reported capacities that suffice for a claim, by name; None if the driver reports none."""

@@ -22,16 +22,9 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.selector_index import RequiredKeys
 from podium.cluster.storage import Storage
 from podium.cluster.view import View, matching_term
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import ANYWHERE, CycleState, Reach
-from podium.framework.plugin import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    EventToRegister,
-    PluginContext,
-    Scope,
-    StatelessPlugin,
-)
+from podium.framework.plugin import PluginContext, Scope, StatelessPlugin
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.volumes.claims import READ_WRITE_ONCE_POD, PodClaim, claim_not_found, concerns_own_claim, pod_claims
 

@@ -24,8 +24,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import NamespaceLabels, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, PluginContext, Scope
+from podium.framework.plugin import PluginContext, Scope
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.volumes.claims import claim_not_found, concerns_own_claim, pod_claims
 
@@ -213,21 +214,18 @@ class NodeVolumeLimits:
         limits = self._limits.get(driver)
         if limits is None:
             limits = self._limits[driver] = np.full(nodes.capacity, _UNLIMITED, dtype=np.int64)
+            # The resource by which a node stated a driver's limit before 1.32 (GetCSIAttachLimitKey).
+            resource = f"{_LIMIT_PREFIX}{driver}"
+            if len(resource) >= _LONGEST_NAME:
+                digest = sha1(driver.encode(), usedforsecurity=False).hexdigest()
+                resource = f"{_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"
             for place in nodes.row_of.values() if self._reads_nodes else ():
-                limits[place] = node_allocatable(nodes.node(place).status).get(_resource_of(driver), _UNLIMITED)
+                limits[place] = node_allocatable(nodes.node(place).status).get(resource, _UNLIMITED)
             for csi_node in self._storage.csi_nodes.values():
                 row = nodes.row_of.get(csi_node.metadata.name)
                 if row is not None:
                     limits[row] = _limits_of(csi_node).get(driver, limits[row])
         return limits
-
-
-def _resource_of(driver: str) -> str:
-    """Return the resource by which a node stated a driver's limit before 1.32 (GetCSIAttachLimitKey)."""
-    name = f"{_LIMIT_PREFIX}{driver}"
-    if len(name) < _LONGEST_NAME:
-        return name
-    return f"{_LIMIT_PREFIX}{driver[:23]}{sha1(driver.encode(), usedforsecurity=False).hexdigest()[:16]}"
 
 
 def _attachable(pod_class: PodClass) -> int:

@@ -23,8 +23,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, tolerated
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
 from podium.framework.runner import Runner
 from podium.framework.verdicts import is_failure
 

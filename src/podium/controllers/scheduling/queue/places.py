@@ -14,7 +14,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueueSettings
-from podium.framework.plugin import ClusterEvent
+from podium.framework.events import ClusterEvent
 
 # The sort key, then the pod's uid: no two current items are equal.
 Item = tuple[Any, ...]

@@ -39,7 +39,7 @@ from podium.controllers.scheduling.queue.queued_pod import (
     QueuePlace,
     QueueSettings,
 )
-from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 
 DEFAULTS = QueueSettings()

@@ -14,15 +14,8 @@ from podium.cluster.arrays import Bools, Int64s, Lists
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import PreemptionRanking
+from podium.decide.preempting import eligibility
 from podium.decide.preempting.criteria import AFFINITY, AFFINITY_KEPT, CostColumn, SetCosts
-from podium.decide.preempting.eligibility import (
-    NOT_IN_POOL,
-    VictimFilter,
-    WholeGroups,
-    beyond_budgets,
-    both_allow,
-    victim_pool,
-)
 from podium.decide.preempting.gang.gang import AffinityPartners, GangDomain, GangTransaction, MemberRow, placements_hold
 from podium.decide.preempting.reprieve import irreducible
 from podium.decide.preempting.wide.dependents import Dependents
@@ -39,20 +32,24 @@ class VictimUnits:
         cluster: Cluster,
         ranking: PreemptionRanking,
         asker: PodRecord,
-        may_disrupt: VictimFilter | None,
+        may_disrupt: eligibility.VictimFilter | None,
         *,
         with_dependents: bool = False,
     ) -> None:
         """``asker`` represents the gang: it has its priority. ``with_dependents``: pods that depend on victims go."""
         self._cluster = cluster
-        self._pool = pool = victim_pool(cluster, ranking, asker, may_disrupt)
-        wholes = WholeGroups(cluster)
+        self._pool = pool = eligibility.victim_pool(cluster, ranking, asker, may_disrupt)
+        wholes = eligibility.WholeGroups(cluster)
         dependents = Dependents(cluster, pool, by_affinity=with_dependents, wholes=wholes, priority=asker.priority)
         # By uid, the group with which a pod goes; () if the group may not go.
         self._whole_of: dict[str, Unit] = {}
         for key in wholes.keys:
             mates = dependents.mates_in(key)
-            whole = () if NOT_IN_POOL in mates else tuple(cluster.pods.record(pool.slots.item(mate)) for mate in mates)
+            whole = (
+                ()
+                if eligibility.NOT_IN_POOL in mates
+                else tuple(cluster.pods.record(pool.slots.item(mate)) for mate in mates)
+            )
             uids = (cluster.pods.record(slot).uid for slot in wholes.slots_of(key).tolist())
             self._whole_of.update(dict.fromkeys(uids, whole))
         has_wholes = any(len(whole) != 1 for whole in self._whole_of.values())
@@ -91,7 +88,7 @@ class VictimUnits:
         """Return whether a pod that may be a victim alone may be one with its group and dependents."""
         return pod.uid not in self._needed and self._whole_of.get(pod.uid) != ()
 
-    def filter(self, further: VictimFilter | None) -> VictimFilter | None:
+    def filter(self, further: eligibility.VictimFilter | None) -> eligibility.VictimFilter | None:
         """Extend a filter: pods are no victims if their group or dependents may not go."""
         if not self.go_along:
             return further
@@ -100,7 +97,7 @@ class VictimUnits:
             records = map(self._cluster.pods.record, slots.tolist())
             return np.fromiter(map(self.may_go, records), dtype=np.bool_, count=len(slots))
 
-        return both_allow(further, allowed)
+        return eligibility.both_allow(further, allowed)
 
     def closed(self, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
         """Return units that may go, with their dependents; None if one of these may not be a victim."""
@@ -277,7 +274,9 @@ class GangSolutions:
 
     def _violating(self, victims: Sequence[PodRecord]) -> frozenset[str]:
         slots = np.array([pod.slot for pod in victims], dtype=np.int64)
-        found = beyond_budgets(self.transaction.cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots))
+        found = eligibility.beyond_budgets(
+            self.transaction.cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots)
+        )
         return frozenset(victim.uid for victim, is_over in zip(victims, found.tolist(), strict=True) if is_over)
 
 
