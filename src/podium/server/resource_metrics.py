@@ -140,27 +140,32 @@ class ResourceMetrics:
         asked = read_parameters(query).options
         options = ListOptions(label_selector=asked.label_selector, field_selector=asked.field_selector)
         match path:
-            case ["nodes"]:
-                return self._nodes(options)
+            case ["nodes"] | ["pods"]:
+                kind, namespace, name = path[0], "", ""
             case ["nodes", name]:
-                return _only(self._nodes(_of_name(name)), "nodes", name)
-            case ["pods"]:
-                return self._pods(options)
+                kind, namespace = "nodes", ""
             case ["namespaces", namespace, "pods"]:
-                return self._pods(options, namespace)
+                kind, name = "pods", ""
             case ["namespaces", namespace, "pods", name]:
-                return _only(self._pods(_of_name(name), namespace), "pods", f"{namespace}/{name}")
-        return None
-
-    def _nodes(self, options: ListOptions) -> Raw:
-        return node_metrics_list(self._all(Node, options), self._uses(), self._backend.now())
-
-    def _pods(self, options: ListOptions, namespace: str = "") -> Raw:
-        return pod_metrics_list(self._all(Pod, options, namespace), self._uses(), self._backend.now())
-
-    def _uses(self) -> Uses:
+                kind = "pods"
+            case _:
+                return None
+        if name:
+            options = ListOptions(field_selector=f"metadata.name={name}")
         # A pod's share of its node's cpu depends on all other pods there.
-        return Uses(self._all(Node, ListOptions()), self._all(Pod, ListOptions()))
+        uses, now = Uses(self._all(Node, ListOptions()), self._all(Pod, ListOptions())), self._backend.now()
+        if kind == "nodes":
+            found = node_metrics_list(self._all(Node, options), uses, now)
+        else:
+            found = pod_metrics_list(self._all(Pod, options, namespace), uses, now)
+        if not name:
+            return found
+        for item in found["items"]:
+            only: Raw = item
+            return only
+        details = {"name": name, "group": "metrics.k8s.io", "kind": kind}
+        full_name = f"{namespace}/{name}" if namespace else name
+        raise StoreError(404, "NotFound", f'{kind}.metrics.k8s.io "{full_name}" not found', details)
 
     def _all(self, type_: type[_Type], options: ListOptions, namespace: str = "") -> Iterator[_Type]:
         """Yield the objects of a kind. Raises StoreError as the backend answers."""
@@ -170,15 +175,3 @@ class ResourceMetrics:
         for stored in response.page.items if response.page is not None else ():
             if isinstance(stored.object, type_):
                 yield stored.object
-
-
-def _of_name(name: str) -> ListOptions:
-    return ListOptions(field_selector=f"metadata.name={name}")
-
-
-def _only(found: Raw, plural: str, name: str) -> Raw:
-    for item in found["items"]:
-        only: Raw = item
-        return only
-    details = {"name": name.rpartition("/")[2], "group": "metrics.k8s.io", "kind": plural}
-    raise StoreError(404, "NotFound", f'{plural}.metrics.k8s.io "{name}" not found', details)

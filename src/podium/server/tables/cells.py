@@ -193,26 +193,21 @@ _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The
 def pod_row(raw: Raw, now: int) -> Cells:
     """Return the cells of a pod."""
     summary, gates = _Summary(raw), objects_at(raw, "spec", "readinessGates")
+    count = sum(number(status, "restartCount") for status in summary.restarts)
+    ended = (time_at(status, "lastState", "terminated", "finishedAt") for status in summary.restarts)
+    last = max((time for time in ended if time is not None), default=None)
     are_open = [condition(raw, text(gate, "conditionType")) == "True" for gate in gates]
     return (
         name(raw),
         f"{summary.ready}/{summary.total}",
         summary.status,
-        _restarts(summary.restarts, now),
+        str(count) if not count or last is None else f"{count} ({human_duration(now - last)} ago)",
         age(raw, now),
         next((text(ip, "ip") for ip in objects_at(raw, "status", "podIPs")), "") or NONE,
         text(raw, "spec", "nodeName", default=NONE),
         text(raw, "status", "nominatedNodeName", default=NONE),
         f"{sum(are_open)}/{len(gates)}" if gates else NONE,
     )
-
-
-def _restarts(statuses: Sequence[Raw], now: int) -> str:
-    """Return the number of restarts of containers, and the time since the last one."""
-    count = sum(number(status, "restartCount") for status in statuses)
-    ended = (time_at(status, "lastState", "terminated", "finishedAt") for status in statuses)
-    last = max((time for time in ended if time is not None), default=None)
-    return str(count) if not count or last is None else f"{count} ({human_duration(now - last)} ago)"
 
 
 class _Summary:

@@ -58,8 +58,7 @@ def admit_pod(
             raw = rules.apply(raw, key)
     metadata, spec = raw["metadata"], raw["spec"]
     if is_new or "priority" not in spec:
-        metadata = _annotated(metadata, spec, key, classes)
-        spec = {**spec, **_priority(spec, key, classes)}
+        metadata, spec = _with_class(metadata, spec, key, classes)
     return {**raw, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
 
 
@@ -102,53 +101,39 @@ def readmit_pod(raw: Raw, previous: Raw) -> Raw:
     return {**raw, "spec": _with_tolerations(spec, left_out)}
 
 
-def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """Return the fields that follow from the pod's class (plugin/pkg/admission/priority)."""
+def _with_class(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> tuple[Raw, Raw]:
+    """Return a pod's metadata and spec with what follows from its class (plugin/pkg/admission/priority).
+
+    Priority 0 if it names no class and there is no default. The policy from an annotation of the class is added to the
+    pod's annotations.
+    """
     name = spec.get("priorityClassName", "")
     if not name and "priority" in spec:
-        return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
-    filled = _of_class(name, classes) if name else _of_default(classes)
-    if filled is None:
-        raise unknown_class(POD, key, name, classes)
-    for field in ("priority", "preemptionPolicy"):
-        if name and field in spec and spec[field] != filled[field]:
-            raise _differs(key, field, spec[field], name, filled[field])
-    return filled if name else {**filled, "preemptionPolicy": spec.get("preemptionPolicy", filled["preemptionPolicy"])}
-
-
-def _annotated(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """Return the pod's metadata with the policy from the annotation of its class, if the class has one."""
-    name = spec.get("priorityClassName", "")
-    if not name and "priority" in spec:
-        return metadata
+        return metadata, {**spec, "preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
     found = classes.get(name) if name else default_class(classes.values())
-    policy = found.metadata.annotations.get(POLICY_ANNOTATION) if found is not None else None
-    if policy is None:
-        return metadata
-    annotations = metadata.get("annotations", {})
-    given = annotations.get(POLICY_ANNOTATION, policy)
-    if name and given != policy:
-        raise _differs(key, f"annotation {POLICY_ANNOTATION}", given, name, policy)
-    return {**metadata, "annotations": {**annotations, POLICY_ANNOTATION: given}}
+    if found is None and name and name not in SYSTEM_CLASSES:
+        raise unknown_class(POD, key, name, classes)
+    filled: Raw = {"priority": SYSTEM_CLASSES.get(name, 0), "preemptionPolicy": _PREEMPT}
+    if found is not None:
+        filled = {"priority": found.value, "preemptionPolicy": found.preemption_policy}
+    if found is not None and (policy := found.metadata.annotations.get(POLICY_ANNOTATION)) is not None:
+        annotations = metadata.get("annotations", {})
+        given = annotations.get(POLICY_ANNOTATION, policy)
+        if name and given != policy:
+            raise _differs(key, f"annotation {POLICY_ANNOTATION}", given, name, policy)
+        metadata = {**metadata, "annotations": {**annotations, POLICY_ANNOTATION: given}}
+    if not name:
+        chosen = {} if found is None else {"priorityClassName": found.metadata.name}
+        policy_stated = spec.get("preemptionPolicy", filled["preemptionPolicy"])
+        return metadata, {**spec, **chosen, **filled, "preemptionPolicy": policy_stated}
+    for field in filled:
+        if field in spec and spec[field] != filled[field]:
+            raise _differs(key, field, spec[field], name, filled[field])
+    return metadata, {**spec, **filled}
 
 
 def _differs(key: str, field: str, given: object, name: str, right: object) -> StoreError:
     return forbidden(POD, key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
-
-
-def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
-    if name in SYSTEM_CLASSES and name not in classes:
-        return {"priority": SYSTEM_CLASSES[name], "preemptionPolicy": _PREEMPT}
-    found = classes.get(name)
-    return None if found is None else {"priority": found.value, "preemptionPolicy": found.preemption_policy}
-
-
-def _of_default(classes: Mapping[str, PriorityClass]) -> Raw:
-    """Return the fields of the default class; priority 0 if there is none."""
-    found = default_class(classes.values())
-    if found is None:
-        return {"priority": 0, "preemptionPolicy": _PREEMPT}
-    return {"priorityClassName": found.metadata.name, **(_of_class(found.metadata.name, classes) or {})}
 
 
 TOLERATION_SECONDS = 300

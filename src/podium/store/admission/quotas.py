@@ -105,7 +105,7 @@ def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
     for requirement in quota.requirements:
         if requirement.scope_name == ATTRIBUTES_CLASS:
             condition = Requirement(ATTRIBUTES_CLASS, requirement.operator, requirement.values)
-            names: list[str | None] = [*_attributes_classes(stored.raw)]
+            names: list[str | None] = [*_attributes_classes(stored)]
             if stored.kind != "PersistentVolumeClaim" or not any(map(condition.matches, names or [None])):
                 return False
         elif not isinstance(stored.object, Pod) or not _is_met(requirement, stored.object, stored):
@@ -113,11 +113,11 @@ def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
     return True
 
 
-def _attributes_classes(claim: Raw) -> list[str]:
-    """Return the volume attributes classes that a claim has, wants, or is given."""
-    status = object_at(claim, "status")
+def _attributes_classes(stored: Stored) -> list[str]:
+    """Return the volume attributes classes that a claim has, wants, or is given; none for other kinds."""
+    status = object_at(stored.raw, "status") if stored.kind == "PersistentVolumeClaim" else {}
     names = (
-        value_at(claim, "spec", "volumeAttributesClassName"),
+        value_at(stored.raw, "spec", "volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName"),
         value_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"),
     )
@@ -236,8 +236,16 @@ class QuotaAccounting:
         limited resource.
         """
         about = after or previous
-        if not self._revisions.of("ResourceQuota") or about is None or _uses_the_same(previous, after):
+        if not self._revisions.of("ResourceQuota") or about is None:
             return
+        if previous is not None and after is not None:
+            # The usage follows from the spec, the phase, and the classes that a claim has.
+            before, now = (
+                (stored.raw.get("spec"), stored.raw.get("status", {}).get("phase"), _attributes_classes(stored))
+                for stored in (previous, after)
+            )
+            if before == now:
+                return
         for stored in self._revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
             quota = stored.object
             if not isinstance(quota, ResourceQuota):
@@ -268,16 +276,6 @@ class QuotaAccounting:
         raw = {**stored.raw, "status": {**stored.raw.get("status", {}), "used": _written(used)}}
         read: Kubernetes = reread(quota, stored.raw, raw)
         self._revisions.write(stored.resource, stored, raw, read, is_gone=False)
-
-
-def _uses_the_same(previous: Stored | None, after: Stored | None) -> bool:
-    """Return whether a write leaves the usage unchanged: it follows from the spec and whether the pod has ended."""
-    if previous is None or after is None:
-        return False
-    if previous.kind == "PersistentVolumeClaim" and _attributes_classes(previous.raw) != _attributes_classes(after.raw):
-        return False
-    before, now = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
-    return previous.raw.get("spec") == after.raw.get("spec") and bool(before == now)
 
 
 def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:
