@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.apirequests.authorization import Attributes, Authorizer
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import Attributes, Authorizer, User
 from podium.store.store import Store
 from tests.store.objects import Raw
 

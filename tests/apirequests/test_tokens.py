@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from podium.apirequests.authorization import ISSUER, User, token_user
 from podium.apirequests.context import RequestRules
-from podium.apirequests.identity import ISSUER, User, token_user
 from podium.apirequests.request import Request
 from podium.apirequests.router import Router
 from podium.store.store import Store

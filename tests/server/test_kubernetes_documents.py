@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import User
 from podium.server.backend import ServedDocument
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.authorization import Authorizer
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import Authorizer, User
 from podium.server.discovery import REVIEWS
 from podium.server.reviews import Reviews
 from podium.store.errors import StoreError

@@ -17,6 +17,7 @@ from podium.api.pod import Pod
 from podium.api.times import format_time
 from podium.api.validation.objects import is_unqualified_finalizer
 from podium.apirequests.admission.policies import compile_problems
+from podium.apirequests.authorization import ISSUER, issued_token, token_claims
 from podium.apirequests.context import (
     CREATED,
     DELETE_ANNOTATION,
@@ -27,7 +28,6 @@ from podium.apirequests.context import (
     identity_of,
     object_response,
 )
-from podium.apirequests.identity import ISSUER, issued_token, token_claims
 from podium.apirequests.request import (
     Binding,
     DeleteOptions,

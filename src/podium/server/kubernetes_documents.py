@@ -9,8 +9,7 @@ from typing import Any
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.apirequests.authorization import Authorizer
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import Authorizer, User
 from podium.apirequests.paths import not_allowed
 from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex

@@ -11,8 +11,15 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at
-from podium.apirequests.authorization import Attributes, Authorizer
-from podium.apirequests.identity import ISSUER, MASTERS, User, audiences_of, unverified_claims
+from podium.apirequests.authorization import (
+    ISSUER,
+    MASTERS,
+    Attributes,
+    Authorizer,
+    User,
+    audiences_of,
+    unverified_claims,
+)
 from podium.server.discovery import REVIEWS
 from podium.store.errors import bad_request
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podium.api.input.yaml import Dumper, parse_documents
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import User
 from podium.server.backend import ServedDocument
 from podium.server.http.settings import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments

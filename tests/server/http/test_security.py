@@ -12,8 +12,7 @@ import pytest
 import trustme
 
 from podium.api.errors import InputError
-from podium.apirequests.authorization import Authorizer
-from podium.apirequests.identity import AUTHENTICATED, ISSUER, User, issued_token
+from podium.apirequests.authorization import AUTHENTICATED, ISSUER, Authorizer, User, issued_token
 from podium.server.http.security import Guard, is_loopback
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token

@@ -19,7 +19,7 @@ import yaml
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
-from podium.apirequests.identity import ISSUER, User, token_user
+from podium.apirequests.authorization import ISSUER, User, token_user
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
-from podium.apirequests.authorization import Attributes
-from podium.apirequests.identity import (
+from podium.apirequests.authorization import (
     ACCOUNT,
     AUTHENTICATED,
     ISSUER,
     UNAUTHENTICATED,
+    Attributes,
     User,
     groups_of,
     unverified_claims,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from podium.api.errors import InputError
-from podium.apirequests.authorization import Authorizer
-from podium.apirequests.identity import User
+from podium.apirequests.authorization import Authorizer, User
 
 
 class Collector(Protocol):
