@@ -10,11 +10,6 @@ from hypothesis import strategies as st
 from podium.store.errors import StoreError
 from podium.store.strategic_patch import (
     MergeSchema,
-    _merged_as_ordered,
-    _merged_list,
-    _positions,
-    _sorted_in,
-    in_order,
     merge_schema_of,
     strategic_patch,
 )
@@ -246,42 +241,3 @@ def test_merging_keeps_both_orders_and_merges_by_key(before: Any, patch: Any) ->
     for item in before:
         if item["name"] in server_only:
             assert by_name[item["name"]] == item
-
-
-ITEMS = st.lists(st.sampled_from("abcd"), max_size=5)
-
-
-@given(before=ITEMS, asked=st.lists(st.sampled_from("abcd"), unique=True), gone=st.sets(st.sampled_from("abcd")))
-def test_items_that_stand_in_order_already_stay_as_sorting_them_in_would_have_it(
-    before: list[str], asked: list[str], gone: set[str]
-) -> None:
-    items = list(dict.fromkeys(one for one in [*before, *asked] if one not in gone or one in asked))
-    wanted, was = _positions(asked), _positions(before)
-
-    assert in_order(items, asked, before, "") == _sorted_in(items, wanted, was, "")
-
-
-NAMED = st.lists(
-    st.builds(lambda name, value: {"name": name, "value": value}, st.sampled_from("abcd"), st.integers(0, 2)),
-    max_size=5,
-)
-
-
-@given(
-    old=NAMED,
-    new=NAMED,
-    order=st.permutations("abcd").flatmap(lambda names: st.integers(1, 4).map(lambda n: names[:n])),
-)
-def test_a_list_in_the_order_that_is_asked_for_is_as_merging_and_then_ordering_it_has_it(
-    old: list[Any], new: list[Any], order: list[str]
-) -> None:
-    asked = [{"name": name} for name in order]
-    found = _merged_as_ordered(old, new, asked, "name", MergeSchema())
-    if found is not None:
-        merged, _ = _merged_list(old, new, "name", MergeSchema())
-        assert found == in_order(merged, asked, old, "name")
-    else:
-        names, given_names = [one["name"] for one in old], [one["name"] for one in new]
-        is_ordered = given_names == [one for one in order if one in given_names]
-        is_simple = len(set(names)) == len(names) and is_ordered and {*names, *given_names} == set(order)
-        assert not is_simple

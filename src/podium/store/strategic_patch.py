@@ -97,9 +97,6 @@ def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> l
     key = schema.lists.get(field)
     if key is None:
         raise bad_request(f"{field} is replaced as a whole, and takes no directives")
-    simple = _merged_as_ordered(old, new or [], order, key, schema.of(field)) if key and order and not deleted else None
-    if simple is not None:
-        return simple
     merged, given = _merged_list(old, new or [], key, schema.of(field))
     if deleted:
         gone = set(identities(deleted, ""))
@@ -108,32 +105,6 @@ def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> l
     if order and not all(identity in wanted for identity in identities(given, key)):
         raise bad_request("the order of the items in the patch is not that of $setElementOrder")
     return in_order(merged, given if order is None else order, old, key)
-
-
-def _merged_as_ordered(
-    old: list[Any], new: list[Any], order: list[Any], key: str, schema: MergeSchema
-) -> list[Any] | None:
-    """Return the merged list if the requested order names all of its items and there are no directives.
-
-    None otherwise, and for invalid input.
-    """
-    try:
-        names = [item[key] for item in order]
-        merged = {item[key]: item for item in old}
-        given = [item[key] for item in new]
-        wanted = iter(names)
-        is_ordered = all(name in wanted for name in given)
-        if not is_ordered or len(merged) != len(old) or len(set(names)) != len(names):
-            return None
-    except (KeyError, TypeError):
-        return None
-    for name, item in zip(given, new, strict=True):
-        if _PATCH in item:
-            return None
-        merged[name] = _merged(merged.get(name, {}), item, schema)
-    if len(merged) != len(names) or any(name not in merged for name in names):
-        return None
-    return [merged[name] for name in names]
 
 
 def _merged_list(old: list[Any], new: list[Any], key: str, schema: MergeSchema) -> tuple[list[Any], list[Any]]:
@@ -194,17 +165,6 @@ def in_order(items: Sequence[Any], asked: Sequence[Any], before: Sequence[Any], 
     requested items that it preceded there.
     """
     wanted, was = _positions(identities(asked, key)), _positions(identities(before, key))
-    places = [was.get(one, -1) for one in wanted]
-    if len(items) == len(before) == len(was) and -1 not in places and places == sorted(places):
-        # No items were added or removed, and the requested order matches the old order.
-        return list(items)
-    return _sorted_in(items, wanted, was, key)
-
-
-def _sorted_in(
-    items: Sequence[Any], wanted: Mapping[Hashable, int], was: Mapping[Hashable, int], key: str
-) -> list[Any]:
-    """Return any items in that order, given the positions of the requested items and of the old ones."""
     named = dict(zip(identities(items, key), items, strict=True))
     first = sorted((one for one in named if one in wanted), key=wanted.__getitem__)
     rest = sorted((one for one in named if one not in wanted), key=lambda item: was.get(item, len(was)))
