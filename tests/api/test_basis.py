@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from podium.api.basis import MOST_NAMES, Basis, Caveat
-from podium.api.input.codec import load_text
-from podium.api.warnings import InputWarning, PassedOver
+from podium.api.input.codec import Input, load_text
+from podium.api.warnings import InputWarning
 
 Raw = dict[str, Any]
 CONTAINERS = [{"name": "c", "image": "i"}]
@@ -34,8 +34,8 @@ def budget(**rest: Any) -> Raw:
 
 
 def caveats(*raws: Raw, simulates: bool = True, **others: Any) -> dict[str, Caveat]:
-    documents = load_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(raws)}), "input")
-    found = Basis(documents, ["default-scheduler"], simulates, **others).caveats()
+    documents = load_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(raws)}), "input", "ignore")
+    found = Basis(Input(documents), ["default-scheduler"], simulates, **others).caveats()
     return {caveat.about: caveat for caveat in found}
 
 
@@ -142,10 +142,10 @@ def test_classes_of_claims_that_are_not_bound_must_be_there() -> None:
 
 
 def test_only_skipped_kinds_that_may_create_pods_are_reported() -> None:
-    jobs = PassedOver("RayCluster", "ray.io/v1", 3, True, ("a.yaml",))
-    maps = PassedOver("ConfigMap", "v1", 500, False, ("a.yaml",))
+    clusters = [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}} for name in "abc"]
+    maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab"]
 
-    caveat = caveats(passed_over=[jobs, maps])["kinds-passed-over"]
+    caveat = caveats(*clusters, *maps)["kinds-passed-over"]
 
     assert caveat.count == 3
     assert caveat.message == "passed over, though they may make or change pods: 3 RayCluster (ray.io/v1)"

@@ -8,17 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from podium.api.ownership.field_sets import (
+from podium.api.ownership import (
     ANYTHING,
     FieldSet,
+    compared,
     difference,
+    fields_of_value,
     intersection,
     is_set,
+    merged,
     paths,
     shape_of_type,
     union,
+    without,
 )
-from podium.api.ownership.owned import compared, fields_of_value, merged, without
 from podium.api.schemas.schema import _types
 
 NAMES = some.sampled_from(("f:a", "f:b", 'k:{"name":"x"}', 'v:"y"'))

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from podium.api import pod_specs
+from podium.api import objects
 from podium.api.input.codec import decode
+from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import PodSpec
-from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import POLICY_ANNOTATION
 from podium.store.admission.pod_admission import _DEFAULTS as DEFAULTS
 from podium.store.errors import StoreError
@@ -104,7 +104,7 @@ def played(steps: list[tuple[int, str] | int], *, forgets: bool) -> list[Raw | s
     found: list[Raw | str] = []
     for number, step in enumerate(steps):
         if forgets:
-            pod_specs._known.cache_clear()
+            objects._known.cache_clear()
         if isinstance(step, int):
             raw = SURROUNDINGS[step]
             key = "/".join(filter(None, (raw["metadata"].get("namespace"), raw["metadata"]["name"])))

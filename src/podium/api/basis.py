@@ -18,7 +18,7 @@ from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.storage import PersistentVolumeClaim, StorageClass
-from podium.api.warnings import InputWarning, PassedOver, Reason
+from podium.api.warnings import InputWarning, Reason
 from podium.api.workloads import ReplicaSet
 
 Read = TypeVar("Read", bound=Kubernetes)
@@ -53,13 +53,13 @@ class Basis:
     """The input of an answer.
 
     ``schedulers`` are the names of the schedulers that take part. ``simulates`` says whether controllers act on the
-    objects; otherwise there is a single decision. ``further`` are additional caveats.
+    objects; otherwise there is a single decision. ``warnings`` are those about objects that are added later;
+    ``further`` are additional caveats.
     """
 
-    documents: Sequence[Document]
+    found: Input
     schedulers: Collection[str]
     simulates: bool
-    passed_over: Sequence[PassedOver] = ()
     warnings: Sequence[InputWarning] = ()
     further: Sequence[Caveat] = ()
 
@@ -75,32 +75,10 @@ class Basis:
     def _by_type(self) -> dict[type[Kubernetes], list[Kubernetes]]:
         """The objects by type, grouped once for all rules."""
         found: defaultdict[type[Kubernetes], list[Kubernetes]] = defaultdict(list)
-        for document in self.documents:
+        for document in self.found.documents:
             if document.object is not None:
                 found[type(document.object)].append(document.object)
         return found
-
-
-def basis_of(
-    found: Input,
-    schedulers: Collection[str],
-    *,
-    simulates: bool,
-    warnings: Sequence[InputWarning] = (),
-    further: Sequence[Caveat] = (),
-) -> Basis:
-    """Return the basis of an answer from an input.
-
-    ``warnings`` are those about objects that are added later; ``further`` are additional caveats.
-    """
-    return Basis(
-        found.documents,
-        schedulers,
-        simulates,
-        passed_over=found.passed_over,
-        warnings=[*found.warnings, *warnings],
-        further=further,
-    )
 
 
 def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
@@ -116,7 +94,7 @@ def lacks_status(document: Document) -> bool:
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
-    makers = [passed_over for passed_over in basis.passed_over if passed_over.may_create_pods]
+    makers = [passed_over for passed_over in basis.found.passed_over if passed_over.may_create_pods]
     kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
     message = f"passed over, though they may make or change pods: {_listed(kinds)}"
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
@@ -124,7 +102,7 @@ def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
 
 def _snapshots(basis: Basis) -> Iterator[Caveat]:
     """Yield caveats for snapshots: their age, and what they omit."""
-    for snapshot, document in snapshots_of(basis.documents):
+    for snapshot, document in snapshots_of(basis.found.documents):
         without = f", without {'; '.join(snapshot.left_out)}" if snapshot.left_out else ""
         yield Caveat("snapshot", f"a snapshot {snapshot.origin}{without}", 1, (document.source,))
         kinds = sorted(f"{hidden.kind} ({hidden.api_version})" for hidden in snapshot.hidden)
@@ -136,7 +114,7 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
     """Yield caveats for missing controllers, without which pods are not replaced or ReplicaSets not scaled."""
     if not basis.simulates:
         return
-    uids = {document.object.metadata.uid for document in basis.documents if document.object is not None}
+    uids = {document.object.metadata.uid for document in basis.found.documents if document.object is not None}
     orphans: dict[tuple[str, str], list[str]] = {}
     for object_ in basis.objects(Kubernetes):
         owner = object_.metadata.controller
@@ -155,9 +133,8 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
 
 def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for budgets without a status, which decisions need; a simulation computes it."""
-    keys = [
-        document.object.key for document in basis.documents if lacks_status(document) and document.object is not None
-    ]
+    documents = basis.found.documents
+    keys = [each.object.key for each in documents if lacks_status(each) and each.object is not None]
     if keys and not basis.simulates:
         what = "it allows" if len(keys) == 1 else "they allow"
         message = f"{_counted(keys, 'budget')} without a status: what {what} is computed from the pods"
@@ -215,7 +192,7 @@ def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
 def _input_warnings(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for each reason of the input's warnings."""
     by_reason: dict[Reason, list[str]] = {}
-    for warning in basis.warnings:
+    for warning in (*basis.found.warnings, *basis.warnings):
         by_reason.setdefault(warning.reason, []).append(str(warning))
     for reason, messages in sorted(by_reason.items()):
         rest = len(messages) - _SHOWN

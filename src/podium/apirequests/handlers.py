@@ -11,8 +11,7 @@ from contextlib import nullcontext
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at, value_at
-from podium.api.ownership.field_sets import KeyMissingError
-from podium.api.ownership.owned import fields_of_value
+from podium.api.ownership import KeyMissingError, fields_of_value
 from podium.api.pod import Pod
 from podium.api.times import format_time
 from podium.api.validation.objects import is_unqualified_finalizer

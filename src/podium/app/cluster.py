@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
-from podium.api.basis import Caveat, basis_of
+from podium.api.basis import Basis, Caveat
 from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import snapshots_of
@@ -275,7 +275,7 @@ class Cluster:
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
         dropped = self.settings.release.dropped(self.read.documents, self.release)
         further = (*self.settings.caveats(), *self._decided[1], *dropped)
-        return basis_of(self.read, schedulers, simulates=False, further=further).caveats()
+        return Basis(self.read, schedulers, simulates=False, further=further).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """Return the explanation bound to this cluster, so that facts computed later are those of this copy."""

@@ -8,7 +8,7 @@ from itertools import chain
 
 from msgspec.structs import replace as changed
 
-from podium.api.basis import Caveat, basis_of, caveat_of
+from podium.api.basis import Basis, Caveat, caveat_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
@@ -132,7 +132,7 @@ def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[C
     of_release += tuple(options.release.dropped(found.documents, release))
     departures = upstream_departures(options.configuration or default_configuration())
     further = (*_without_extenders(options), *departures, *of_release, *_of_search(found, profiles))
-    return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
+    return Basis(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
 def _of_search(found: Input, profiles: Sequence[ProfileConfiguration]) -> Iterator[Caveat]:

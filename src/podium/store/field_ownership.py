@@ -17,21 +17,25 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
-from podium.api.ownership.field_sets import (
+from podium.api.ownership import (
     EMPTY,
+    Comparison,
     FieldSet,
     KeyMissingError,
     Shape,
+    compared,
     difference,
+    fields_of_value,
     intersection,
     is_set,
+    merged,
     paths,
     shape_of_structural,
     shape_of_type,
     union,
     with_named_fields,
+    without,
 )
-from podium.api.ownership.owned import Comparison, compared, fields_of_value, merged, without
 from podium.api.schemas.schema import is_type
 from podium.api.times import format_time
 from podium.store.api_resource import APIResource

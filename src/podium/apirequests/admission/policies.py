@@ -18,8 +18,7 @@ from podium.api.cel.values import CompileError, EvaluationError, Value
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at, value_at
-from podium.api.ownership.field_sets import KeyMissingError
-from podium.api.ownership.owned import merged
+from podium.api.ownership import KeyMissingError, merged
 from podium.apirequests.admission.matching import Attributes, matches, matches_binding, namespace_of, selects
 from podium.store.errors import StoreError, forbidden
 from podium.store.field_ownership import shape_of

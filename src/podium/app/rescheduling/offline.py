@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as changed
 
-from podium.api.basis import MOST_NAMES, Caveat, basis_of
+from podium.api.basis import MOST_NAMES, Basis, Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.input.documents import snapshots_of
@@ -98,7 +98,7 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
-    caveats = basis_of(read, names, simulates=False, further=further).caveats()
+    caveats = Basis(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
     return PlanReport(plan, settings, now, cluster, caveats, kept, comparison)
 

@@ -14,9 +14,9 @@ from podium.api.budget_limits import annotated_rate, strictness_problem
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import RuntimeClass
+from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
-from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS, PersistentVolumeClaim, StorageClass

@@ -10,9 +10,9 @@ import msgspec
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of, object_at, value_at
+from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec
 from podium.api.pod_group import PodGroup
-from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
 from podium.api.validation.findings import Finding, Findings, Place
