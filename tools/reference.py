@@ -18,9 +18,8 @@ from msgspec import inspect as types
 
 from podium.api.kinds import KINDS, Kind
 from podium.api.times import format_duration
-from podium.api.versions.apis import ServedVersion, served_versions
+from podium.api.versions.apis import ServedVersion, gates_of_fields, served_versions
 from podium.api.versions.behaviors import Behavior
-from podium.api.versions.fields import gates_of_fields
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
 from podium.app.console.command import SUBCOMMANDS, podium
 from podium.framework.rescheduling.settings import Written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
-from podium.api.versions.fields import as_kept, dropped_from, gates_of_fields, is_served
+from podium.api.versions.apis import as_kept, dropped_from, gates_of_fields, is_served
 from podium.api.versions.gates import letters
 from podium.api.versions.release import read_version
 

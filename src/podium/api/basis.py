@@ -5,10 +5,8 @@ Each rule of this module looks for one thing that an answer cannot know. A cavea
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 from podium.api.input.codec import Document, Input
@@ -48,7 +46,7 @@ class Caveat:
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Basis:
     """The input of an answer.
 
@@ -68,17 +66,7 @@ class Basis:
         return (*(caveat for rule in _RULES for caveat in rule(self) if caveat.count), *self.further)
 
     def objects(self, type_: type[Read]) -> Iterator[Read]:
-        found = (objects for known, objects in self._by_type.items() if issubclass(known, type_))
-        return (object_ for objects in found for object_ in objects if isinstance(object_, type_))
-
-    @cached_property
-    def _by_type(self) -> dict[type[Kubernetes], list[Kubernetes]]:
-        """The objects by type, grouped once for all rules."""
-        found: defaultdict[type[Kubernetes], list[Kubernetes]] = defaultdict(list)
-        for document in self.found.documents:
-            if document.object is not None:
-                found[type(document.object)].append(document.object)
-        return found
+        return (each.object for each in self.found.documents if isinstance(each.object, type_))
 
 
 def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:

@@ -9,35 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
-from podium.api.disruption_policy import DisruptionPolicy
+from podium.api import devices, disruption_policy, node, pod, pod_group, policy, resource_claims, storage, workloads
 from podium.api.meta import Kubernetes
-from podium.api.node import CSINode, Namespace, Node, RuntimeClass
-from podium.api.pod import Pod
-from podium.api.pod_group import OLDER_VERSION, PodGroup
-from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass, ResourceQuota
-from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
-from podium.api.storage import (
-    CSIDriver,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
+from podium.api.pod_group import OLDER_VERSION
 from podium.api.versions.apis import served_versions, versions_in
 from podium.api.versions.release import DEFAULT_RELEASE
-from podium.api.workloads import (
-    ControllerRevision,
-    CronJob,
-    DaemonSet,
-    Deployment,
-    Job,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
 
 # In the order of discovery, in which kubectl takes the first kind with a matching short name.
 _GROUPS = (
@@ -116,14 +92,10 @@ class Kind:
 
 
 _TYPES: dict[str, type[Kubernetes]] = {
-    type_.__name__: type_
-    for type_ in (
-        *(PriorityClass, DisruptionPolicy, Namespace, LimitRange, RuntimeClass, StorageClass, CSIDriver, Node, CSINode),
-        *(CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, VolumeAttachment, Service, Deployment),
-        *(StatefulSet, DaemonSet, ControllerRevision, ReplicationController, ReplicaSet, CronJob, Job),
-        *(PodDisruptionBudget, DeviceClass, DeviceTaintRule, ResourceSlice, ResourceClaimTemplate, ResourceClaim),
-        *(PodGroup, Pod, ResourceQuota),
-    )
+    name: type_
+    for module in (devices, disruption_policy, node, pod, pod_group, policy, resource_claims, storage, workloads)
+    for name, type_ in vars(module).items()
+    if isinstance(type_, type) and issubclass(type_, Kubernetes)
 }
 
 # The kinds that are read, in the order in which the objects of an input are created: referenced kinds come first, as do

@@ -55,8 +55,7 @@ subdomain_problem = _rule(
 """Check most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
 
 label_name_problem = _rule(
-    _LABEL_NAME.fullmatch,
-    "name: at most 63 lower-case letters, digits and '-', with a letter or digit at both ends",
+    _LABEL_NAME.fullmatch, "name: at most 63 lower-case letters, digits and '-', with a letter or digit at both ends"
 )
 """Check names of namespaces and services: one RFC 1123 label, at most 63 characters."""
 

@@ -8,13 +8,7 @@ from podium.api.meta import Int32, Int64, Kubernetes, Narrow
 from podium.api.pod import Pod, PodCondition, ResourceList
 from podium.api.selectors import LabelSelector
 
-PREEMPTION_POLICIES = (
-    "PreemptLowerPriority",
-    "Never",
-    "PreemptNever",
-    "NonPreemptible",
-    "NonPreemptiblePreemptNever",
-)
+PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never", "PreemptNever", "NonPreemptible", "NonPreemptiblePreemptNever")
 """Kubernetes' two preemption policies, and those that the design for priority classes adds."""
 
 NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")

@@ -20,10 +20,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 """Text that is not empty."""
 
 
-DURATION_SCHEMA = {
-    "type": ["string", "number"],
-    "description": "As Go writes it, 1h30m; a bare number counts seconds.",
-}
+DURATION_SCHEMA = {"type": ["string", "number"], "description": "As Go writes it, 1h30m; a bare number counts seconds."}
 """The JSON Schema of a duration."""
 
 if TYPE_CHECKING:

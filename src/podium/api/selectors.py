@@ -257,9 +257,7 @@ def _equalities(labels: Mapping[str, str]) -> tuple[Requirement, ...]:
     return tuple(Requirement(key, "In", (value,)) for key, value in labels.items())
 
 
-def _requirements(
-    expressions: Iterable[LabelSelectorRequirement | NodeSelectorRequirement],
-) -> tuple[Requirement, ...]:
+def _requirements(expressions: Iterable[LabelSelectorRequirement | NodeSelectorRequirement]) -> tuple[Requirement, ...]:
     return tuple(Requirement(each.key, each.operator, each.values) for each in expressions)
 
 

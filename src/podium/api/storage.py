@@ -10,14 +10,7 @@ from typing import Literal
 import msgspec
 
 from podium.api.meta import Kubernetes, Narrow
-from podium.api.pod import (
-    ISCSI,
-    RBD,
-    AWSElasticBlockStore,
-    GCEPersistentDisk,
-    ResourceList,
-    ResourceRequirements,
-)
+from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, ResourceList, ResourceRequirements
 from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTerm
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

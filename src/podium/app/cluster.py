@@ -14,8 +14,7 @@ import msgspec
 from podium.api.basis import Basis, Caveat
 from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document, Input, load_text
-from podium.api.input.documents import snapshots_of
-from podium.api.input.overrides import in_place_of, place_of
+from podium.api.input.documents import in_place_of, place_of, snapshots_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod

@@ -105,7 +105,7 @@ def read_objects(
                 source = f"objects[{index}]"
                 reader.read_text(in_one_line(raw, source).encode(), source)
             else:
-                reader.read_files(item)
+                reader.read_all([item])
         return reader.input()
 
 

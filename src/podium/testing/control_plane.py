@@ -363,12 +363,12 @@ def read_objects(objects: Objects) -> list[Document]:
     """Return the objects, validated like a file's. Raises InputError."""
     with Reader() as reader:
         if isinstance(objects, Path):
-            reader.read_files(objects)
+            reader.read_all([objects])
         elif isinstance(objects, str):
             if "\n" in objects or objects.lstrip().startswith("{"):
                 reader.read_text(objects, "objects")
             else:
-                reader.read_files(objects)
+                reader.read_all([objects])
         else:
             listed = [objects] if isinstance(objects, dict) else list(objects)
             if listed:

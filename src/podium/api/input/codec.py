@@ -95,10 +95,6 @@ class Reader:
     def __exit__(self, *error: object) -> None:
         self._pause.__exit__(None, None, None)
 
-    def read_files(self, path: FileName) -> None:
-        """Read a file, or those of a directory. Raises InputError."""
-        self.read_all([path])
-
     def read_all(self, paths: Iterable[FileName], progress: Progress | None = None) -> None:
         """Read files, and those of directories. Raises InputError."""
         files: list[FileName] = []

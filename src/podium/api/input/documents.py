@@ -1,8 +1,8 @@
-"""Documents: objects with their locations in files."""
+"""Documents: objects with their locations in files, and those that replace others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsBytes, TypeVar
 
@@ -15,7 +15,7 @@ from podium.api.input.pod_template import PodTemplate
 from podium.api.input.text_forms import TextForm
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
-from podium.api.objects import label_of
+from podium.api.objects import label_of, metadata_of, read_object
 from podium.api.pod import Pod
 from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
 from podium.api.warnings import InputWarning, PassedOver, Validation
@@ -23,6 +23,9 @@ from podium.api.workloads import pod_template
 
 Read = TypeVar("Read")
 
+_KEPT = ("uid", "creationTimestamp")
+# Kinds of which an input has at most one, whatever its name.
+_SINGLE = ("Scenario",)
 # Objects that configure Podium or a scheduler are not part of a cluster.
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
@@ -222,3 +225,52 @@ def identity_of(typed: Kubernetes) -> tuple[str, ...]:
     """Return the identity of an object in a cluster: group, kind, namespace and name."""
     metadata = typed.metadata
     return group_of(typed.api_version), typed.kind, metadata.namespace, metadata.name
+
+
+def overridden(documents: Sequence[Document], later: Sequence[Document]) -> list[Document]:
+    """Return the documents, each replaced by the one of ``later`` with its kind and name; others are appended.
+
+    As with `kubectl replace`, the object keeps its uid, its creation time, and its status if the later file has none,
+    so that references to it stay valid. A Scenario replaces any other Scenario. Raises InputError if the result is
+    unreadable.
+    """
+    by_place = {place_of(document): document for document in later}
+    found: list[Document] = []
+    for document in documents:
+        other = by_place.pop(place_of(document), None)
+        found.append(document if other is None else in_place_of(document, other))
+    return [*found, *by_place.values()]
+
+
+def place_of(document: Document) -> tuple[str, ...]:
+    """Return the key under which a document replaces another: group, kind, and usually namespace and name."""
+    if document.object is not None:
+        return identity_of(document.object)
+    raw = document.raw
+    group, kind = group_of(str(raw.get("apiVersion", ""))), str(raw.get("kind", ""))
+    metadata = metadata_of(raw)
+    named = () if kind in _SINGLE else (str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+    return group, kind, *named
+
+
+def in_place_of(earlier: Document, later: Document) -> Document:
+    """Return the later document with what the earlier object keeps. Raises InputError as `overridden` does."""
+    if later.object is None:
+        return later
+    before, after = earlier.raw, later.raw
+    given = metadata_of(after)
+    kept: dict[str, Any] = {
+        name: value for name, value in metadata_of(before).items() if name in _KEPT and name not in given
+    }
+    raw: Raw = {**after, "metadata": {**given, **kept}}
+    if "status" in before and "status" not in after:
+        raw["status"] = before["status"]
+    if raw == after:
+        return later
+    try:
+        read = read_object(raw, later.validation)
+    except InputError as error:
+        raise later.located(error) from None
+    place = {"source": later.source, "document": later.index, "object": label_of(raw)}
+    warnings = tuple(replace(warning, **place) for warning in read.warnings)  # type: ignore[arg-type]
+    return replace(later, written=read.raw, object=read.object, warnings=warnings)

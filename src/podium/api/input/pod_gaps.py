@@ -39,9 +39,7 @@ LABELS = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index")
 _MOUNTS = {"volumeMounts": [{"name": "volume"}]}
 _ENDED = {"terminated": {"startedAt": "time", "finishedAt": "time", "containerID": "container"}}
 _STATE = {"running": {"startedAt": "time"}, **_ENDED}
-_STATUSES = [
-    {"containerID": "container", "restartCount": "count", "state": _STATE, "lastState": _ENDED, **_MOUNTS},
-]
+_STATUSES = [{"containerID": "container", "restartCount": "count", "state": _STATE, "lastState": _ENDED, **_MOUNTS}]
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"values": ["node"]}]}]}
 _OWN: dict[str, Any] = {
     "metadata": {

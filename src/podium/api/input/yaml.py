@@ -161,11 +161,7 @@ class _Composer:
     """A builder of values from libyaml's events. The value of an alias is shared, not copied, and never mutated."""
 
     def __init__(
-        self,
-        text: str,
-        progress: Callable[[float], None] | None,
-        depth: int = 0,
-        repeated: list[str] | None = None,
+        self, text: str, progress: Callable[[float], None] | None, depth: int = 0, repeated: list[str] | None = None
     ) -> None:
         self._depth = depth
         self._repeated = repeated

@@ -8,6 +8,7 @@ accept nothing else. Source: apimachinery (pkg/api/resource/quantity.go, Unmarsh
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from podium.api.base64_text import bytes_of
 from podium.api.errors import field_path, shown
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
@@ -24,6 +24,18 @@ from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, other_form_of, schema_of
 from podium.api.schemas.suggestion import likely
 from podium.api.times import PLAIN_TIME, parse_time
+
+
+def bytes_of(text: str) -> bytes:
+    """Return the bytes of a text in base64. Line breaks within the text are ignored (encoding/base64).
+
+    Raises ValueError for invalid base64, without quoting the text: it may be secret.
+    """
+    try:
+        return b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+    except ValueError:
+        raise ValueError("the text is not in base64") from None
+
 
 _PYTHON_TYPES: dict[str, Any] = {
     "any": Any,

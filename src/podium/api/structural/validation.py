@@ -22,16 +22,8 @@ from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.structural.structural import COST_LIMIT, TYPE_FIELDS, Structural, read_structural, seen
 from podium.api.times import parse_duration, parse_time
-from podium.api.validation.findings import (
-    MAX_FINDINGS,
-    Finding,
-    duplicate,
-    invalid,
-    required,
-    too_long,
-    too_many,
-    unsupported,
-)
+from podium.api.validation import findings
+from podium.api.validation.findings import MAX_FINDINGS, Finding
 
 _Test = Callable[[Any], bool]
 _Path = str | tuple[Any, str | int]
@@ -109,9 +101,9 @@ class _Check:
     def _find_in_fields(self, value: Raw, path: _Path, found: list[Finding]) -> None:
         for name in self._required:
             if name not in value and (path or name not in TYPE_FIELDS):
-                found.append(required(_text((path, name))))
+                found.append(findings.required(_text((path, name))))
         if self._node.is_embedded:
-            found += [required(_text((path, name))) for name in ("apiVersion", "kind") if not value.get(name)]
+            found += [findings.required(_text((path, name))) for name in ("apiVersion", "kind") if not value.get(name)]
         for key, inner in value.items():
             check = self._fields.get(key, self._values)
             if check is not None and len(found) < MAX_FINDINGS:
@@ -196,13 +188,13 @@ def _limits(schema: Raw, kinds: Mapping[str, _Make]) -> Iterator[_Limit]:
 
 
 def _body(detail: str) -> Callable[[str, Any], Finding]:
-    return lambda path, value: invalid(path, value, f"{path.removeprefix('.')} in body {detail}")
+    return lambda path, value: findings.invalid(path, value, f"{path.removeprefix('.')} in body {detail}")
 
 
 def _enum(choices: Any, schema: Raw) -> _Limit:
     return _Limit(
         lambda value: any(_same(value, choice) for choice in choices),
-        lambda path, value: unsupported(path, value, choices),
+        lambda path, value: findings.unsupported(path, value, choices),
     )
 
 
@@ -273,7 +265,7 @@ def _at_least(what: str) -> Callable[[str, Any, int], Finding]:
 
 _LIMITS: Mapping[str, _Make] = {
     "enum": _enum,
-    "maxLength": _size(str, operator.le, lambda path, value, most: too_long(path, most)),
+    "maxLength": _size(str, operator.le, lambda path, value, most: findings.too_long(path, most)),
     "minLength": _size(
         str, operator.ge, lambda path, value, least: _body(f"should be at least {least} chars long")(path, value)
     ),
@@ -283,9 +275,9 @@ _LIMITS: Mapping[str, _Make] = {
     "maximum": _bound("exclusiveMaximum", "less", lambda value, bound: value > bound),
     "multipleOf": _multiple_of,
     "minItems": _size(list, operator.ge, _at_least("items")),
-    "maxItems": _size(list, operator.le, too_many),
+    "maxItems": _size(list, operator.le, findings.too_many),
     "minProperties": _size(dict, operator.ge, _at_least("properties")),
-    "maxProperties": _size(dict, operator.le, too_many),
+    "maxProperties": _size(dict, operator.le, findings.too_many),
 }
 """The keywords that limit values, in the order of their findings."""
 
@@ -303,7 +295,7 @@ def _test_of(part: Raw) -> _Test:
 
 
 def _must(detail: str) -> Callable[[str, Any], Finding]:
-    return lambda path, value: invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
+    return lambda path, value: findings.invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
 
 
 def _combined(holds: Callable[[Iterator[bool]], bool], detail: str) -> _Make:
@@ -348,7 +340,7 @@ def _repeated(value: list[Any], node: Structural, path: _Path) -> Iterator[Findi
         written = _identity(identity)
         if written in known:
             shown_ = json.dumps(identity, sort_keys=True) if isinstance(identity, dict) else identity
-            yield duplicate(f"{_text(path)}[{index}]", shown_)
+            yield findings.duplicate(f"{_text(path)}[{index}]", shown_)
         known.add(written)
 
 

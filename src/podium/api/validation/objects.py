@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping
 
 from podium.api import checks
-from podium.api.base64_text import bytes_of
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.kinds import KIND_OF, SERVED_KINDS, group_of
@@ -20,6 +19,7 @@ from podium.api.names import label_name_problem, name_rule, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.schemas.schema import schema_of
+from podium.api.schemas.structure import bytes_of
 from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
 from podium.api.validation.formats import config_key_problem
@@ -35,7 +35,7 @@ ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 """The annotation of a token Secret that names the service account."""
 
 JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_COST))
-"""The pod annotations whose values are validated, or cause warnings (`podium.api.schemas.slips`)."""
+"""The pod annotations whose values are validated, or cause warnings (`podium.api.objects`)."""
 
 _MAX_BYTES = 1024 * 1024
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -144,8 +144,7 @@ def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
     metadata = value.metadata
     if not metadata.name:
         raise InputError(
-            "is missing; objects are known by their names, so that generateName is not enough",
-            path=".metadata.name",
+            "is missing; objects are known by their names, so that generateName is not enough", path=".metadata.name"
         )
     rule = name_rule(group_of(value.api_version), value.kind)
     checks.check(rule(metadata.name), ".metadata.name")

@@ -23,7 +23,7 @@ problem (`check_type`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -121,27 +121,29 @@ def _compiled(type_: str, is_usability: bool) -> tuple[_Rule, ...]:
         # Values come before the objects beside them.
         limits = [(token, True) for token in _LIMITS.get(type_, ())]
         tokens = [*(token for token in tokens if token[1]), *limits, *(token for token in tokens if not token[1])]
-    found = (_compile(type_, token, applies, is_usability) for token, applies in tokens)
-    return tuple(rule for rule in found if rule is not None)
+    return tuple(rule for token, applies in tokens for rule in _compile(type_, token, applies, is_usability))
 
 
-def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> _Rule | None:
-    """Return a rule for a type; None if it does not apply, and nothing in the field has one."""
+def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterator[_Rule]:
+    """Yield the rules of a token for a type; none if it does not apply, and nothing in the field has one."""
     token = _TOKEN.fullmatch(text)
     if token is None:
         raise AssertionError(f"the rule {text} of {type_} is malformed")
     if token["check"]:
         own = _CHECKS[token["check"]]
         is_report = is_usability and text.endswith("*")
-        return _Rule("", _refusing(own) if is_report else own) if applies else None
+        if applies:
+            yield _Rule("", _refusing(own) if is_report else own)
+        return
     name, of_field, checked = token["field"], fields_of(type_)[token["field"]].type, None
     if token["rule"] is None:
         checked = _check_of_parts(name, of_field, token, is_usability)
     elif applies:
         checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
-        return _Rule("", _required_check(type_, name, of_field, checked))
-    return None if checked is None else _Rule("" if token["presence"] or token["absent"] else name, checked)
+        yield _Rule("", _required_check(type_, name, of_field))
+    if checked is not None:
+        yield _Rule("" if token["presence"] or token["absent"] else name, checked)
 
 
 def _refusing(reports: Check) -> Check:
@@ -154,16 +156,14 @@ def _refusing(reports: Check) -> Check:
     return refuse
 
 
-def _required_check(of: str, name: str, type_: Type, checked: Check | None) -> Check:
-    """Return the check of a required field of a type, which checks its value, too."""
+def _required_check(of: str, name: str, type_: Type) -> Check:
+    """Return the check that a required field of a type is set."""
     detail = _MISSING.get(f"{of}.{name}") or _MISSING.get(name, "")
 
     def check_required(place: Place) -> None:
         value = place.value.get(name)
         if value is None or (not value and not isinstance(type_, Object)):
             place.required(name, detail)
-        if checked is not None:
-            checked(place)
 
     return check_required
 

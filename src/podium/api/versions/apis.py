@@ -1,16 +1,27 @@
-"""The API versions in which a minor version serves its kinds, for the kinds whose versions change.
+"""The API versions, kinds and fields that a minor version serves and keeps, for those that change.
 
-Source: pkg/controlplane (DefaultAPIResourceConfigSource) and the register.go files of k8s.io/api. Beta versions are off
-by default; here the gate of a kind also turns on the versions that it is served in, since it does nothing without them.
-PodGroup and Workload, which Kubernetes serves with the gate GenericWorkload, are always served.
+Beta versions are off by default; here the gate of a kind also turns on the versions that it is served in, since it does
+nothing without them. PodGroup and Workload, which Kubernetes serves with the gate GenericWorkload, are always served.
+Fields are dropped that are unknown, or whose gate is off.
+
+Source: pkg/controlplane (DefaultAPIResourceConfigSource) and the register.go files of k8s.io/api; pkg/api/pod/util.go
+(DropDisabledPodFields), pkg/api/persistentvolume, pkg/api/persistentvolumeclaim, pkg/registry/core/node,
+pkg/registry/resource (dropDisabledFields), pkg/api/resourceclaimspec.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
+
+Known = TypeVar("Known", bound=Kubernetes)
 
 _GROUPS, _CLAIMS = "PodGroup Workload", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice"
 _POLICIES = "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding"
@@ -98,3 +109,170 @@ def versions_in(group: str, kind: str, release: Release) -> tuple[str, ...] | No
         return None
     served = (each for each in known if release.minor in each.minors)
     return tuple(each.api_version for each in served if not each.gate or release.enabled(each.gate))
+
+
+# By kind and gate, the fields that are dropped while the gate is off; `*` matches each item of a list or map. A
+# number is the first minor version that drops them; before, they stay by mistake.
+_FIELDS = """
+CSIDriver CSIServiceAccountTokenSecrets spec.serviceAccountTokenInSecrets
+CSIDriver MutableCSINodeAllocatableCount spec.nodeAllocatableUpdatePeriodSeconds
+CSIDriver VolumeLimitScaling spec.preventPodSchedulingIfMissing
+Deployment DeploymentReplicaSetTerminatingReplicas status.terminatingReplicas
+HorizontalPodAutoscaler HPAConfigurableTolerance spec.behavior.scaleDown.tolerance spec.behavior.scaleUp.tolerance
+Job JobBackoffLimitPerIndex spec.backoffLimitPerIndex spec.maxFailedIndexes
+Job JobManagedBy spec.managedBy
+Job JobSuccessPolicy spec.successPolicy
+Node InPlacePodVerticalScalingSchedulerPreemption spec.podPreemptionPolicy
+Node NodeDeclaredFeatures status.declaredFeatures
+Node SupplementalGroupsPolicy status.features
+PersistentVolume VolumeAttributesClass spec.volumeAttributesClassName
+PersistentVolumeClaim RecoverVolumeExpansionFailure status.allocatedResources status.allocatedResourceStatuses
+PersistentVolumeClaim VolumeAttributesClass spec.volumeAttributesClassName status.currentVolumeAttributesClassName
+PersistentVolumeClaim VolumeAttributesClass status.modifyVolumeStatus
+Pod ContainerRestartRules spec.containers.*.restartPolicy spec.containers.*.restartPolicyRules
+Pod ContainerRestartRules spec.initContainers.*.restartPolicyRules
+Pod DynamicResourceAllocation spec.resourceClaims status.resourceClaimStatuses
+Pod DynamicResourceAllocation spec.containers.*.resources.claims spec.initContainers.*.resources.claims
+Pod DRAExtendedResource status.extendedResourceClaimStatus
+Pod EnvFiles spec.containers.*.env.*.valueFrom.fileKeyRef spec.initContainers.*.env.*.valueFrom.fileKeyRef
+Pod HostnameOverride spec.hostnameOverride
+Pod ImageVolume spec.volumes.*.image
+Pod InPlacePodLevelResourcesVerticalScaling status.resources status.allocatedResources
+Pod InPlacePodVerticalScaling spec.containers.*.resizePolicy spec.initContainers.*.resizePolicy status.resize
+Pod InPlacePodVerticalScaling status.containerStatuses.*.resources status.containerStatuses.*.allocatedResources
+Pod InPlacePodVerticalScaling status.initContainerStatuses.*.resources status.initContainerStatuses.*.allocatedResources
+Pod PodLevelResources spec.resources
+Pod PodObservedGenerationTracking status.observedGeneration status.conditions.*.observedGeneration
+Pod SELinuxChangePolicy spec.securityContext.seLinuxChangePolicy
+Pod SupplementalGroupsPolicy spec.securityContext.supplementalGroupsPolicy
+Pod UserNamespacesSupport spec.hostUsers
+DeviceClass DRAExtendedResource spec.extendedResourceName
+ResourceSlice DRAConsumableCapacity spec.devices.*.allowMultipleAllocations spec.devices.*.capacity.*.requestPolicy
+ResourceSlice DRADeviceBindingConditions spec.devices.*.bindingConditions spec.devices.*.bindingFailureConditions
+ResourceSlice DRADeviceBindingConditions spec.devices.*.bindsToNode
+ResourceSlice DRADeviceTaints spec.devices.*.taints
+ResourceSlice DRAPartitionableDevices spec.sharedCounters spec.perDeviceNodeSelection spec.devices.*.consumesCounters
+ResourceSlice DRAPartitionableDevices spec.devices.*.nodeName spec.devices.*.nodeSelector spec.devices.*.allNodes
+ResourceClaim DRAAdminAccess spec.devices.requests.*.exactly.adminAccess
+ResourceClaim DRAAdminAccess status.allocation.devices.results.*.adminAccess
+ResourceClaim DRAConsumableCapacity 35 spec.devices.constraints.*.distinctAttribute
+ResourceClaim DRAConsumableCapacity spec.devices.requests.*.exactly.capacity
+ResourceClaim DRAConsumableCapacity spec.devices.requests.*.firstAvailable.*.capacity
+ResourceClaim DRAConsumableCapacity status.allocation.devices.results.*.shareID
+ResourceClaim DRAConsumableCapacity status.allocation.devices.results.*.consumedCapacity
+ResourceClaim DRADeviceBindingConditions status.allocation.allocationTimestamp
+ResourceClaim DRADeviceBindingConditions status.allocation.devices.results.*.bindingConditions
+ResourceClaim DRADeviceBindingConditions status.allocation.devices.results.*.bindingFailureConditions
+ResourceClaim DRADeviceTaints 35 spec.devices.requests.*.exactly.tolerations
+ResourceClaim DRADeviceTaints 35 spec.devices.requests.*.firstAvailable.*.tolerations
+ResourceClaim DRAPrioritizedList spec.devices.requests.*.firstAvailable
+ResourceClaim DRAResourceClaimDeviceStatus status.devices
+ReplicaSet DeploymentReplicaSetTerminatingReplicas status.terminatingReplicas
+StatefulSet MaxUnavailableStatefulSet spec.updateStrategy.rollingUpdate.maxUnavailable
+"""
+
+# The kinds that are not served while a gate is off.
+_KINDS: dict[str, Gate | str] = {
+    "DeviceClass": Gate.DRA,
+    "DeviceTaintRule": "DRADeviceTaints",
+    "ResourceClaim": Gate.DRA,
+    "ResourceClaimTemplate": Gate.DRA,
+    "ResourceSlice": Gate.DRA,
+}
+# Where kinds have the spec of another one.
+_TEMPLATES = {
+    **dict.fromkeys(
+        ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        ("Pod", "spec.template."),
+    ),
+    "CronJob": ("Pod", "spec.jobTemplate.spec.template."),
+    "PodTemplate": ("Pod", "template."),
+    "ResourceClaimTemplate": ("ResourceClaim", "spec."),
+}
+
+Path = tuple[str, ...]
+
+
+def is_served(kind: str, release: Release) -> bool:
+    """Return whether the version serves a kind; true for the kinds that all versions serve."""
+    gate = _KINDS.get(kind)
+    return gate is None or release.enabled(gate)
+
+
+@cache
+def gates_of_fields() -> frozenset[str]:
+    """Return the gates on which kinds and fields depend."""
+    of_versions = {version.gate for versions in served_versions().values() for version in versions if version.gate}
+    return frozenset(gate for _, gate, *_ in _rows()) | frozenset(map(str, _KINDS.values())) | of_versions
+
+
+@cache
+def dropped_paths(kind: str, release: Release) -> tuple[tuple[Path, ...], ...]:
+    """Return the paths of the fields of a kind that the version drops, those of a gate together."""
+    of, prefix = _TEMPLATES.get(kind, ("", ""))
+    found = dict[str, tuple[Path, ...]]()
+    for row_kind, gate, since, *paths in _rows():
+        if row_kind in (kind, of) and release.minor >= int(since) and not release.enabled(gate):
+            own = paths if row_kind == kind else [prefix + path for path in paths if path.startswith("spec.")]
+            found[gate] = (*found.get(gate, ()), *(tuple(path.split(".")) for path in own))
+    return tuple(found.values())
+
+
+def as_kept(raw: Raw, kind: str, release: Release, previous: Raw | None = None) -> Raw:
+    """Return an object as the version's API server keeps it: itself, or a copy without some fields.
+
+    The update of a ``previous`` object keeps all fields of a gate if that object has one of them.
+    """
+    for paths in dropped_paths(kind, release):
+        if previous is not None and all(raw.get(path[0]) is previous.get(path[0]) for path in paths):
+            # Most updates leave all of this as it was.
+            continue
+        if previous is None or all(_without(previous, path) is previous for path in paths):
+            for path in paths:
+                raw = _without(raw, path)
+    return raw
+
+
+def read_as_kept(item: Known, release: Release) -> Known:
+    """Return the reading of an object as the version's API server keeps it."""
+    if not dropped_paths(item.kind, release):
+        return item
+    raw = msgspec.to_builtins(item)
+    kept = as_kept(raw, item.kind, release)
+    return item if kept is raw else msgspec.convert(kept, type(item))
+
+
+def dropped_from(raw: Raw, kind: str, release: Release) -> Iterator[str]:
+    """Yield the paths of an object's fields that the version drops, as in `spec.volumes.*.image`."""
+    for paths in dropped_paths(kind, release):
+        for path in paths:
+            if _without(raw, path) is not raw:
+                yield ".".join(path)
+
+
+def _rows() -> Iterator[list[str]]:
+    """Yield the rows of the table, all with the first minor version that drops the fields."""
+    for line in _FIELDS.strip().splitlines():
+        kind, gate, *rest = line.split()
+        yield [kind, gate, *(rest if rest[0].isdigit() else ["0", *rest])]
+
+
+def _without(value: Any, path: Path) -> Any:
+    """Return a value without the field at a path; the value itself if it has none there."""
+    key, rest = path[0], path[1:]
+    if key == "*":
+        items = (
+            value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+        )
+        changed = {place: kept for place, item in items if (kept := _without(item, rest)) is not item}
+        if not changed:
+            return value
+        if isinstance(value, dict):
+            return value | changed
+        return [changed.get(place, item) for place, item in enumerate(value)]
+    if not isinstance(value, dict) or key not in value:
+        return value
+    if not rest:
+        return {name: field for name, field in value.items() if name != key}
+    kept = _without(value[key], rest)
+    return value if kept is value[key] else {**value, key: kept}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from podium.api.basis import Caveat, caveat_of
 from podium.api.input.documents import Document, snapshots_of
 from podium.api.node import Node
-from podium.api.versions.fields import dropped_from, dropped_paths, gates_of_fields, is_served
+from podium.api.versions.apis import dropped_from, dropped_paths, gates_of_fields, is_served
 from podium.api.versions.gates import MINORS, Gate
 from podium.api.versions.release import (
     DEFAULT_RELEASE,

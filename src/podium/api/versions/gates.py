@@ -69,10 +69,7 @@ STAGES = {
 }
 """The stages by letter: capital if the gate is on by default; a `g` may still be turned off."""
 
-PATCHES = {
-    ("SchedulerAsyncAPICalls", 34): (("B", 2),),
-    ("SchedulerAsyncAPICalls", 35): (("B", 1),),
-}
+PATCHES = {("SchedulerAsyncAPICalls", 34): (("B", 2),), ("SchedulerAsyncAPICalls", 35): (("B", 1),)}
 """Letters of earlier patch levels: each holds below a patch level, and the table's letter from the last one on."""
 
 SUCCESSORS = {"GangScheduling": (37, "GenericWorkload"), "WorkloadAwarePreemption": (37, "GenericWorkload")}

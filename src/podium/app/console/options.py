@@ -277,7 +277,7 @@ class ClusterSource:
 class Source:
     """Files in order, and a cluster that is read before them; None for none.
 
-    The objects of `overrides` take the place of those of the same kind and name (`podium.api.input.overrides`).
+    The objects of `overrides` take the place of those of the same kind and name (`podium.api.input.documents`).
     """
 
     files: tuple[str, ...] = ()

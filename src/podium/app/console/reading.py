@@ -10,8 +10,8 @@ import msgspec
 from podium.api.collector import collector_paused, settle_collector
 from podium.api.input import codec
 from podium.api.input.codec import Input, Reader
+from podium.api.input.documents import overridden
 from podium.api.input.files import FileName
-from podium.api.input.overrides import overridden
 from podium.api.warnings import Validation
 from podium.app.console.options import ClusterSource, Source
 from podium.app.console.progress import ProgressBar

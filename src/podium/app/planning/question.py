@@ -15,7 +15,7 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.collector import collector_paused, free_cycles
 from podium.api.input.codec import Document, Input
-from podium.api.input.overrides import overridden
+from podium.api.input.documents import overridden
 from podium.api.meta import Raw
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer, PlanProgress

@@ -21,7 +21,7 @@ from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS, PersistentVolumeClaim, StorageClass
 from podium.api.times import parse_time
-from podium.api.versions.fields import as_kept
+from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission.limit_ranges import check_claim_limits

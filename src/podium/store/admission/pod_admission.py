@@ -16,7 +16,7 @@ from podium.api.node import RuntimeClass, RuntimeScheduling
 from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, LimitRange, PriorityClass
 from podium.api.schemas.schema import defaults_of
-from podium.api.versions.fields import as_kept
+from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.limit_ranges import check_pod_limits, milli_amounts, with_default_resources

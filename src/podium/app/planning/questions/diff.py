@@ -10,7 +10,7 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
-from podium.api.input.overrides import overridden
+from podium.api.input.documents import overridden
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod

@@ -8,10 +8,9 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
-from podium.api.versions.apis import is_removed
+from podium.api.versions.apis import dropped_from, is_removed, is_served
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.choice import ReleaseChoice
-from podium.api.versions.fields import dropped_from, is_served
 from podium.api.versions.gates import Gate, stages
 from podium.api.versions.release import Release, read_version
 from podium.app.console import cells
