@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from podium.api.errors import InputError
 from podium.api.input import codec, listed_items
 from podium.api.input.codec import Document, load_text
-from podium.api.input.exact_json import UncertainError, without_nulls
+from podium.api.input.json import UncertainError, without_nulls
 from podium.api.input.listed_items import ItemReader
 from podium.api.pod import Pod
 from podium.api.warnings import Validation

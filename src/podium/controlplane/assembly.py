@@ -14,8 +14,7 @@ from msgspec import structs
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
-from podium.api.input.pod_stencil import FilledStencil, PodStencil
-from podium.api.input.pod_template import PodTemplate
+from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodTemplate
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace

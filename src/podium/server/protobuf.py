@@ -18,8 +18,8 @@ from functools import cache, partial
 from typing import Any
 
 from podium.api.errors import InputError, shown
-from podium.api.input.exact_json import UncertainError
-from podium.api.input.exact_json import decode as decode_json
+from podium.api.input.json import UncertainError
+from podium.api.input.json import decode as decode_json
 from podium.api.meta import Raw
 from podium.api.schemas.schema import META_VERSION, Field, Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
 from podium.api.times import EARLIEST_NS, MAX_TIME_NS, exact_time, format_micro_time, format_time

@@ -13,9 +13,9 @@ from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
 from podium.api.input.content import HELM_ADVICE, documents_in, is_template, looks_like_json, text_of
 from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
-from podium.api.input.exact_json import UncertainError
 from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
+from podium.api.input.json import UncertainError
 from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
 from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_table import decoded_rows, is_table, is_table_text, read_table

@@ -10,7 +10,6 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input import json, yaml
-from podium.api.input.exact_json import UncertainError, decode
 
 _BRACKET = re.compile(r"\s*[{\[]")
 # JSON's white space.
@@ -28,8 +27,8 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
         return yaml.parse_documents(content, progress)
     # Line by line, as programs write them: most other texts fail at the first line.
     lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
-    with suppress(UncertainError):
-        return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
+    with suppress(json.UncertainError):
+        return [(number, json.decode(line)) for number, line in enumerate(lines, start=1)]
     try:
         return list(json.parse_documents(content))
     except json.NotJSONError as error:

@@ -9,9 +9,8 @@ from typing import Any, SupportsBytes, TypeVar
 from msgspec import Struct
 
 from podium.api.errors import InputError
-from podium.api.input.exact_json import without_nulls
-from podium.api.input.pod_stencil import FilledStencil
-from podium.api.input.pod_template import PodTemplate
+from podium.api.input.json import without_nulls
+from podium.api.input.pod_stencil import FilledStencil, PodTemplate
 from podium.api.input.text_forms import TextForm
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw

@@ -13,7 +13,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.documents import Encoded
-from podium.api.input.exact_json import UncertainError, decode
+from podium.api.input.json import UncertainError, decode
 from podium.api.input.pod_stencil import PodStencils
 from podium.api.input.text_forms import UNREADABLE, TextForm
 from podium.api.input.yaml import parse_part

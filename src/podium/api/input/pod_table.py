@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input.exact_json import UncertainError, decode
+from podium.api.input.json import UncertainError, decode
 from podium.api.input.pod_stencil import BETWEEN, FilledStencil, PodStencil, PodStencils, ReadPod, filled
 from podium.api.input.text_forms import JSON
 from podium.api.pod import Pod

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input import exact_json
-from podium.api.input.exact_json import UncertainError
+from podium.api.input import json
+from podium.api.input.json import UncertainError
 from podium.api.input.yaml import parse_part
 from podium.api.meta import Raw
 
@@ -54,7 +54,7 @@ def _from_yaml(item: bytes) -> Any:
 
 
 JSON = TextForm(
-    read=exact_json.decode,
+    read=json.decode,
     decode=msgspec.json.decode,
     status=lambda text: _STATUS.decode(text).status or {},
     opening=(b'"',),

@@ -14,7 +14,7 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest
 
 from podium.api.errors import InputError, escape, field_path, shown
-from podium.api.input.exact_json import UncertainError, decode_with_nulls
+from podium.api.input.json import UncertainError, decode_with_nulls
 from podium.api.input.yaml import MAX_DEPTH, parse_documents
 from podium.apirequests.http_mapping import JSON, YAML
 from podium.server.protobuf import decode as decode_protobuf
