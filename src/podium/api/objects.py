@@ -63,7 +63,10 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
     kind = kind_of(raw)
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
-    raw = written = _with_namespace(raw, kind)
+    metadata = raw.get("metadata", {})
+    if kind.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
+        raw = {**raw, "metadata": {**metadata, "namespace": "default"}}
+    written = raw
     form = form_of(written["apiVersion"], kind.name)
     if written["apiVersion"] in kind.other_versions:
         raw = {**(written if form is None else form.to_stored(written)), "apiVersion": kind.api_version}
@@ -113,14 +116,6 @@ def label_of(raw: Raw) -> str:
     if not isinstance(name, str) or not name:
         return kind
     return f"{kind} {namespace}/{name}" if isinstance(namespace, str) and namespace else f"{kind} {name}"
-
-
-def _with_namespace(raw: Raw, kind: Kind) -> Raw:
-    """Return the object with the namespace `default` if it needs one; the argument is not changed."""
-    metadata = raw.get("metadata", {})
-    if not kind.namespaced or not isinstance(metadata, dict) or metadata.get("namespace"):
-        return raw
-    return {**raw, "metadata": {**metadata, "namespace": "default"}}
 
 
 def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation | None) -> Iterator[InputWarning]:

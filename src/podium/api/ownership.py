@@ -99,17 +99,12 @@ def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -
         if name == SELF or not inner:
             found[name] = inner
             continue
-        whole = with_named_fields(inner, shape_at(shape, name), is_root=False)
-        is_named = name.startswith("f:") and name[2:] in shape.fields
+        is_field = name.startswith("f:")
+        of = (shape.fields.get(name[2:]) or shape.value if is_field else shape.item) or shape
+        whole = with_named_fields(inner, of, is_root=False)
+        is_named = is_field and name[2:] in shape.fields
         found[name] = {SELF: _LEAF, **whole} if is_named and SELF not in whole else whole
     return found
-
-
-def shape_at(shape: Shape, name: str) -> Shape:
-    """Return the shape of the value under a name in a set."""
-    if name.startswith("f:"):
-        return shape.fields.get(name[2:]) or shape.value or shape
-    return shape.item or shape
 
 
 def paths(fields: FieldSet) -> Iterator[str]:

@@ -270,7 +270,6 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
     def condition(self, type_: str) -> PodCondition | None:
-        """Return the condition of that type, or None."""
         for condition in self.conditions:
             if condition.type == type_:
                 return condition

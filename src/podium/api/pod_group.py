@@ -90,7 +90,6 @@ class PodGroupStatus(Narrow, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, type_: str) -> Condition | None:
-        """Return the condition of that type, or None."""
         return next((condition for condition in self.conditions if condition.type == type_), None)
 
 

@@ -71,7 +71,6 @@ class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
     disruption_rate: DisruptionRateStatus | None = None
 
     def condition(self, type_: str) -> PodCondition | None:
-        """Return the condition of that type, or None."""
         return next((condition for condition in self.conditions if condition.type == type_), None)
 
 

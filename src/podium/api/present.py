@@ -24,8 +24,13 @@ def start_time(documents: Iterable[Document]) -> int:
     The end of a grace period is in the future; its beginning counts.
     """
     typed = [(document.object, document) for document in documents if document.object is not None]
-    # Many objects have equal times.
-    of_conditions = {text for object_, document in typed for text in _condition_times(object_, document)}
+    # The times of conditions are read from the documents. Many objects have equal ones.
+    of_conditions: set[str] = set()
+    for object_, document in typed:
+        if isinstance(object_, Pod | Node):
+            for condition in document.read_status().get("conditions", ()):
+                times_of = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
+                of_conditions.update(filter(None, times_of))
     times = chain.from_iterable(_times(object_) for object_, _ in typed)
     return max(chain(times, map(parse_time, of_conditions)), default=DEFAULT_START_NS)
 
@@ -78,12 +83,3 @@ def _times(object_: Kubernetes) -> Iterator[int]:
             yield began
     if isinstance(object_, Pod) and object_.status.start_time:
         yield parse_time(object_.status.start_time)
-
-
-def _condition_times(object_: Kubernetes, document: Document) -> Iterator[str]:
-    """Yield the times of the conditions of a pod or a node, as written in its document."""
-    if isinstance(object_, Pod | Node):
-        for condition in document.read_status().get("conditions", ()):
-            for name in ("lastTransitionTime", "lastHeartbeatTime"):
-                if time := condition.get(name):
-                    yield time

@@ -28,11 +28,6 @@ def is_huge_pages(name: str) -> bool:
     return name.startswith(_HUGE_PAGES)
 
 
-def page_size(name: str) -> str:
-    """Return the quantity after `hugepages-`."""
-    return name.removeprefix(_HUGE_PAGES)
-
-
 def is_bytes(name: str) -> bool:
     """Return whether amounts of the resource are bytes."""
     return name in _BYTES or is_huge_pages(name)

@@ -93,7 +93,9 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     path, value, rest = _found(raw, steps, expected[2] if expected else "")
     unknown = _UNKNOWN.fullmatch(problem)
     if unknown:
-        problem = f"there is no field {shown(unknown[1])}; {_known(unknown[1], type_, steps)}"
+        struct: msgspec.inspect.StructType = _with_parts(_type_at(type_, steps))
+        known = suggestion(unknown[1], (field.encode_name for field in struct.fields))
+        problem = f"there is no field {shown(unknown[1])}; {known}"
         return InputError(problem, path=path + rest)
     if rest:
         return MalformedError(problem, path=path + rest)
@@ -155,12 +157,6 @@ def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
         elif isinstance(each, msgspec.inspect.EnumType):
             allowed += sorted(member.value for member in each.cls)
     return tuple(allowed)
-
-
-def _known(name: str, type_: type[Any], steps: str) -> str:
-    """Return a suggestion for an unknown field of the object at the end of the steps."""
-    struct: msgspec.inspect.StructType = _with_parts(_type_at(type_, steps))
-    return suggestion(name, (field.encode_name for field in struct.fields))
 
 
 def _type_at(type_: type[Any], steps: str) -> Any:

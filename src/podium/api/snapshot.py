@@ -6,17 +6,14 @@ repeat its limitations, since they depend on the input's completeness.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from podium.api.checks import check_time
 from podium.api.errors import InputError
-from podium.api.kinds import group_of, may_create_pods
+from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes, Narrow, Raw
 from podium.api.reading import read
 from podium.api.times import parse_time
-from podium.api.warnings import PassedOver
 
 API_VERSION = "podium.dev/v1alpha1"
 
@@ -76,12 +73,6 @@ class Snapshot(Kubernetes, frozen=True, kw_only=True):
     def to_dict(self) -> Raw:
         found: Raw = msgspec.json.decode(msgspec.json.encode(self))
         return {"apiVersion": API_VERSION, "kind": SNAPSHOT, "format": self.format, **found}
-
-    def passed_over_kinds(self, source: str) -> Iterator[PassedOver]:
-        """Yield the kinds that were skipped when the snapshot was made."""
-        for one in self.passed_over:
-            may_make_pods = may_create_pods(group_of(one.api_version), one.kind)
-            yield PassedOver(one.kind, one.api_version, one.count, may_make_pods, (source,))
 
 
 def is_snapshot(raw: Raw) -> bool:

@@ -172,14 +172,9 @@ def parse_duration(text: str | int | float) -> int:
 @lru_cache(maxsize=_DURATIONS)
 def _duration(text: str) -> int | None:
     """Return the nanoseconds of a duration, or None if it is invalid."""
-    if text[:1] not in ("-", "+"):
-        return _unsigned(text)
-    found = _unsigned(text[1:])
-    return -found if found is not None and text[0] == "-" else found
-
-
-def _unsigned(text: str) -> int | None:
-    """Return the nanoseconds of a duration without a sign, or None if it is invalid."""
+    if text[:1] in ("-", "+"):
+        found = None if text[1:2] in ("-", "+") else _duration(text[1:])
+        return -found if found is not None and text[0] == "-" else found
     seconds = text.removesuffix("s")
     if seconds.isdecimal() and seconds.isascii():
         return int(seconds) * _SECOND

@@ -226,7 +226,7 @@ class Compiler:
         function, parts = self._meant(node)
         compiled = [self.compile(part) for part in parts]
         types = tuple("map" if argument.type == "object" else argument.type for argument in compiled)
-        possible = function.of_types(types)
+        possible = [overload for overload in function.overloads if overload.accepts(types)]
         if not possible:
             applied = f"{types[0]}.({', '.join(types[1:])})" if node.target else f"({', '.join(types)})"
             raise self.error(node, f"found no matching overload for '{function.name}' applied to '{applied}'")
@@ -365,8 +365,7 @@ class Program:
 
 def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
     """Return the program of a boolean expression. Raises CompileError."""
-    compiler = Compiler(text, variables)
-    compiled = compiler.compile(parse(text))
+    compiled = Compiler(text, variables).compile(parse(text))
     if compiled.type not in ("bool", DYN):
         raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
     return Program(text, compiled)

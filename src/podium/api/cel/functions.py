@@ -429,14 +429,10 @@ def _formatted_value(value: Value) -> str:
     return str(getattr(value, "value", value)) if write is None else write(value)
 
 
-def _formatted_number(value: float) -> str:
-    return f"{value:.6f}".rstrip("0").rstrip(".") if math.isfinite(value) else str(value)
-
-
 _WRITERS: Mapping[type, Callable[[Any], str]] = {
     bool: lambda value: "true" if value else "false",
     bytes: lambda value: value.decode(errors="replace"),
-    float: _formatted_number,
+    float: lambda value: f"{value:.6f}".rstrip("0").rstrip(".") if math.isfinite(value) else str(value),
     type(None): lambda _: "null",
 }
 

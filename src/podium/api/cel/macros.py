@@ -188,16 +188,8 @@ def _one(items: Iterable[Any], parts: list[_Part]) -> Value:
     return sum(truth(parts[0](item)) for item in items) == 1
 
 
-def _kept(items: Iterable[Any], parts: list[_Part]) -> Value:
-    return tuple([item for item in items if truth(parts[0](item))])
-
-
 def _list_of(items: Iterable[Any], parts: list[_Part]) -> Value:
     return tuple([made for _, made in _made(items, parts)])
-
-
-def _map_of(pairs: Iterable[Any], parts: list[_Part]) -> Value:
-    return {key: made for (key, _), made in _made(pairs, parts)}
 
 
 def _map_of_entries(pairs: Iterable[Any], parts: list[_Part]) -> Value:
@@ -215,7 +207,7 @@ def _map_of_entries(pairs: Iterable[Any], parts: list[_Part]) -> Value:
 _LOGIC: dict[str, Macro] = {"_||_": _logic(True), "_&&_": _logic(False), "_?_:_": _choice}
 _ALONE: dict[tuple[str, int], Macro] = {("has", 1): _has}
 _LOOPS: dict[tuple[str, int], Macro] = {
-    ("filter", 2): _loop(_kept, "list", steps=2),
+    ("filter", 2): _loop(lambda items, parts: tuple([one for one in items if truth(parts[0](one))]), "list", steps=2),
     ("map", 2): _loop(_list_of, "list", steps=12),
     ("map", 3): _loop(_list_of, "list", steps=12),
     ("optFlatMap", 2): _optional_map(wraps=False),
@@ -234,7 +226,7 @@ _LOOPS: dict[tuple[str, int], Macro] = {
         (name, arguments): _loop(finish, gives, steps=12, has_pairs=True)
         for name, finish, gives in (
             ("transformList", _list_of, "list"),
-            ("transformMap", _map_of, "map"),
+            ("transformMap", lambda pairs, parts: {key: made for (key, _), made in _made(pairs, parts)}, "map"),
             ("transformMapEntry", _map_of_entries, "map"),
         )
         for arguments in (3, 4)

@@ -56,10 +56,6 @@ class Function:
     name: str
     overloads: list[Overload] = field(default_factory=list)
 
-    def of_types(self, types: tuple[str, ...]) -> tuple[Overload, ...]:
-        """Return the overloads that may match arguments of these types."""
-        return tuple(overload for overload in self.overloads if overload.accepts(types))
-
     def of_values(self, values: tuple[Value, ...]) -> Overload:
         """Return the overload for these arguments. Raises EvaluationError."""
         types = tuple(type_name(value) for value in values)

@@ -182,7 +182,10 @@ class _Reader:
         while tree.data in _LOGIC and _LOGIC[tree.data] == function and len(tree.children) == 2:
             rest, last = tree.children
             parts.append(self.node(last, depth + 1))
-            tree = _below(rest, str(tree.data))
+            # The next link of the chain, or its first element.
+            while len(rest.children) == 1 and rest.data in _TRANSPARENT and rest.data != "paren_expr":
+                rest = rest.children[0]
+            tree = rest
         parts.append(self.node(tree, depth + 1))
         return Call(function, tuple(reversed(parts)), None, _place(tree))
 
@@ -215,13 +218,6 @@ _TRANSPARENT = frozenset(
         *("unary", "member", "primary", "paren_expr"),
     )
 )
-
-
-def _below(tree: Any, rule: str) -> Any:
-    """Return the next link of a chain of ``rule``, or the first element of the chain."""
-    while len(tree.children) == 1 and tree.data in _TRANSPARENT and tree.data != "paren_expr":
-        tree = tree.children[0]
-    return tree
 
 
 def _place(tree: Any) -> Place:

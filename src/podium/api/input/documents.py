@@ -180,25 +180,22 @@ def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
     """Return the kinds that Podium does not read, by group and name, including those of snapshots."""
     documents = list(documents)
     found: dict[tuple[str, str], PassedOver] = {}
+
+    def count(api_version: str, kind: str, number: int, source: str) -> None:
+        group = group_of(api_version)
+        known = found.get((group, kind))
+        if known is None:
+            known = PassedOver(kind, api_version, 0, may_create_pods(group, kind), ())
+        sources = tuple(dict.fromkeys((*known.sources, source)))
+        found[group, kind] = replace(known, count=known.count + number, sources=sources)
+
     for document in documents:
-        if document.object is None and (group := group_of(document.raw["apiVersion"])) not in _NOT_OF_A_CLUSTER:
-            version, kind = document.raw["apiVersion"], document.raw["kind"]
-            _count(found, PassedOver(kind, version, 1, may_create_pods(group, kind), (document.source,)))
+        if document.object is None and group_of(document.raw["apiVersion"]) not in _NOT_OF_A_CLUSTER:
+            count(document.raw["apiVersion"], document.raw["kind"], 1, document.source)
     for snapshot, document in snapshots_of(documents):
-        for kinds in snapshot.passed_over_kinds(document.source):
-            _count(found, kinds)
+        for one in snapshot.passed_over:
+            count(one.api_version, one.kind, one.count, document.source)
     return [found[key] for key in sorted(found)]
-
-
-def _count(found: dict[tuple[str, str], PassedOver], more: PassedOver) -> None:
-    """Add objects of a kind to the counts."""
-    key = (group_of(more.api_version), more.kind)
-    known = found.get(key)
-    if known is None:
-        found[key] = more
-    else:
-        sources = tuple(dict.fromkeys((*known.sources, *more.sources)))
-        found[key] = replace(known, count=known.count + more.count, sources=sources)
 
 
 def without_repeats(documents: Iterable[Document]) -> list[Document]:

@@ -86,7 +86,10 @@ class _Check:
         if value is None and node.is_nullable:
             return
         if self._is_typed is not None and not self._is_typed(value):
-            found.append(_mistyped(_text(path), value, "integer,string" if node.is_number_or_text else node.type))
+            place, given = _text(path), _type_name(value)
+            wanted = "integer,string" if node.is_number_or_text else node.type
+            detail = f'{place.removeprefix(".")} in body must be of type {wanted}: "{given}"'
+            found.append(Finding(place, "FieldValueTypeInvalid", f'Invalid value: "{given}": {detail}'))
             return
         _exceed(self._limits, value, path, found)
         if isinstance(value, dict):
@@ -160,13 +163,6 @@ _WORDS = {
 
 def _type_name(value: Any) -> str:
     return next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
-
-
-def _mistyped(path: str, value: Any, wanted: str) -> Finding:
-    found = _type_name(value)
-    name = path.removeprefix(".")
-    detail = f'{name} in body must be of type {wanted}: "{found}"'
-    return Finding(path, "FieldValueTypeInvalid", f'Invalid value: "{found}": {detail}')
 
 
 class _Limit(NamedTuple):

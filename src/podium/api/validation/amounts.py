@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from podium.api.errors import shown
 from podium.api.names import label_key_problem
-from podium.api.quantity import CPU, MEMORY, PODS, is_huge_pages, is_pod_level, is_standard, page_size, parse_quantity
+from podium.api.quantity import CPU, MEMORY, PODS, is_huge_pages, is_pod_level, is_standard, parse_quantity
 from podium.api.validation.findings import Place
 
 _CACHE = 65_536
@@ -92,7 +92,7 @@ def _amount_problem(name: str, amount: str | int | float) -> str | None:
 def _pages_problem(name: str, amount: str | int | float) -> str | None:
     """Check that huge pages are a multiple of the page size (IsHugePageResourceValueDivisible)."""
     try:
-        nano, page = parse_quantity(amount), parse_quantity(page_size(name))
+        nano, page = parse_quantity(amount), parse_quantity(name.removeprefix("hugepages-"))
     except ValueError:
         nano, page = 1, 0
     if page > 0 and nano % page == 0:

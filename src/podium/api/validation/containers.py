@@ -52,8 +52,8 @@ Probe: @handler initialDelaySeconds:0.. timeoutSeconds:0.. periodSeconds:0.. suc
   @probe
 ResourceFieldSelector: @resource
 VolumeDevice: name! devicePath!:path-without-backsteps
-VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path @sub_path
-  mountPropagation:Bidirectional|HostToContainer|None recursiveReadOnly:Disabled|IfPossible|Enabled @propagation
+VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path
+  mountPropagation:Bidirectional|HostToContainer|None recursiveReadOnly:Disabled|IfPossible|Enabled @mount
 """,
     """\
 Container: resources ports:..1000
@@ -220,16 +220,13 @@ def _devices(container: Place) -> None:
 
 
 @check
-def _sub_path(mount: Place) -> None:
+def _mount(mount: Place) -> None:
+    """Check what excludes each other: subPath and subPathExpr, image volumes, and forms of propagation."""
     for name in ("subPath", "subPathExpr"):
         if mount.text(name) and "image" in mount.context.volumes.get(mount.text("name"), ()):
             mount.invalid(name, mount.text(name), "not allowed in image volume sources")
     if mount.text("subPath") and mount.text("subPathExpr"):
         mount.invalid("subPathExpr", mount.text("subPathExpr"), "subPathExpr and subPath are mutually exclusive")
-
-
-@check
-def _propagation(mount: Place) -> None:
     propagation, container = mount.text("mountPropagation"), mount.owner
     if propagation == "Bidirectional" and not container.child_or_empty("securityContext").flag("privileged"):
         detail = "Bidirectional mount propagation is available only to privileged containers"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
-from podium.api.errors import InputError, field_path, shown
+from podium.api.errors import field_path, shown
 
 MAX_FINDINGS = 100
 """The maximum number of findings of one object; validation stops there."""
@@ -91,22 +91,18 @@ class Place:
     `name` is that of a field of the value, or "" for the value itself. The path is built on demand.
     """
 
-    __slots__ = ("_findings", "_key", "_parent", "value")
+    __slots__ = ("_key", "_parent", "findings", "value")
 
     def __init__(self, value: Any, findings: Findings, parent: Place | None = None, key: str | int = "") -> None:
         self.value = value
-        self._findings = findings
+        self.findings = findings
         self._parent = parent
         self._key = key
 
     @property
     def context(self) -> Any:
         """The data about the whole object that rules need."""
-        return self._findings.context
-
-    @context.setter
-    def context(self, context: object) -> None:
-        self._findings.context = context
+        return self.findings.context
 
     def path(self, name: str = "") -> str:
         """Return the path of the value, or of a field of it."""
@@ -178,7 +174,7 @@ class Place:
         if value is None:
             return None
         if isinstance(value, dict):
-            return Place(value, self._findings, self, name)
+            return Place(value, self.findings, self, name)
         self.invalid(name, value, "must be an object")
         return None
 
@@ -186,7 +182,7 @@ class Place:
         """Return the object in the field, or in a field of that, and so on; an empty one if it is unset."""
         place = self
         for name in names:
-            place = place.child(name) or Place(_EMPTY, place._findings, place, name)
+            place = place.child(name) or Place(_EMPTY, place.findings, place, name)
         return place
 
     def entries(self, name: str) -> list[Place]:
@@ -197,8 +193,8 @@ class Place:
         if not isinstance(value, list | tuple):
             self.invalid(name, value, "must be a list")
             return []
-        place = Place(value, self._findings, self, name)
-        return [Place(item, self._findings, place, index) for index, item in enumerate(value)]
+        place = Place(value, self.findings, self, name)
+        return [Place(item, self.findings, place, index) for index, item in enumerate(value)]
 
     def objects(self, name: str) -> list[Place]:
         """Return the objects of the list in the field."""
@@ -216,7 +212,7 @@ class Place:
         """Return the entries of the object in the field, each with its key."""
         place = self.child(name) if self.value.get(name) else None
         values = {} if place is None else place.value
-        return [(key, Place(inner, self._findings, place, key)) for key, inner in values.items()]
+        return [(key, Place(inner, self.findings, place, key)) for key, inner in values.items()]
 
     def text_mapping(self, name: str) -> dict[str, str]:
         """Return the string values of the object in the field, by key."""
@@ -228,13 +224,8 @@ class Place:
         return {key: inner.value for key, inner in self.mapping(name) if inner._is(str, "text")}
 
     def report(self, found: Finding) -> None:
-        if len(self._findings) < MAX_FINDINGS:
-            self._findings.append(found)
-
-    def refuse_reported(self) -> None:
-        """Raise InputError for the first finding of the object, if there is one."""
-        for found in self._findings:
-            raise InputError(found.message, path=found.path)
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(found)
 
     def required(self, name: str, detail: str = "") -> None:
         """Report that a required field is missing."""

@@ -49,7 +49,7 @@ ConfigMap: @config_map
 Namespace:
 Node: spec status
 NodePodPreemptionPolicy: disableResizePreemption:..20 disableResizePreemption:key
-NodeSpec: @taints taints podCIDRs:cidr @pod_addresses podPreemptionPolicy
+NodeSpec: taints podCIDRs:cidr @node podPreemptionPolicy
 NodeStatus: capacity:amounts* allocatable:amounts*
 ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_annotations ownerReferences @controllers
   finalizers:key
@@ -236,12 +236,8 @@ def _bytes(encoded: str) -> bytes:
 
 
 @check
-def _taints(spec: Place) -> None:
+def _node(spec: Place) -> None:
     report_repeats(spec.objects("taints"), "", lambda taint: f"{taint.text('key')}:{taint.text('effect')}")
-
-
-@check
-def _pod_addresses(spec: Place) -> None:
     blocks = spec.texts("podCIDRs")
     if len(blocks) != len({":" in block.value for block in blocks}):
         spec.invalid("podCIDRs", [], "may specify no more than one CIDR for each IP family")

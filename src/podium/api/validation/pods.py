@@ -106,7 +106,7 @@ def check_pod_spec(spec: Place, context: PodContext) -> None:
     """Check a pod's spec (ValidatePodSpec)."""
     own = {volume.text("name"): volume.value for volume in reversed(spec.objects("volumes"))}
     grace_seconds = spec.number("terminationGracePeriodSeconds")
-    spec.context = replace(
+    spec.findings.context = replace(
         context,
         labels={} if context.is_template else context.labels,
         volumes={**context.volumes, **own},

@@ -151,7 +151,8 @@ def _refusing(reports: Check) -> Check:
 
     def refuse(place: Place) -> None:
         reports(place)
-        place.refuse_reported()
+        for found in place.findings:
+            raise InputError(found.message, path=found.path)
 
     return refuse
 
@@ -325,11 +326,6 @@ def _check_share(place: Place, name: str, most_percent: int | None = 100) -> Non
         place.invalid(name, value, f"must not be greater than {most_percent}%")
 
 
-def _check_size(place: Place, name: str) -> None:
-    if place.has(name):
-        amounts.check_amount(place, name, "storage")
-
-
 _CONTENTS: Mapping[str, FieldCheck] = {
     "amounts": lambda place, name: amounts.check_amounts(place, name, None),
     "any-share": lambda place, name: _check_share(place, name, None),
@@ -339,7 +335,7 @@ _CONTENTS: Mapping[str, FieldCheck] = {
     "labels": check_labels,
     "port-or-name": check_port,
     "share": _check_share,
-    "size": _check_size,
+    "size": lambda place, name: amounts.check_amount(place, name, "storage"),
 }
 _REFUSALS: Mapping[str, Callable[[Any, str], None]] = {
     "amount": checks.check_amount,

@@ -45,7 +45,7 @@ GangSchedulingPolicy: @minimum
 Job: spec+ @job status
 JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLimit:0..* ttlSecondsAfterFinished:0..
   backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions*
-  podReplacementPolicy:Failed|TerminatingOrFailed @manager @job_template podFailurePolicy
+  podReplacementPolicy:Failed|TerminatingOrFailed @job_spec podFailurePolicy
 JobStatus: active:0.. succeeded:0.. failed:0.. ready:0.. terminating:0..
 JobTemplateSpec: @job_of_template spec+
 PodFailurePolicy: @failure_policy* rules:..20* rules
@@ -272,7 +272,8 @@ def _job_of_template(template: Place) -> None:
 
 
 @check
-def _manager(spec: Place) -> None:
+def _job_spec(spec: Place) -> None:
+    """Check the manager of a Job, and its template, whose pods must end."""
     manager = spec.text("managedBy")
     if len(manager) > _MAX_MANAGED_BY:
         spec.report(too_long(spec.path("managedBy"), _MAX_MANAGED_BY))
@@ -280,10 +281,6 @@ def _manager(spec: Place) -> None:
         prefix, slash, name = manager.partition("/")
         if not slash or not name or subdomain_problem(prefix) is not None:
             spec.invalid("managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
-
-
-@check
-def _job_template(spec: Place) -> None:
     pod = check_template(spec).child_or_empty("spec")
     policy = pod.text("restartPolicy")
     if not policy:

@@ -12,6 +12,7 @@ from podium.api.versions.apis import dropped_from, dropped_paths, gates_of_field
 from podium.api.versions.gates import MINORS, Gate
 from podium.api.versions.release import (
     DEFAULT_RELEASE,
+    READ_ONLY,
     Release,
     default_release,
     read_gates,
@@ -68,7 +69,7 @@ class ReleaseChoice:
         """Return the requested version, else that of the guess, and the caveats."""
         found, caveats = (read_version(self.version), list[Caveat]()) if self.version else guess()
         release = found.with_gates(dict(self.gates))
-        if not release.was_measured:
+        if release.minor in READ_ONLY:
             message = f"decisions of Kubernetes {release.short} were read from its source, and not measured"
             caveats.append(Caveat("version-not-measured", message, 1, (release.short,)))
         idle = tuple(name for name, _ in release.gates if name not in {*Gate, *gates_of_fields()})

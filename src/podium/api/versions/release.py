@@ -39,11 +39,6 @@ class Release:
         """The minor version: `1.34`."""
         return f"1.{self.minor}"
 
-    @property
-    def was_measured(self) -> bool:
-        """Return whether decisions of this minor version were measured, not only read from its source."""
-        return self.minor not in READ_ONLY
-
     def has(self, behavior: Behavior) -> bool:
         """Return whether the version has a behavior."""
         return behavior.change.version <= (self.minor, self.patch)
@@ -52,8 +47,11 @@ class Release:
         """Return whether a feature gate, or the one that took it over, is on; gates that are not known are off."""
         since, successor = SUCCESSORS.get(gate, (self.minor, gate))
         gate = successor if self.minor >= since else gate
-        known = stages(self.minor, self.patch)
-        return gate in known and _enabled(gate, dict(self.gates), known[gate].name, default=known[gate].default)
+        known, chosen = stages(self.minor, self.patch), dict(self.gates)
+        if gate not in known or gate in chosen:
+            return gate in known and chosen[gate]
+        of_all = (value for name, value in self.gates if _OF_ALL.get(name) == known[gate].name)
+        return next(of_all, known[gate].default)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Release:
         """Return this version with further gates set. Raises InputError as kube-scheduler refuses them."""
@@ -74,12 +72,6 @@ class Release:
                 problem = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
                 raise InputError(f"{problem}; turn {name} off, too")
         return made
-
-
-def _enabled(name: str, chosen: Mapping[str, bool], stage: str, *, default: bool) -> bool:
-    if name in chosen:
-        return chosen[name]
-    return next((chosen[all_] for all_, of in _OF_ALL.items() if of == stage and all_ in chosen), default)
 
 
 def _where(name: str, short: str) -> str:
