@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from podium.api.avoid_list import (
     AvoidEntry,
     AvoidList,
-    avoid_entries,
     avoid_entry,
+    avoid_list,
     next_expiry_ns,
     unexpired,
     with_entry,
@@ -32,7 +32,9 @@ def entry(uid: str, seconds: int = 0) -> AvoidEntry:
 
 def timeless(uid: str) -> AvoidEntry:
     signature = {"podController": {"kind": "ReplicationController", "name": "foo", "uid": uid, "controller": True}}
-    (read,) = avoid_entries(json.dumps({"preferAvoidPods": [{"podSignature": signature, "reason": "some reason"}]}))
+    (read,) = avoid_list(
+        json.dumps({"preferAvoidPods": [{"podSignature": signature, "reason": "some reason"}]})
+    ).entries
     return read
 
 
@@ -63,7 +65,7 @@ def test_an_entry_is_written_as_kubernetes_writes_it() -> None:
 
 @given(st.lists(st.builds(entry, st.text(min_size=1, max_size=3), st.integers(0, 10**6)), max_size=5))
 def test_a_written_avoid_list_is_read_back(entries: list[AvoidEntry]) -> None:
-    assert avoid_entries(AvoidList(tuple(entries)).written()) == tuple(entries)
+    assert avoid_list(AvoidList(tuple(entries)).written()).entries == tuple(entries)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_a_written_avoid_list_is_read_back(entries: list[AvoidEntry]) -> None:
     ["", "[", "null", "[]", "7", '{"preferAvoidPods": 1}', '{"preferAvoidPods": null}', "[" * 100_000, '"\ud800"'],
 )
 def test_text_that_is_not_a_list_has_no_entries(text: str) -> None:
-    assert avoid_entries(text) == ()
+    assert avoid_list(text).entries == ()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_text_that_is_not_a_list_has_no_entries(text: str) -> None:
 def test_an_entry_that_cannot_be_read_is_left_out_and_the_others_stay(item: Any) -> None:
     good = json.loads(AvoidList((entry("u2"),)).written())["preferAvoidPods"]
 
-    assert avoid_entries(json.dumps({"preferAvoidPods": [item, *good]})) == (entry("u2"),)
+    assert avoid_list(json.dumps({"preferAvoidPods": [item, *good]})).entries == (entry("u2"),)
 
 
 def test_a_controller_has_one_entry_the_newest() -> None:
@@ -104,7 +106,7 @@ def test_the_newest_entry_of_a_controller_lists_the_evictions_of_the_last_hour()
     for time in (0, 1800, 3601, 3602):
         listed = with_entry(listed, entry("u1", time), 16)
 
-    (newest,) = avoid_entries(AvoidList(tuple(listed)).written())
+    (newest,) = avoid_list(AvoidList(tuple(listed)).written()).entries
     assert [parse_time(one.eviction_time) // SECOND for one in newest.evictions] == [1800, 3601, 3602]
     assert {one.reason for one in newest.evictions} == {newest.reason}
 

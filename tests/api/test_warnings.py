@@ -1,6 +1,10 @@
-from typing import get_args
+from typing import Any
 
-from podium.api.warnings import InputWarning, PassedOver, Reason
+import pytest
+
+from podium.api.errors import InputError
+from podium.api.objects import read_object
+from podium.api.warnings import InputWarning, PassedOver
 
 
 def test_a_warning_follows_its_place() -> None:
@@ -9,13 +13,17 @@ def test_a_warning_follows_its_place() -> None:
     located = warning.located(source="web.yaml", document=2, object="another")
 
     assert str(located) == "web.yaml, document 2, Pod default/web, .spec.nodeNaem: there is no such field"
-    assert str(located.as_error()) == str(located)
 
 
 def test_strict_refuses_what_kubernetes_does_not_take_and_nothing_else() -> None:
-    refused = {reason for reason in get_args(Reason) if InputWarning("", reason).is_refused_when_strict}
+    raw: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}}
+    for wrong in ({"nodeNaem": "n"}, {"dnsPolicy": "Sometimes", "containers": [{"name": "a", "image": "b"}]}):
+        with pytest.raises(InputError, match="Pod default/a, "):
+            read_object({**raw, "spec": {**raw["spec"], **wrong}}, "strict")
 
-    assert refused == {"unknown-field", "invalid"}
+    requests = {"cpu": "500", "memory": "1"}
+    slip = {"containers": [{"name": "a", "image": "b", "resources": {"requests": requests}}]}
+    assert [found.reason for found in read_object({**raw, "spec": slip}, "strict").warnings] == ["slip", "slip"]
 
 
 def test_a_warning_is_one_line_with_control_characters_escaped() -> None:

@@ -14,7 +14,6 @@ from podium.api.avoid_list import (
     ForReplacement,
     PodSignature,
     Replacement,
-    avoid_entries,
     avoid_entry,
     avoid_list,
     replacement,
@@ -102,7 +101,7 @@ def patch(actions: list[Action]) -> dict[str, Any]:
 def left(actions: list[Action]) -> list[str]:
     """Return the controllers that the only patch keeps on the list."""
     text = patch(actions)["annotations"][PREFER_AVOID_PODS]
-    return [one.controller.name for one in avoid_entries(text or "")]
+    return [one.controller.name for one in avoid_list(text or "").entries]
 
 
 WEB, DB = replica_set("web"), replica_set("db")

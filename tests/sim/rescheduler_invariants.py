@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -147,7 +147,7 @@ class ReschedulerChecker:
             return
         assert pod.status.phase == "Failed", pod.key
         node = self.store.get("Node", pod.spec.node_name).object
-        listed = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+        listed = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, "")).entries
         assert _owner(pod) not in [entry.controller.uid for entry in listed], pod.key
 
     def _check(self, pod: Pod, raw: Raw, budgets: list[PodDisruptionBudget], now: int) -> None:

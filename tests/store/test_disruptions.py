@@ -12,7 +12,6 @@ from podium.api.avoid_list import (
     AwaitedPod,
     ForReplacement,
     Wishes,
-    avoid_entries,
     avoid_list,
 )
 from podium.store.errors import StoreError
@@ -384,7 +383,7 @@ def on_node(*pods: Raw, policy: Raw | None = None) -> Store:
 
 def avoided(store: Store) -> list[tuple[str, str | None, str]]:
     annotations = store.get("Node", "n1").object.metadata.annotations
-    entries = avoid_entries(annotations.get(PREFER_AVOID_PODS, ""))
+    entries = avoid_list(annotations.get(PREFER_AVOID_PODS, "")).entries
     return [(one.controller.uid, one.eviction_time, one.reason) for one in entries]
 
 
@@ -477,7 +476,7 @@ def test_a_dry_run_leaves_node_and_cap_alone() -> None:
 
 def lasting(store: Store) -> list[tuple[str | None, str | None]]:
     """Return the own lifetime of each entry, and the pod that it waits for."""
-    entries = avoid_entries(store.get("Node", "n1").object.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    entries = avoid_list(store.get("Node", "n1").object.metadata.annotations.get(PREFER_AVOID_PODS, "")).entries
     return [(one.expire_after, one.until_scheduled.name if one.until_scheduled else None) for one in entries]
 
 
@@ -520,7 +519,7 @@ def test_a_node_can_be_avoided_until_a_known_pod_is_replaced() -> None:
     found = []
     for name, awaited in (("web-0", waiting_for("there")), ("web-1", waiting_for("gone", "u-gone"))):
         store.evict(f"default/{name}", now=0, wishes=Wishes(avoid_node=True, avoid_for=awaited))
-        entry = avoid_entries(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS])[-1]
+        entry = avoid_list(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS]).entries[-1]
         assert entry.until_replaced is not None
         found.append((entry.until_replaced.key, entry.until_replaced.uid))
 

@@ -185,11 +185,6 @@ def _usable(items: Iterable[object], type_: type[Listed]) -> Iterator[Listed]:
             continue
 
 
-def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
-    """Return the entries of an annotation's text, in order."""
-    return avoid_list(text).entries
-
-
 def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
     """Return the entries, oldest first, with the new one replacing any of its controller, whose evictions it keeps.
 

@@ -28,7 +28,7 @@ from podium.api.schemas.structure import findings
 from podium.api.schemas.suggestion import likely
 from podium.api.validation.findings import Findings, Place
 from podium.api.validation.objects import JUDGED_ANNOTATIONS, check_usable, find_problems, validate
-from podium.api.warnings import InputWarning, Reason, Validation
+from podium.api.warnings import REFUSED, InputWarning, Reason, Validation
 from podium.api.workloads import PodTemplate
 
 # Values below these paths are read through the structs alone, and otherwise passed on unchanged.
@@ -121,8 +121,8 @@ def label_of(raw: Raw) -> str:
 def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation | None) -> Iterator[InputWarning]:
     """Yield the warnings that stay warnings. Raises InputError for the first that is an error instead."""
     for warning in warnings:
-        if validation == "strict" and warning.is_refused_when_strict:
-            raise warning.as_error()
+        if validation == "strict" and warning.reason in REFUSED:
+            raise InputError(warning.message, object=warning.object, path=warning.path)
         # Objects with a uid come from a cluster.
         is_of_user = validation is None and not metadata_of(raw).get("uid")
         is_in_pod = raw["kind"] == "Pod" or warning.path.startswith(_TEMPLATES)

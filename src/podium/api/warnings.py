@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from podium.api.errors import InputError, escape, placed
+from podium.api.errors import escape, placed
 
 Validation = Literal["strict", "warn", "ignore"]
 """The treatment of unknown fields, and of problems for which kube-apiserver would refuse an object.
@@ -25,7 +25,8 @@ Reason = Literal["unknown-field", "invalid", "slip", "left-out"]
 valid, but hardly intended. `left-out`: a file or a folder was not read."""
 
 _MAX_MESSAGE = 1_000
-_REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
+REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
+"""The reasons for which `strict` makes a warning an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,6 @@ class InputWarning:
     object: str = ""
     path: str = ""
 
-    @property
-    def is_refused_when_strict(self) -> bool:
-        """Return whether `strict` makes it an error."""
-        return self.reason in _REFUSED
-
     def located(self, *, source: str, document: int | None, object: str) -> InputWarning:  # noqa: A002
         """Return the same warning with unknown parts of its location filled in."""
         return replace(
@@ -56,9 +52,6 @@ class InputWarning:
             document=document if self.document is None else self.document,
             object=self.object or object,
         )
-
-    def as_error(self) -> InputError:
-        return InputError(self.message, source=self.source, document=self.document, object=self.object, path=self.path)
 
     def to_dict(self) -> dict[str, str | int]:
         """Return the warning as plain values; unknown parts of the location are omitted."""

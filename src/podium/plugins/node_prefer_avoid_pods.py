@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AwaitedPod, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AwaitedPod, avoid_list
 from podium.api.meta import OwnerReference
 from podium.api.node import Node
 from podium.cluster.arrays import Int64s
@@ -144,7 +144,7 @@ def _key_of(controller: OwnerReference) -> Key:
 
 def _by_key(node: Node) -> dict[Key, AvoidEntry]:
     """Return the entries of the node's avoid list by both keys of their controllers."""
-    entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    entries = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, "")).entries
     return {
         key: entry
         for entry in entries

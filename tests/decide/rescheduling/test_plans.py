@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entries, avoid_entry
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry, avoid_list
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodStatus
@@ -110,7 +110,7 @@ class Twin:
         self.pods[uid] = replace(pod, metadata=ends)
         node, controller = self.nodes[pod.spec.node_name], pod.metadata.controller
         if controller is not None:
-            entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+            entries = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, "")).entries
             more = avoid_entry(controller, "moved", "", DAY_ONE_NS)
             annotations = {PREFER_AVOID_PODS: AvoidList((*entries, more)).written()}
             self.nodes[node.metadata.name] = replace(node, metadata=replace(node.metadata, annotations=annotations))

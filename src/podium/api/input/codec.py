@@ -109,12 +109,14 @@ class Reader:
             files += found
             self._left_out.extend(left_out)
         sizes = [size_of(file) for file in files]
-        report, total, before = progress or (lambda _share: None), max(sum(sizes), 1), 0
+        total = max(sum(sizes), 1)
+        before = size = 0
+
+        def report_part(share: float) -> None:
+            if progress is not None:
+                progress((before + share * size) / total)
+
         for file, size in zip(files, sizes, strict=True):
-
-            def report_part(share: float, before: int = before, size: int = size) -> None:
-                report((before + share * size) / total)
-
             with opened(file) as stream:
                 self._read(stream, shown_name(file), report_part)
             before += size
@@ -225,21 +227,20 @@ class Reader:
             raise error.located(document=index) from None
 
     def _item(self, raw: Raw, path: str) -> ReadObject:
-        """Return the object; errors of one without a name contain the whole path in the document instead."""
+        """Return the object, with a generated name as the API server generates one for `generateName`.
+
+        Errors of an object without a name contain the whole path in the document instead.
+        """
+        metadata, named = metadata_of(raw), raw
+        prefix, is_named = metadata.get("generateName"), bool(metadata.get("name"))
+        if not is_named and isinstance(prefix, str) and prefix:
+            named = {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
         try:
-            return read_object(self._named(raw), self.validation)
+            return read_object(named, self.validation)
         except InputError as error:
-            if not metadata_of(raw).get("name"):
+            if not is_named:
                 error.path = path + error.path
             raise error.located(object=label_of(raw)) from None
-
-    def _named(self, raw: Raw) -> Raw:
-        """Return the object with a generated name, as the API server generates one for `generateName`."""
-        metadata = metadata_of(raw)
-        prefix = metadata.get("generateName")
-        if metadata.get("name") or not isinstance(prefix, str) or not prefix:
-            return raw
-        return {**raw, "metadata": {**metadata, "name": self._name(prefix)}}
 
 
 def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:

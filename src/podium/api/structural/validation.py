@@ -189,7 +189,7 @@ def _body(detail: str) -> Callable[[str, Any], Finding]:
 
 def _enum(choices: Any, schema: Raw) -> _Limit:
     return _Limit(
-        lambda value: any(_same(value, choice) for choice in choices),
+        lambda value: any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in choices),
         lambda path, value: findings.unsupported(path, value, choices),
     )
 
@@ -350,10 +350,6 @@ def _identity(value: Any) -> bytes:
 
 def _keys_of(item: Any, node: Structural) -> bytes:
     return _identity([item.get(key) for key in node.list_keys] if isinstance(item, dict) else None)
-
-
-def _same(left: Any, right: Any) -> bool:
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
 def is_pattern(pattern: str) -> bool:

@@ -26,7 +26,7 @@ _MAX_EXIT_CODES = 255
 _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
 _MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
-_GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @group_claims resourceClaims
+_GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @lengths resourceClaims
   disruptionMode:{"|".join(DISRUPTION_MODES)} priority:..{HIGHEST_PRIORITY}"""
 
 declare(
@@ -54,7 +54,7 @@ PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
 PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* onPodConditions:..20 onPodConditions
   onExitCodes
 PodGroupResourceClaim: name!:label @one_group_claim
-PodGroupSchedulingConstraints: @topologies topology
+PodGroupSchedulingConstraints: @lengths topology
 PodGroupSchedulingPolicy: @one_policy gang
 PodGroupSpec: podGroupTemplateRef {_GROUP_FIELDS}
 PodGroupTemplate: name!:label {_GROUP_FIELDS}
@@ -78,7 +78,7 @@ StatefulSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availab
 StatefulSetUpdateStrategy: type:OnDelete|RollingUpdate @rolling_update
 TopologyConstraint: key!:key
 WorkloadPodGroupTemplateReference: workloadName!:subdomain podGroupTemplateName!:label
-WorkloadSpec: controllerRef podGroupTemplates! @group_templates
+WorkloadSpec: controllerRef podGroupTemplates! @lengths @group_templates
 scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
 """,
     """\
@@ -376,19 +376,12 @@ def _minimum(gang: Place) -> None:
 
 
 @check
-def _topologies(constraints: Place) -> None:
-    _check_length(constraints, "topology")
-
-
-@check
-def _group_claims(spec: Place) -> None:
-    _check_length(spec, "resourceClaims")
-
-
-def _check_length(place: Place, name: str) -> None:
-    number, most = len(place.objects(name)), _MOST_OF_GROUP[name]
-    if number > most:
-        place.invalid(name, number, f"must have at most {most} items")
+def _lengths(place: Place) -> None:
+    """Check the number of entries in the lists of a group."""
+    for name, most in _MOST_OF_GROUP.items():
+        number = len(place.objects(name))
+        if number > most:
+            place.invalid(name, number, f"must have at most {most} items")
 
 
 @check
@@ -399,5 +392,4 @@ def _one_group_claim(claim: Place) -> None:
 
 @check
 def _group_templates(spec: Place) -> None:
-    _check_length(spec, "podGroupTemplates")
     report_repeats(spec.objects("podGroupTemplates"), "name")

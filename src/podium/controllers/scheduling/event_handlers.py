@@ -10,7 +10,7 @@ from weakref import ref
 
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.devices import DeviceTaintRule
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
@@ -342,7 +342,7 @@ class EventHandlers:
         if old is not None and _avoid_list(old) != _avoid_list(node):
             self.updater.changed(node)
             # kube-scheduler ignores annotations; entries that reserve capacity matter here.
-            if any(entry.until_replaced is not None for entry in avoid_entries(_avoid_list(old))):
+            if any(entry.until_replaced is not None for entry in avoid_list(_avoid_list(old)).entries):
                 changes |= ActionType.UPDATE_NODE_OTHER
         elif changes:
             self.updater.changed(node)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.node import Node, Taint
 from podium.api.resource_claims import ConsumerReference, ResourceClaimStatus
 from podium.cluster.arrays import Bools, Int64s
@@ -192,9 +192,9 @@ def avoids(node: Node, pod: PodRecord) -> bool:
     if not text or controller is None:
         return False
     if controller.uid:
-        return any(entry.controller.uid == controller.uid for entry in avoid_entries(text))
+        return any(entry.controller.uid == controller.uid for entry in avoid_list(text).entries)
     wanted = (controller.kind, controller.name)
-    return any((entry.controller.kind, entry.controller.name) == wanted for entry in avoid_entries(text))
+    return any((entry.controller.kind, entry.controller.name) == wanted for entry in avoid_list(text).entries)
 
 
 MOST_WAITING = 16

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.reading import Interval
 from podium.cluster.arrays import Bools
 from podium.cluster.pods import NO_ROW, PodRecord
@@ -226,7 +226,7 @@ class FailureStats:
         nodes = picture.cluster.nodes
         for row in nodes.row_of.values():
             text = nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
-            for entry in avoid_entries(text) if text else ():
+            for entry in avoid_list(text).entries if text else ():
                 if (owner := self._owners.get(entry.controller.uid)) is not None:
                     owner.left |= {row}
         concerned: dict[int, list[PodRecord]] = {}
