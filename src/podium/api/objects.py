@@ -178,18 +178,16 @@ _SMALL = 10_000
 _ENCODER = msgspec.msgpack.Encoder()
 
 
+@dataclass(slots=True, eq=False)
 class SharedSpec:
     """A valid specification in both forms, and its last admission result.
 
     `admitted` contains its context, which is compared by identity, since admission may depend on it.
     """
 
-    __slots__ = ("admitted", "raw", "spec")
-
-    def __init__(self, raw: Raw, spec: PodSpec) -> None:
-        self.raw = raw
-        self.spec = spec
-        self.admitted: tuple[object, SharedSpec] | None = None
+    raw: Raw
+    spec: PodSpec
+    admitted: tuple[object, SharedSpec] | None = None
 
     def on(self, node: str, raw: Raw) -> SharedSpec:
         """Return the same specification with a node's name, with the fields in the order of ``raw``."""

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,12 +28,11 @@ class NotJSONError(InputError):
     """An error for invalid JSON syntax; the text may be YAML in flow style, which begins alike."""
 
 
-class _Refused:
+class _Refused(NamedTuple):
     """A placeholder for a value that objects cannot hold; `key` is that of an entry that is given twice."""
 
-    def __init__(self, problem: str, key: str | None = None) -> None:
-        self.problem = problem
-        self.key = key
+    problem: str
+    key: str | None = None
 
 
 def parse_documents(text: str) -> Iterator[tuple[int, Any]]:

@@ -85,19 +85,17 @@ class Findings(list[Finding]):
     context: Any = None
 
 
+@dataclass(slots=True, eq=False)
 class Place:
     """A value in an object: its fields by type, and methods to report findings.
 
     `name` is that of a field of the value, or "" for the value itself. The path is built on demand.
     """
 
-    __slots__ = ("_key", "_parent", "findings", "value")
-
-    def __init__(self, value: Any, findings: Findings, parent: Place | None = None, key: str | int = "") -> None:
-        self.value = value
-        self.findings = findings
-        self._parent = parent
-        self._key = key
+    value: Any
+    findings: Findings
+    _parent: Place | None = None
+    _key: str | int = ""
 
     @property
     def context(self) -> Any:

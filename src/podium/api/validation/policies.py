@@ -76,7 +76,7 @@ PodDisruptionBudgetSpec: @one_number* minAvailable:share* maxUnavailable:share*
   unhealthyPodEvictionPolicy:AlwaysAllow|IfHealthyBudget selector
 PodDisruptionBudgetStatus: disruptionsAllowed:0.. currentHealthy:0.. desiredHealthy:0.. expectedPods:0..
 PriorityClass: @reserved_priority preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
-ResourceQuotaSpec: @hard @scopes* scopeSelector
+ResourceQuotaSpec: hard:keyed-amounts @scopes* scopeSelector
 ScopeSelector: matchExpressions
 ScopedResourceSelectorRequirement: @scope_requirement*
 """,
@@ -90,14 +90,6 @@ ResourceQuotaStatus: @usable_amounts
 ScopeSelector: matchExpressions:..1000
 """,
 )
-
-
-@check
-def _hard(spec: Place) -> None:
-    hard = spec.child_or_empty("hard")
-    for name in hard.value:
-        hard.check(name, label_key_problem(name))
-        amounts.check_amount(hard, name, name)
 
 
 @check

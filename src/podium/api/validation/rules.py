@@ -332,6 +332,7 @@ _CONTENTS: Mapping[str, FieldCheck] = {
     "container-amounts": lambda place, name: amounts.check_amounts(
         place, name, amounts.container_resource_problem, counts_pages=True
     ),
+    "keyed-amounts": lambda place, name: amounts.check_amounts(place, name, label_key_problem),
     "labels": check_labels,
     "port-or-name": check_port,
     "share": _check_share,

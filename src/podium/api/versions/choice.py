@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from podium.api.basis import Caveat, caveat_of
@@ -56,18 +56,18 @@ class ReleaseChoice:
         Without a requested version, a Scenario's counts, then a Snapshot's, then that of the newest kubelet.
         Raises InputError for gates that the version refuses.
         """
-        return self._with_caveats(lambda: _found(documents))
+        return self._with_caveats(None if self.version else _found(documents))
 
     def for_server(self, version: str) -> tuple[Release, tuple[Caveat, ...]]:
         """Return the version that decides at an API server of this version, and its caveats.
 
         Raises InputError for gates that the version refuses.
         """
-        return self._with_caveats(lambda: _of_server(version))
+        return self._with_caveats(None if self.version else _of_server(version))
 
-    def _with_caveats(self, guess: Callable[[], tuple[Release, list[Caveat]]]) -> tuple[Release, tuple[Caveat, ...]]:
-        """Return the requested version, else that of the guess, and the caveats."""
-        found, caveats = (read_version(self.version), list[Caveat]()) if self.version else guess()
+    def _with_caveats(self, of_cluster: tuple[Release, list[Caveat]] | None) -> tuple[Release, tuple[Caveat, ...]]:
+        """Return the version of the cluster with its caveats, or the requested one."""
+        found, caveats = of_cluster or (read_version(self.version), [])
         release = found.with_gates(dict(self.gates))
         if release.minor in READ_ONLY:
             message = f"decisions of Kubernetes {release.short} were read from its source, and not measured"
