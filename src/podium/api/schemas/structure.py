@@ -9,7 +9,7 @@ accept nothing else. Source: apimachinery (pkg/api/resource/quantity.go, Unmarsh
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -112,16 +112,25 @@ def without_unknown(raw: Raw) -> Raw:
     return raw if schema is None or fits(raw, schema) else _pruned(raw, schema)
 
 
-def _pruned(value: Any, type_: Type) -> Any:
+def _parts(value: Any, type_: Type) -> list[tuple[Any, Any, Type | None]] | None:
+    """Return the parts of a list or an object by key, with their types, None for unknown fields; None for others."""
     match type_:
+        case ListOf(item) if isinstance(value, list):
+            return [(index, part, item) for index, part in enumerate(value)]
+        case MapOf(item) if isinstance(value, dict):
+            return [(key, part, item) for key, part in value.items()]
         case Object(name) if isinstance(value, dict):
             fields = fields_of(name)
-            return {key: _pruned(entry, fields[key].type) for key, entry in value.items() if key in fields}
-        case ListOf(item) if isinstance(value, list):
-            return [_pruned(entry, item) for entry in value]
-        case MapOf(item) if isinstance(value, dict):
-            return {key: _pruned(entry, item) for key, entry in value.items()}
-    return value
+            return [(key, part, fields[key].type if key in fields else None) for key, part in value.items()]
+    return None
+
+
+def _pruned(value: Any, type_: Type) -> Any:
+    parts = _parts(value, type_)
+    if parts is None:
+        return value
+    kept = {key: _pruned(part, of) for key, part, of in parts if of is not None}
+    return list(kept.values()) if isinstance(value, list) else kept
 
 
 def fits(value: Any, type_: Type) -> bool:
@@ -150,52 +159,36 @@ def _python_type(type_: Type) -> Any:
 
 def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[Finding]:
     """Yield the problems of a value that does not fit its type."""
-    match type_:
-        case Leaf(name):
-            problem = _problem(value, name)
-            if problem:
-                yield Finding(path, problem, is_unknown=False)
-        case ListOf(item) if isinstance(value, list):
-            yield from _wrong_parts(((one, item, f"{path}[{index}]") for index, one in enumerate(value)), advises)
-        case MapOf(entry) if isinstance(value, dict):
-            yield from _wrong_parts(((one, entry, field_path(path, key)) for key, one in value.items()), advises)
-        case Object(name) if isinstance(value, dict):
-            yield from _wrong_fields(value, name, path, advises)
-        case _:
-            wanted = "a list" if isinstance(type_, ListOf) else "an object"
-            yield Finding(path, f"{shown(value)} is not {wanted}", is_unknown=False)
-
-
-def _wrong_parts(parts: Iterable[tuple[Any, Type, str]], advises: bool) -> Iterator[Finding]:
-    """Yield the problems of parts of a value, each with its type and path."""
-    for value, type_, path in parts:
-        if not fits(value, type_):
-            yield from _wrong(value, type_, path, advises)
-
-
-def _wrong_fields(value: Raw, name: str, path: str, advises: bool) -> Iterator[Finding]:
-    fields = fields_of(name)
-    for key, one in value.items():
-        field = fields.get(key)
-        if field is None:
-            near = likely(key, fields) if advises else []
+    parts = _parts(value, type_)
+    if parts is None:
+        problem = _problem(value, type_)
+        if problem:
+            yield Finding(path, problem, is_unknown=False)
+        return
+    for key, part, of in parts:
+        place = f"{path}[{key}]" if isinstance(key, int) else field_path(path, key)
+        if of is None:
+            near = likely(key, fields_of(type_.name)) if advises and isinstance(type_, Object) else []
             advice = f"; did you mean {' or '.join(near)}?" if near else ""
-            yield Finding(field_path(path, key), f"there is no such field{advice}", is_unknown=True)
-        else:
-            yield from _wrong_parts([(one, field.type, field_path(path, key))], advises)
+            yield Finding(place, f"there is no such field{advice}", is_unknown=True)
+        elif not fits(part, of):
+            yield from _wrong(part, of, place, advises)
 
 
-def _problem(value: Any, type_: str) -> str:
-    """Return the problem of a single value that does not fit its type; "" if it is valid in an unusual notation."""
-    parse = _PARSERS.get(type_)
-    if parse is not None and (isinstance(value, str) or (type_ == "quantity" and isinstance(value, int | float))):
+def _problem(value: Any, type_: Type) -> str:
+    """Return the problem of a value that does not fit its type; "" if it is valid in an unusual notation."""
+    if not isinstance(type_, Leaf):
+        return f"{shown(value)} is not {'a list' if isinstance(type_, ListOf) else 'an object'}"
+    name = type_.type
+    parse = _PARSERS.get(name)
+    if parse is not None and (isinstance(value, str) or (name == "quantity" and isinstance(value, int | float))):
         try:
             parse(value)
         except ValueError as error:
             return str(error)
         return ""
-    advice = "; put it in quotes" if type_ == "str" and isinstance(value, bool | int | float) else ""
-    return f"{shown(value)} is not {_WORDS[type_]}{advice}"
+    advice = "; put it in quotes" if name == "str" and isinstance(value, bool | int | float) else ""
+    return f"{shown(value)} is not {_WORDS[name]}{advice}"
 
 
 _QUANTITY = Leaf("quantity")
