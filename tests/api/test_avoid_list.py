@@ -12,7 +12,6 @@ from podium.api.avoid_list import (
     AvoidList,
     avoid_entry,
     avoid_list,
-    next_expiry_ns,
     unexpired,
     with_entry,
 )
@@ -134,8 +133,8 @@ def test_entries_expire_after_their_time_and_those_without_one_stay() -> None:
 
     assert uids(unexpired(listed, 60 * SECOND, 70 * SECOND - 1)) == ["u1", "u2", "u3"]
     assert uids(unexpired(listed, 60 * SECOND, 70 * SECOND)) == ["u2", "u3"]
-    assert next_expiry_ns(listed, 60 * SECOND) == 70 * SECOND
-    assert next_expiry_ns([timeless("u2")], 60 * SECOND) is None
+    assert listed[0].expiry_ns(60 * SECOND) == 70 * SECOND
+    assert timeless("u2").expiry_ns(60 * SECOND) is None
 
 
 @given(added=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20)), max_size=30), most=st.integers(1, 5))

@@ -18,7 +18,6 @@ from podium.api.avoid_list import (
     Wishes,
     avoid_entry,
     avoid_list,
-    awaited_replacements,
     left_behind,
     replacement,
     replacement_in_words,
@@ -118,8 +117,9 @@ def test_no_text_is_too_strange(found: Any) -> None:
 def test_the_replacement_is_awaited_for_ten_minutes_after_the_pod_has_had_its_time_to_end() -> None:
     short, long = left("web-1"), replacement(controller("web"), EvictedPod(name="a", uid="a"), FIRST, 3600, 0)
 
-    assert awaited_replacements([short], DAY_ONE_NS + 630 * SECOND - 1) == [short]
-    assert awaited_replacements([short], DAY_ONE_NS + 630 * SECOND) == []
+    before, limits = AvoidList((), (short,)), AvoidLists()
+    assert LeftBehind().added_to(before, limits, DAY_ONE_NS + 630 * SECOND - 1) == before
+    assert LeftBehind().added_to(before, limits, DAY_ONE_NS + 630 * SECOND) == AvoidList()
     assert long.expiry_ns == 70 * MINUTE
     assert replacement(controller("web"), EvictedPod(name="a", uid="a"), FIRST, 2**63 - 1, 0).expiry_ns < 2**62
 

@@ -205,12 +205,6 @@ def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> 
     return [entry for entry in entries if (time := entry.expiry_ns(expire_after_ns)) is None or time > now]
 
 
-def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int | None:
-    """Return the time when the first entry expires; None if none does."""
-    times = (entry.expiry_ns(expire_after_ns) for entry in entries)
-    return min((time for time in times if time is not None), default=None)
-
-
 _SECOND = 10**9
 _WAIT_NS = 600 * _SECOND
 # Longer grace periods are not waited for.
@@ -295,11 +289,6 @@ def replacement(
     )
 
 
-def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[Replacement]:
-    """Return the replacements that may still be created, in order."""
-    return [left for left in replacements if left.expiry_ns > now]
-
-
 def replacement_in_words(left: Replacement) -> str:
     """Return a text that says which pod is the replacement, and what it gets."""
     gets = gets_in_words(left)
@@ -355,7 +344,7 @@ class LeftBehind:
     def added_to(self, before: AvoidList, limits: AvoidLists, now: int) -> AvoidList:
         """Return a node's list with these hints, and without expired entries."""
         entries = unexpired(before.entries, limits.expire_after_ns, now)
-        replacements = awaited_replacements(before.replacements, now)
+        replacements = [left for left in before.replacements if left.expiry_ns > now]
         if self.entry is not None:
             entries = with_entry(entries, self.entry, limits.max_entries)
         if self.replacement is not None:

@@ -29,9 +29,8 @@ MAX_LABEL = 63
 """The maximum length of a label's name and value."""
 _WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
-
 NameRule = Callable[[str], str | None]
-"""A function that returns the problem of a name, None if it is valid."""
+"""A function that returns the problem of a name in some context, None if it is valid."""
 
 
 def _rule(is_valid: Callable[[str], object], problem: str) -> NameRule:

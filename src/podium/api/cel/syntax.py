@@ -175,7 +175,7 @@ class _Reader:
         values = self._all(entries[1::2], depth)
         return Call("{}", tuple(chain.from_iterable(zip(names, values, strict=True))), None, _place(tree))
 
-    def _logic(self, tree: Tree[Token], depth: int) -> Node:
+    def _logic(self, tree: Any, depth: int) -> Node:
         """Return a chain of || or &&, which is left-recursive, without recursion."""
         function = _LOGIC[str(tree.data)]
         parts = []

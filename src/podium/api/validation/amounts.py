@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from podium.api.errors import shown
-from podium.api.names import label_key_problem
+from podium.api.names import NameRule, label_key_problem
 from podium.api.quantity import CPU, MEMORY, PODS, is_huge_pages, is_pod_level, is_standard, parse_quantity
 from podium.api.validation.findings import Place
 
@@ -19,9 +19,6 @@ WHOLE_COUNTS = frozenset(
     )
 )
 _MAX_QUOTA_NAME = 63
-
-NameRule = Callable[[str], str | None]
-"""A function that returns the problem of a resource name in some context, or None."""
 
 
 def is_native(name: str) -> bool:

@@ -14,8 +14,6 @@ from podium.api.avoid_list import (
     AvoidList,
     Replacement,
     avoid_list,
-    awaited_replacements,
-    next_expiry_ns,
     unexpired,
 )
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
@@ -190,8 +188,9 @@ class AvoidListController(Reconciler[str]):
         here = _list_of(node)
         left = [
             left
-            for left in awaited_replacements(here.replacements, now)
-            if ((gone_ns := self._controller_gone_ns(left)) is None or gone_ns > now)
+            for left in here.replacements
+            if left.expiry_ns > now
+            and ((gone_ns := self._controller_gone_ns(left)) is None or gone_ns > now)
             and not self._awaited.replacements.is_used(key, left)
         ]
         kept = AvoidList(tuple(self._current(here.entries, now)), tuple(left))
@@ -231,7 +230,7 @@ class AvoidListController(Reconciler[str]):
 
     def _next_ns(self, kept: AvoidList) -> int | None:
         """Return when an entry or hint of a list is over, if nothing happens before."""
-        times = [next_expiry_ns(kept.entries, self._limits.expire_after_ns)]
+        times = [entry.expiry_ns(self._limits.expire_after_ns) for entry in kept.entries]
         times += [self._over_ns(entry) for entry in kept.entries]
         for left in kept.replacements:
             times += [left.expiry_ns, self._controller_gone_ns(left)]
