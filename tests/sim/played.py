@@ -9,7 +9,7 @@ from podium.api.present import start_time
 from podium.app.simulating.simulation_result import SimulationResult
 from podium.controllers.controller import Controller
 from podium.runtime.component import Component
-from podium.sim.run import autoscalers_of, reschedulers_of
+from podium.sim.run import components_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 from podium.sim.simulation import Simulation, SimulationSettings
@@ -32,7 +32,7 @@ def simulation_of(
         for index, one in enumerate(schedulers or [FirstFit()])
     ]
     options = RunOptions(seed=chosen.get("seed", 0))
-    components += [*autoscalers_of(scenario, options), *reschedulers_of(scenario, options)]
+    components = components_of(scenario, options, schedulers=components)
     return Simulation(found, scenario, settings=SimulationSettings(**chosen), components=components, faults=faults)
 
 

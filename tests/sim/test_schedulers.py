@@ -11,7 +11,7 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.placement import place
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
-from podium.sim.run import schedulers_of, simulation_of
+from podium.sim.run import components_of, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import read_scenario
 from tests.sim.objects import documents, scenario
@@ -39,7 +39,7 @@ def test_each_scheduler_uses_the_profile_of_its_name() -> None:
     configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
     [document] = documents(scenario(**TWO))
 
-    components = schedulers_of(read_scenario(document), RunOptions(configuration=configuration))
+    components = components_of(read_scenario(document), RunOptions(configuration=configuration))
 
     made = [one for one in (component.make() for component in components) if isinstance(one, Scheduler)]
     assert [list(one.runners) for one in made] == [["a"], ["b"]]

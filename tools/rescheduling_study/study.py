@@ -102,7 +102,7 @@ def play(name: str, part: Part, *, packs: bool = False, interval_seconds: int = 
         *components_of(scenario, options),
         *(Component(type(one).__name__.lower(), lambda one=one: one, waits=True) for one in watching),  # type: ignore[misc]
     ]
-    settings = SimulationSettings(until_ns=part.seconds * SECOND, limits=SimulationLimits.raised(None, None, None))
+    settings = SimulationSettings(until_ns=part.seconds * SECOND, limits=SimulationLimits())
     simulation = Simulation(objects, scenario, settings=settings, components=components)
     for one in watching:
         one.store = simulation.store

@@ -235,24 +235,20 @@ def _tls_context(access: ClusterAccess, given: ExecCredential | None) -> ssl.SSL
     elif access.authority_data or access.authority_file:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        _trust(context, access)
+        try:
+            if access.authority_data:
+                context.load_verify_locations(cadata=access.authority_data.decode("ascii"))
+            else:
+                context.load_verify_locations(cafile=access.authority_file)
+        except (OSError, UnicodeDecodeError):
+            source = access.source if access.authority_data else access.authority_file
+            raise InputError("holds no certificates of an authority, as PEM", source=source) from None
     identity = access.identity
     certificate, key = (b"", b"") if given is None else given.pair
     certificate, key = certificate or identity.certificate_data, key or identity.key_data
     if certificate or identity.certificate_file:
         _show(context, identity, certificate, key)
     return context
-
-
-def _trust(context: ssl.SSLContext, access: ClusterAccess) -> None:
-    try:
-        if access.authority_data:
-            context.load_verify_locations(cadata=access.authority_data.decode("ascii"))
-        else:
-            context.load_verify_locations(cafile=access.authority_file)
-    except (OSError, UnicodeDecodeError):
-        source = access.source if access.authority_data else access.authority_file
-        raise InputError("holds no certificates of an authority, as PEM", source=source) from None
 
 
 def _show(context: ssl.SSLContext, identity: Identity, certificate: bytes, key: bytes) -> None:

@@ -257,6 +257,7 @@ class HTTPExtenders:
 
 Fields = Mapping[str, Any]
 _MOST_INTEGER = 1 << 63
+_TYPES: Mapping[type, str] = {dict: "object", list: "list", str: "string"}
 
 
 def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
@@ -266,11 +267,11 @@ def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
     names, nodes = fields.get("nodenames"), fields.get("nodes")
     left: list[str] = []
     if takes_names and names is not None:
-        left = [_text(name, "NodeNames") for name in _list(names, "NodeNames")]
+        left = [_of(str, name, "NodeNames") for name in _of(list, names, "NodeNames")]
     elif nodes is not None:
-        for node in _list(_fields(nodes, "Nodes").get("items"), "Nodes.items"):
+        for node in _of(list, _fields(nodes, "Nodes").get("items"), "Nodes.items"):
             metadata = _fields(_fields(node, "a Node").get("metadata"), "metadata")
-            left.append(_text(metadata.get("name"), "metadata.name"))
+            left.append(_of(str, metadata.get("name"), "metadata.name"))
     failed, unresolvable = fields.get("failednodes"), fields.get("failedandunresolvablenodes")
     return FilterAnswer(left, _texts(failed, "FailedNodes"), _texts(unresolvable, "FailedAndUnresolvableNodes"))
 
@@ -278,21 +279,21 @@ def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
 def read_priorities(answer: object) -> dict[str, int]:
     """Return the scores of a HostPriorityList; scores of the same host are added."""
     scores: dict[str, int] = {}
-    for item in _list(answer, "its answer"):
+    for item in _of(list, answer, "its answer"):
         fields = _fields(item, "a HostPriority")
-        host = _text(fields.get("host"), "Host")
+        host = _of(str, fields.get("host"), "Host")
         scores[host] = scores.get(host, 0) + _integer(fields.get("score"), "Score")
     return scores
 
 
 def read_victims(answer: object) -> dict[str, VictimIds]:
     """Return the victims of an ExtenderPreemptionResult."""
-    nodes = _map(_fields(answer, "its answer").get("nodenametometavictims"), "NodeNameToMetaVictims")
+    nodes = _of(dict, _fields(answer, "its answer").get("nodenametometavictims"), "NodeNameToMetaVictims")
     found = {}
     for name, victims in nodes.items():
         fields = _fields(victims, "MetaVictims")
-        pods = _list(fields.get("pods"), "Pods")
-        uids = tuple(_text(_fields(pod, "a MetaPod").get("uid"), "UID") for pod in pods)
+        pods = _of(list, fields.get("pods"), "Pods")
+        uids = tuple(_of(str, _fields(pod, "a MetaPod").get("uid"), "UID") for pod in pods)
         found[name] = VictimIds(uids, _integer(fields.get("numpdbviolations"), "NumPDBViolations"))
     return found
 
@@ -303,39 +304,27 @@ def read_binding(answer: object) -> None:
 
 
 def _raise_reported(fields: Fields) -> None:
-    problem = _text(fields.get("error"), "Error")
+    problem = _of(str, fields.get("error"), "Error")
     if problem:
         raise ExtenderError(problem)
 
 
 def _fields(value: object, what: str) -> Fields:
     """Return the fields of an object by their names in lower case."""
-    return {name.lower(): field for name, field in _map(value, what).items()}
+    return {name.lower(): field for name, field in _of(dict, value, what).items()}
 
 
-def _of_type(value: object, type_: type[Value], what: str, name: str) -> Value:
+def _of(type_: type[Value], value: object, what: str) -> Value:
     """Return a value of a type, or its empty value for None."""
     if value is None:
         return type_()
     if not isinstance(value, type_):
-        raise ExtenderError(f"{what} is no {name}")
+        raise ExtenderError(f"{what} is no {_TYPES[type_]}")
     return value
 
 
-def _map(value: object, what: str) -> dict[str, Any]:
-    return _of_type(value, dict, what, "object")
-
-
-def _list(value: object, what: str) -> list[Any]:
-    return _of_type(value, list, what, "list")
-
-
-def _text(value: object, what: str) -> str:
-    return _of_type(value, str, what, "string")
-
-
 def _texts(value: object, what: str) -> dict[str, str]:
-    return {name: _text(text, what) for name, text in _map(value, what).items()}
+    return {name: _of(str, text, what) for name, text in _of(dict, value, what).items()}
 
 
 def _integer(value: object, what: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,7 +96,14 @@ class Kubeconfig:
         self._contexts: dict[str, tuple[str, _Context]] = {}
         self._current = ""
         for path in paths:
-            self._add(path, _read(path))
+            written = _read(path)
+            for cluster in written.clusters or ():
+                self._clusters.setdefault(cluster.name, (path, cluster.cluster))
+            for user in written.users or ():
+                self._users.setdefault(user.name, (path, user.user))
+            for context in written.contexts or ():
+                self._contexts.setdefault(context.name, (path, context.context))
+            self._current = self._current or written.current_context
 
     @property
     def contexts(self) -> list[str]:
@@ -111,7 +118,11 @@ class Kubeconfig:
             raise InputError(problem, source=self._source)
         _, chosen = self._named(self._contexts, name, "context")
         source, cluster = self._named(self._clusters, chosen.cluster, "cluster")
-        _check_urls(cluster, source, f"cluster {chosen.cluster}")
+        problem, path = url_problem(cluster.server, "an API server"), ".server"
+        if not problem and cluster.proxy_url:
+            problem, path = url_problem(cluster.proxy_url, "a proxy", may_have_password=True), ".proxy-url"
+        if problem:
+            raise InputError(problem, source=source, object=f"cluster {chosen.cluster}", path=path)
         access = ClusterAccess(
             name=name,
             server=cluster.server.rstrip("/"),
@@ -132,15 +143,6 @@ class Kubeconfig:
             return access
         source, user = self._named(self._users, chosen.user, "user")
         return msgspec.structs.replace(access, identity=_identity(user, source, f"user {chosen.user}"))
-
-    def _add(self, path: str, written: _Written) -> None:
-        for cluster in written.clusters or ():
-            self._clusters.setdefault(cluster.name, (path, cluster.cluster))
-        for user in written.users or ():
-            self._users.setdefault(user.name, (path, user.user))
-        for context in written.contexts or ():
-            self._contexts.setdefault(context.name, (path, context.context))
-        self._current = self._current or written.current_context
 
     def _named(self, found: Mapping[str, tuple[str, Named]], name: str, what: str) -> tuple[str, Named]:
         if name not in found:
@@ -191,26 +193,14 @@ def _read(path: str) -> _Written:
         written = read(documents[0], _Written)
     except InputError as error:
         raise error.located(source=path) from None
-    _check_private(path, written.users or ())
-    return written
-
-
-def _check_private(path: str, users: Iterable[_NamedUser]) -> None:
-    """Raise InputError if other users can read the keys in a file."""
-    secret = [named.name for named in users if named.user.token or named.user.password or named.user.client_key_data]
+    users = ((named.name, named.user) for named in written.users or ())
+    secret = [name for name, user in users if user.token or user.password or user.client_key_data]
     if secret and os.name == "posix" and Path(path).stat().st_mode & _OTHERS:
         problem = (
             f"holds keys of user {secret[0]} and other users may read it; restrict its permissions: chmod 600 {path}"
         )
         raise InputError(problem, source=path)
-
-
-def _check_urls(cluster: _Cluster, source: str, object_: str) -> None:
-    problem, path = url_problem(cluster.server, "an API server"), ".server"
-    if not problem and cluster.proxy_url:
-        problem, path = url_problem(cluster.proxy_url, "a proxy", may_have_password=True), ".proxy-url"
-    if problem:
-        raise InputError(problem, source=source, object=object_, path=path)
+    return written
 
 
 def _identity(user: _User, source: str, object_: str) -> Identity:

@@ -98,7 +98,10 @@ class LeaderElection:
             return self._send("get", {}, now)
         if self._seen is None:
             return self._send("create", self._record(now), now)
-        if not self._may_take(now):
+        holder, seconds = self._spec.get("holderIdentity") or "", self._spec.get("leaseDurationSeconds")
+        length_ns = seconds * _SECOND if isinstance(seconds, int) else self.settings.duration_ns
+        if holder not in ("", self.settings.identity) and now < self._seen_ns + length_ns:
+            # Another candidate holds the lease, which has not expired.
             self._must_read = True
             return self._wait(now)
         return self._send("update", self._record(now), now)
@@ -165,15 +168,6 @@ class LeaderElection:
             "renewTime": format_micro_time(now),
             "leaseTransitions": transitions if held or self._seen is None else transitions + 1,
         }
-
-    def _may_take(self, now: int) -> bool:
-        """Return whether the lease is free, held by this candidate, or expired."""
-        holder = self._spec.get("holderIdentity") or ""
-        if holder in ("", self.settings.identity):
-            return True
-        seconds = self._spec.get("leaseDurationSeconds")
-        length_ns = seconds * _SECOND if isinstance(seconds, int) else self.settings.duration_ns
-        return now >= self._seen_ns + length_ns
 
     def _read(self, raw: Raw | None, now: int) -> None:
         spec = object_at(raw, "spec")

@@ -122,12 +122,13 @@ class LiveCluster:
 
         Raises the error of a reflector that fails.
         """
-        await self._keeping_up.during(self._reach(least_version))
 
-    async def _reach(self, least_version: int) -> None:
-        async with asyncio.TaskGroup() as group:
-            for reflector in self.reflectors.values():
-                group.create_task(reflector.at_least(least_version))
+        async def reach() -> None:
+            async with asyncio.TaskGroup() as group:
+                for reflector in self.reflectors.values():
+                    group.create_task(reflector.at_least(least_version))
+
+        await self._keeping_up.during(reach())
 
     async def run(self, components: Iterable[Component]) -> None:
         """Run components until `stop`; each starts with the known objects.

@@ -75,7 +75,9 @@ class Reflector:
                 await self._reach(version)
         except TimeoutError:
             self.machine.list_anew(version)
-            self._interrupt()
+            self._resting.set()
+            if self._watching is not None:
+                self._watching.reschedule(asyncio.get_running_loop().time())
             await self._reach(version)
 
     async def _reach(self, version: int) -> None:
@@ -146,11 +148,6 @@ class Reflector:
                 if not goes_on:
                     return False
         return True
-
-    def _interrupt(self) -> None:
-        self._resting.set()
-        if self._watching is not None:
-            self._watching.reschedule(asyncio.get_running_loop().time())
 
 
 Result = TypeVar("Result")

@@ -152,7 +152,9 @@ class ReflectorState:
         for event in events:
             type_, raw = event["type"], event["object"]
             if type_ == "ERROR":
-                return observed + self.refused(_error(raw), now), False
+                code = raw.get("code")
+                refusal = error_of(code if isinstance(code, int) else 500, raw)
+                return observed + self.refused(refusal, now), False
             if type_ == "BOOKMARK":
                 observed += self._bookmark(raw, now)
             elif self.stage is ReflectorStage.WATCH_LIST:
@@ -187,7 +189,8 @@ class ReflectorState:
         if code == 404 or (code == 403 and self._is_optional):
             self.is_hidden = code == 403
             return self._absent(now)
-        if code == 504 and _is_too_large(error):
+        reasons = [cause.get("reason") for cause in objects_at(error.details, "causes")]
+        if code == 504 and "ResourceVersionTooLarge" in reasons:
             # This server lags behind the one that answered before.
             self._fail(now, _SECOND)
             return []
@@ -275,16 +278,6 @@ class ReflectorState:
 
 def _version(text: object) -> int:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
-
-
-def _error(status: Raw) -> StoreError:
-    """Return the refusal that ends a watch."""
-    code = status.get("code")
-    return error_of(code if isinstance(code, int) else 500, status)
-
-
-def _is_too_large(error: StoreError) -> bool:
-    return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in objects_at(error.details, "causes"))
 
 
 FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND

@@ -1,4 +1,4 @@
-"""HTTP sessions with an API server: requests and responses, and watches as streams of events.
+"""HTTP sessions with an API server: requests, responses and lists, and watches as streams of events.
 
 Source: k8s.io/client-go/rest (request.go).
 """
@@ -9,10 +9,10 @@ import asyncio
 import re
 import socket
 import urllib.request
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
@@ -20,10 +20,13 @@ from yarl import URL
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Raw
+from podium.api.nested import value_at
 from podium.apirequests.http_mapping import HTTPRequest, error_of, http_request, response_of
 from podium.apirequests.request import Request, Response
 from podium.client.credentials import ClusterAccess, Credentials, ExecError
 from podium.store.api_resources import APIResources
+from podium.store.errors import StoreError
+from podium.store.listing import ListOptions
 
 _MOST_BYTES = 1 << 28
 """The maximum size of a response in bytes: a page has 500 objects of at most 3 MiB, far more than in practice."""
@@ -168,11 +171,17 @@ class Session:
             tls = self._credentials.tls()
         except (ExecError, InputError) as error:
             raise NoAnswerError(f"no credentials: {error}", was_sent=False) from None
+        if not sent.query and _PLAIN.fullmatch(sent.path):
+            url = URL(f"{self._root}{sent.path}", encoded=True)
+        else:
+            # A server may have a base path.
+            url = self._base.with_path(self._base.path.rstrip("/") + sent.path)
+            url = url.with_query(sent.query) if sent.query else url
         if sent.content_type:
             headers = {**headers, "Content-Type": sent.content_type}
         response = await self._http.request(
             sent.method,
-            self._url(sent),
+            url,
             data=sent.body,
             headers=headers,
             ssl=True if tls is None else tls,
@@ -182,14 +191,6 @@ class Session:
             allow_redirects=False,
         )
         return response, shown
-
-    def _url(self, sent: HTTPRequest) -> URL:
-        """Return the URL of a request; a server may have a base path."""
-        if not sent.query and _PLAIN.fullmatch(sent.path):
-            return URL(f"{self._root}{sent.path}", encoded=True)
-        path = self._base.path.rstrip("/") + sent.path
-        url = self._base.with_path(path)
-        return url.with_query(sent.query) if sent.query else url
 
 
 def usual_proxy(server: URL) -> str | None:
@@ -314,3 +315,63 @@ async def server_version(session: Session, *, must_answer: bool = False) -> str:
     version, maker = found.get("gitVersion"), str(found.get("compiler"))
     own = f"+{maker.replace(' ', '.')}" if maker.startswith("podium ") else ""
     return f"{version}{own}" if isinstance(version, str) else ""
+
+
+PAGE = 500
+"""The page size of lists, as in kubectl and client-go."""
+
+_GONE = 410
+# Transient errors, which are retried a few times.
+_PASSING = frozenset((408, 429, 500, 502, 503, 504))
+_TRIES = 5
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+
+T = TypeVar("T")
+
+
+async def read_list(session: Session, kind: str, take: Callable[[list[Raw]], T]) -> list[T]:
+    """Return the results of `take` for each page of all objects of a kind, in all namespaces.
+
+    If the version of the pages expires meanwhile, the list is read again, in one piece. Raises StoreError for a
+    refusal, NoAnswerError if no answer arrives. Source: k8s.io/client-go/tools/pager (ListPager).
+    """
+    try:
+        return await _pages(session, kind, PAGE, take)
+    except StoreError as error:
+        if error.code != _GONE:
+            raise
+        return await _pages(session, kind, 0, take)
+
+
+async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[Raw]], T]) -> list[T]:
+    taken: list[T] = []
+    token = ""
+    while True:
+        options = ListOptions(limit=limit, continue_token=token)
+        response = await _answer(session, Request(verb="list", kind=kind, options=options))
+        taken.append(take(response.objects()))
+        following = value_at(response.object, "metadata", "continue")
+        if not isinstance(following, str) or not following or following == token:
+            return taken
+        token = following
+
+
+async def _answer(session: Session, request: Request) -> Response:
+    """Return the response to an idempotent request, with retries. Raises StoreError and NoAnswerError."""
+    wait_s = _FIRST_WAIT_S
+    for left in reversed(range(_TRIES)):
+        try:
+            response = await session.answer(request)
+        except NoAnswerError:
+            if not left:
+                raise
+        else:
+            if response.error is None:
+                return response
+            if response.error.code not in _PASSING or not left:
+                raise response.error
+            asked_s = response.error.details.get("retryAfterSeconds", 0)
+            wait_s = max(wait_s, float(asked_s)) if isinstance(asked_s, int) else wait_s
+        await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
+        wait_s *= 2
+    raise AssertionError("the last try answers or raises")

@@ -108,13 +108,21 @@ class HTTPTransport:
         # By object, the queued actions after the one in flight.
         self._lanes: dict[tuple[str, str], deque[RequestedAction]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._events: deque[RequestedAction] = deque()
+        self._events: deque[tuple[Record, str]] = deque()
         self._recorder = EventRecorder()
         self._event_writers = 0
 
     def send(self, asked: RequestedAction, now: int) -> None:
         if isinstance(asked.action, Record):
-            self._queue_event(asked)
+            # Events are written in the background; controllers do not wait for them.
+            self._report(asked, Answered(asked.action))
+            if len(self._events) >= _MOST_EVENTS:
+                self.counts.dropped_events += 1
+                return
+            self._events.append((asked.action, asked.component.name))
+            if self._event_writers < min(_EVENT_WRITERS, len(self._events)):
+                self._event_writers += 1
+                self._begin(self._write_events())
             return
         about = _about(asked.action)
         lane = self._lanes.get(about)
@@ -124,15 +132,11 @@ class HTTPTransport:
         self._lanes[about] = deque((asked,))
         self._begin(self._drive(about))
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._tasks
-
     async def drain(self, patience_s: float) -> bool:
         """Wait up to ``patience_s`` for all actions in flight; return whether all were answered."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=patience_s)
-        return self.is_idle
+        return not self._tasks
 
     async def close(self) -> None:
         tasks = list(self._tasks)
@@ -211,18 +215,15 @@ class HTTPTransport:
         """Carry out an action, and return its result in every case."""
         binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
-            problem = await self._bind(binder, action)
+            async with self._room:
+                left_s = self._seconds_to_write()
+                problem = await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
             if problem is None or not binder.is_ignorable:
                 return Answered(action, problem)
         conversation = conversation_of(
             action, asked.component.name, self._now(), is_podium_server=self.is_podium_server
         )
         return await self._hold(action, conversation)
-
-    async def _bind(self, binder: Binder, action: Bind) -> Problem | None:
-        async with self._room:
-            left_s = self._seconds_to_write()
-            return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
     async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> Answered:
         """Run the conversation of an action to its end, starting with its ``first`` request if that is known."""
@@ -282,38 +283,22 @@ class HTTPTransport:
 
     # Events
 
-    def _queue_event(self, asked: RequestedAction) -> None:
-        """Queue an Event in the background."""
-        self._report(asked, Answered(asked.action))
-        if len(self._events) >= _MOST_EVENTS:
-            self.counts.dropped_events += 1
-            return
-        self._events.append(asked)
-        if self._event_writers < min(_EVENT_WRITERS, len(self._events)):
-            self._event_writers += 1
-            self._begin(self._write_events())
-
     async def _write_events(self) -> None:
         try:
             while self._events:
-                asked = self._events.popleft()
-                action = asked.action
-                if isinstance(action, Record):
-                    await self._write_event(action, asked.component.name)
+                action, component = self._events.popleft()
+                is_written = False
+                try:
+                    conversation = self._recorder.record(action, component, self._now())
+                    first = next(conversation, None)
+                    is_written = first is not None and (await self._hold(action, conversation, first)).problem is None
+                except Exception as error:
+                    # Continue with the next Events.
+                    self._on_fault(error)
+                if not is_written:
+                    self.counts.dropped_events += 1
         finally:
             self._event_writers -= 1
-
-    async def _write_event(self, action: Record, component: str) -> None:
-        try:
-            conversation = self._recorder.record(action, component, self._now())
-            first = next(conversation, None)
-            is_written = first is not None and (await self._hold(action, conversation, first)).problem is None
-        except Exception as error:
-            # Continue with the next Events.
-            self._on_fault(error)
-            is_written = False
-        if not is_written:
-            self.counts.dropped_events += 1
 
 
 def _about(action: Action) -> tuple[str, str]:

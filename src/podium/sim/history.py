@@ -87,8 +87,6 @@ class EventHistory:
         self._changes_at: dict[str, int] = {}
         # By kind and key, what exists or existed.
         self._named: set[tuple[str, str]] = set()
-        # The keys of objects that quotas or bounds refused.
-        self._refused: set[str] = set()
         self._timelines: dict[str, PodTimeline] = {}
         self.disruptions: dict[int, Disruption] = {}
         """The records of disruptions, by number."""
@@ -157,14 +155,6 @@ class EventHistory:
         """Return whether an object of that kind and key exists or existed."""
         self._backlog.clear()
         return (kind, key) in self._named
-
-    def refuse(self, key: str) -> None:
-        """Record that a quota or bound refused an object."""
-        self._refused.add(key)
-
-    def was_refused(self, key: str) -> bool:
-        """Return whether an object of that key was ever refused."""
-        return key in self._refused
 
     def record(self, action: Record, by: str, now: int) -> None:
         """Record a component's Event."""

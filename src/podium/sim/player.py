@@ -30,23 +30,8 @@ from podium.controlplane.node_simulation import NodePower
 from podium.runtime.component import Component
 from podium.sim.api_server import APIServer
 from podium.sim.history import EventHistory
+from podium.sim.scenario import steps
 from podium.sim.scenario.scenario import Scenario
-from podium.sim.scenario.steps import (
-    SCENARIO,
-    Announce,
-    Apply,
-    Change,
-    DrainNode,
-    Edit,
-    EvictPod,
-    Finish,
-    Patch,
-    Remove,
-    ScenarioStep,
-    SelectedObjects,
-    SetPower,
-    annotation,
-)
 from podium.store.admission.admission_control import TOO_STRICT
 from podium.store.errors import StoreError
 from podium.store.stored import Stored
@@ -83,10 +68,12 @@ class Player:
         self._is_lenient = is_lenient
         # In order of start; of a finished drain only the report is kept.
         self._drains: list[BegunDrain | DrainReport] = []
+        # The keys of objects that quotas or bounds refused.
+        self._not_created: set[str] = set()
         # By node, the drains that wait for its drain.
-        self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
+        self._waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = {}
 
-    def play(self, step: ScenarioStep, now: int) -> Notices:
+    def play(self, step: steps.ScenarioStep, now: int) -> Notices:
         """Execute a step. Raises InputError for what the API server refuses, and for names that never existed.
 
         A step that is too late (its object is gone or its pod not running), or that budgets or quotas forbid, only adds
@@ -98,14 +85,14 @@ class Player:
             if not self._is_lenient:
                 raise
             change = step.change
-            if isinstance(change, SelectedObjects):
+            if isinstance(change, steps.SelectedObjects):
                 subject = f"{change.kind} {change.selector}"
             else:
-                subject = change.object.key if isinstance(change, Apply) else change.key
+                subject = change.object.key if isinstance(change, steps.Apply) else change.key
             self._skip(subject, error.problem, now)
             return []
 
-    def _apply(self, step: ScenarioStep, apply: Apply, now: int) -> None:
+    def _apply(self, step: steps.ScenarioStep, apply: steps.Apply, now: int) -> None:
         stored = self._store.find(apply.object.kind, apply.object.key)
         if stored is None:
             self._create(step, apply, now)
@@ -118,7 +105,7 @@ class Player:
         if error is not None:
             raise step.error(error.message)
 
-    def _create(self, step: ScenarioStep, apply: Apply, now: int) -> None:
+    def _create(self, step: steps.ScenarioStep, apply: steps.Apply, now: int) -> None:
         """Create an object that was validated with the scenario.
 
         kube-apiserver refuses objects that lack a required field. Objects with a uid come from a cluster that accepted
@@ -138,11 +125,11 @@ class Player:
                 raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing[0]}")
         kind = apply.object.kind
         request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
-        error = self._server.ask(request, SCENARIO, now).error
+        error = self._server.ask(request, steps.SCENARIO, now).error
         if error is not None:
             self._refused(step, apply.object.key, error.code, error.message, now)
 
-    def _patch(self, step: ScenarioStep, change: Patch, now: int) -> None:
+    def _patch(self, step: steps.ScenarioStep, change: steps.Patch, now: int) -> None:
         stored = self._find(step, change.kind, change.key, now)
         if stored is None:
             return
@@ -152,32 +139,32 @@ class Player:
         if error is not None:
             self._refused(step, change.key, error.code, error.message, now)
 
-    def _each(self, step: ScenarioStep, selected: SelectedObjects, now: int) -> Notices:
+    def _each(self, step: steps.ScenarioStep, selected: steps.SelectedObjects, now: int) -> Notices:
         """Apply the change to each matching object, by key; objects that terminate are not deleted again."""
         selector = parse_label_selector(selected.selector)
         stored = self._store.objects(selected.kind, selected.namespace)
         found = [one for one in stored if selector.matches(one.object.metadata.labels)]
-        staying = [one for one in found if not (isinstance(selected.change, Remove) and is_terminating(one))]
+        staying = [one for one in found if not (isinstance(selected.change, steps.Remove) and is_terminating(one))]
         matching = [one.key for one in staying]
         if not matching:
             problem = f"each {selected.kind} that matches {selected.selector} is terminating"
             what = problem if found else f"no {selected.kind} matches {selected.selector}"
-            self._history.add(now, "StepSkipped", None, "", SCENARIO, what)
+            self._history.add(now, "StepSkipped", None, "", steps.SCENARIO, what)
         news: Notices = []
         for key in sorted(matching):
             news += self.play(replace(step, change=replace(selected.change, key=key)), now)
         return news
 
-    def _remove(self, step: ScenarioStep, remove: Remove, now: int) -> None:
+    def _remove(self, step: steps.ScenarioStep, remove: steps.Remove, now: int) -> None:
         stored = self._find(step, remove.kind, remove.key, now)
         if stored is None:
             return
         if remove.kind == "Pod" and not remove.outright:
-            self._evict(step, EvictPod(remove.key), now)
+            self._evict(step, steps.EvictPod(remove.key), now)
         else:
-            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
+            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, steps.SCENARIO), remove.key, now)
 
-    def _evict(self, step: ScenarioStep, evict: EvictPod, now: int) -> None:
+    def _evict(self, step: steps.ScenarioStep, evict: steps.EvictPod, now: int) -> None:
         stored = self._pod(step, evict.kind, evict.key, now)
         if stored is None:
             return
@@ -186,7 +173,7 @@ class Player:
         if problem is not None:
             self._skip(stored.key, problem.message, now)
 
-    def _finish(self, step: ScenarioStep, finish: Finish, now: int) -> Notices:
+    def _finish(self, step: steps.ScenarioStep, finish: steps.Finish, now: int) -> Notices:
         stored = self._pod(step, finish.kind, finish.key, now)
         if stored is None or not isinstance(stored.object, Pod):
             return []
@@ -196,12 +183,12 @@ class Player:
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
-    def _announce(self, step: ScenarioStep, announce: Announce, now: int) -> None:
+    def _announce(self, step: steps.ScenarioStep, announce: steps.Announce, now: int) -> None:
         time = None if announce.after_ns is None else format_time(now + announce.after_ns)
         message = "maintenance is over" if time is None else f"announced to go down at {time}"
-        self._edit(step, annotation(announce.key, MAINTENANCE_TIME, time, message), now)
+        self._edit(step, steps.annotation(announce.key, MAINTENANCE_TIME, time, message), now)
 
-    def _drain(self, step: ScenarioStep, change: DrainNode, now: int) -> None:
+    def _drain(self, step: steps.ScenarioStep, change: steps.DrainNode, now: int) -> None:
         """Begin a drain once the one it follows is over; a missing node is skipped."""
         waiting = (other for drains in self._waiting.values() for _, other in drains)
         in_progress = (drain.change for drain in self._drains if isinstance(drain, BegunDrain))
@@ -236,7 +223,7 @@ class Player:
         """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
         change = drain.change
         if change.removes and drain.report is not None and drain.report.state == "drained":
-            self._remove(drain.step, Remove("Node", change.key), now)
+            self._remove(drain.step, steps.Remove("Node", change.key), now)
         self._begin_waiting(change.key, now)
 
     def drain_reports(self) -> list[DrainReport]:
@@ -244,50 +231,50 @@ class Player:
         reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._drains)
         return [report for report in reports if report is not None]
 
-    def _set_power(self, step: ScenarioStep, change: SetPower, now: int) -> Notices:
+    def _set_power(self, step: steps.ScenarioStep, change: steps.SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
         if not self._history.has_seen("Node", change.key):
             raise step.error(f"there is no Node {change.key}")
-        self._history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, SCENARIO)
+        self._history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, steps.SCENARIO)
         return self._control_plane.change_power(change.key, now, is_up=change.is_up)
 
-    def _edit(self, step: ScenarioStep, edit: Edit, now: int) -> None:
+    def _edit(self, step: steps.ScenarioStep, edit: steps.Edit, now: int) -> None:
         find = self._pod if edit.of_pod else self._find
         stored = find(step, edit.kind, edit.key, now)
         if stored is not None:
-            action = PatchObject(stored.kind, stored.key, stored.uid, edit.patch, SCENARIO, message=edit.message)
+            action = PatchObject(stored.kind, stored.key, stored.uid, edit.patch, steps.SCENARIO, message=edit.message)
             self._do(step, action, stored.key, now)
 
     def _ask(self, stored: Stored, now: int, *, verb: Verb = "update", **fields: Any) -> StoreError | None:
         """Request a change of an object; return the error if it is refused."""
         request = Request(verb=verb, kind=stored.kind, key=stored.key, **fields)
-        return self._server.ask(request, SCENARIO, now).error
+        return self._server.ask(request, steps.SCENARIO, now).error
 
-    def _do(self, step: ScenarioStep, action: Action, key: str, now: int) -> None:
+    def _do(self, step: steps.ScenarioStep, action: Action, key: str, now: int) -> None:
         """Process an action, which may be refused."""
         problem = self._server.carry_out(action, now).problem
         if problem is not None:
             self._refused(step, key, problem.code, problem.message, now)
 
-    def _refused(self, step: ScenarioStep, key: str, code: int, message: str, now: int) -> None:
+    def _refused(self, step: steps.ScenarioStep, key: str, code: int, message: str, now: int) -> None:
         """Skip a step that quotas or bounds forbid, since these may change; raise other errors."""
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)
-        self._history.refuse(key)
+        self._not_created.add(key)
         self._skip(key, message, now)
 
-    def _find(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+    def _find(self, step: steps.ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
         """Return an object; None, with the step skipped, if it is gone. Raises InputError if it never existed."""
         stored = self._store.find(kind, key)
         if stored is not None:
             return stored
         was_created = self._history.has_seen(kind, key)
-        if not was_created and not self._history.was_refused(key):
+        if not was_created and key not in self._not_created:
             raise step.error(f"there is no {kind} {key}")
         self._skip(key, "it is gone" if was_created else "it was never created", now)
         return None
 
-    def _pod(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+    def _pod(self, step: steps.ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
         """Return the pod itself, or a workload's oldest running pod, else its oldest pod.
 
         Terminating pods of a workload are ignored. None and errors as in `_find`.
@@ -319,20 +306,20 @@ class Player:
 
     def _skip(self, subject: str, message: str, now: int) -> None:
         """Record that a step did nothing, and why; ``subject`` is the key of its object."""
-        self._history.add(now, "StepSkipped", subject, "", SCENARIO, message)
+        self._history.add(now, "StepSkipped", subject, "", steps.SCENARIO, message)
 
 
-_PLAYERS: Mapping[type[Change], Callable[[Player, ScenarioStep, Any, int], Notices | None]] = {
-    Announce: Player._announce,
-    Apply: Player._apply,
-    DrainNode: Player._drain,
-    Edit: Player._edit,
-    EvictPod: Player._evict,
-    Finish: Player._finish,
-    Patch: Player._patch,
-    Remove: Player._remove,
-    SelectedObjects: Player._each,
-    SetPower: Player._set_power,
+_PLAYERS: Mapping[type[steps.Change], Callable[[Player, steps.ScenarioStep, Any, int], Notices | None]] = {
+    steps.Announce: Player._announce,
+    steps.Apply: Player._apply,
+    steps.DrainNode: Player._drain,
+    steps.Edit: Player._edit,
+    steps.EvictPod: Player._evict,
+    steps.Finish: Player._finish,
+    steps.Patch: Player._patch,
+    steps.Remove: Player._remove,
+    steps.SelectedObjects: Player._each,
+    steps.SetPower: Player._set_power,
 }
 
 
@@ -352,8 +339,8 @@ def _applied(stored: Stored, raw: Raw) -> Raw:
 class BegunDrain:
     """A drain in progress, and the component that carries it out."""
 
-    step: ScenarioStep
-    change: DrainNode
+    step: steps.ScenarioStep
+    change: steps.DrainNode
     component: Component
 
     @property

@@ -184,16 +184,36 @@ def _is_left(store: Store, key: str) -> bool:
     return not binds_late or bool(claim.spec.volume_name)
 
 
-def components_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
-    """Return all components of a scenario. Raises InputError if they are invalid."""
-    return [
-        *schedulers_of(scenario, options, release),
-        *autoscalers_of(scenario, options, release),
-        *reschedulers_of(scenario, options, release),
-    ]
+def components_of(
+    scenario: Scenario,
+    options: RunOptions,
+    release: Release = DEFAULT_RELEASE,
+    schedulers: Sequence[Component] | None = None,
+) -> list[Component]:
+    """Return all components of a scenario: schedulers (by default its own), autoscaler and rescheduler.
+
+    The rescheduler has the profiles of all schedulers. Raises InputError if the components are invalid, and for a
+    cut-off without an autoscaler.
+    """
+    made = list(_schedulers_of(scenario, options, release) if schedulers is None else schedulers)
+    given, seed, wanted = options.configuration, options.seed, scenario.autoscaling
+    if wanted is not None:
+        settings = wanted.settings
+        if options.priority_cutoff is not None:
+            settings = changed(settings, priority_cutoff=options.priority_cutoff)
+        made.append(autoscaler(wanted.groups, settings, given, seed=seed, release=release))
+    elif options.priority_cutoff is not None:
+        raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
+    if scenario.rescheduling is not None:
+        configuration = given or default_configuration()
+        if scenario.schedulers:
+            named = [configuration_of(found.name, given) for found in scenario.schedulers]
+            configuration = changed(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
+        made.append(rescheduler(scenario.rescheduling, configuration, seed=seed, release=release))
+    return made
 
 
-def schedulers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
+def _schedulers_of(scenario: Scenario, options: RunOptions, release: Release) -> list[Component]:
     """Return the scenario's schedulers, each a component, or the single one of the configuration.
 
     Each uses the profile of its name, or the default one without a configuration. Raises InputError if there is none.
@@ -210,29 +230,6 @@ def schedulers_of(scenario: Scenario, options: RunOptions, release: Release = DE
         )
         for name, configuration in (configurations or {SCHEDULER: given or default_configuration()}).items()
     ]
-
-
-def autoscalers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
-    """Return the scenario's cluster autoscaler, if any. Raises InputError for a cut-off without one."""
-    wanted, cutoff = scenario.autoscaling, options.priority_cutoff
-    if wanted is None:
-        if cutoff is not None:
-            raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
-        return []
-    settings = wanted.settings if cutoff is None else changed(wanted.settings, priority_cutoff=cutoff)
-    return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed, release=release)]
-
-
-def reschedulers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
-    """Return the scenario's rescheduler, if any, with the profiles of all schedulers."""
-    if scenario.rescheduling is None:
-        return []
-    configuration = options.configuration or default_configuration()
-    if scenario.schedulers:
-        named = [configuration_of(found.name, options.configuration) for found in scenario.schedulers]
-        profiles = tuple(chain.from_iterable(one.profiles for one in named))
-        configuration = changed(configuration, profiles=profiles)
-    return [rescheduler(scenario.rescheduling, configuration, seed=options.seed, release=release)]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:

@@ -37,12 +37,6 @@ class SimulationLimits:
     events: int = 5_000_000
     calls: int = 30_000_000
 
-    @classmethod
-    def raised(cls, objects: int | None, events: int | None, calls: int | None) -> SimulationLimits:
-        """Return the default limits with the given ones replaced. Raises LimitError for one below 1."""
-        given = {"objects": objects, "events": events, "calls": calls}
-        return cls(**{name: most for name, most in given.items() if most is not None})
-
     def __post_init__(self) -> None:
         for each in fields(self):
             if getattr(self, each.name) < 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium.app.serving.serving import Access, write_kubeconfig
+from podium.app.serving.serving import write_kubeconfig
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner, Pace
 from podium.server.http.server import Server
 
@@ -34,7 +34,7 @@ class Served:
         try:
             self._server, self._running = self._await(self._start())
             self.url = self._server.address
-            write_kubeconfig(self.kubeconfig, Access(self.url))
+            write_kubeconfig(self.kubeconfig, self.url)
         except BaseException:
             self._end_loop()
             raise

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from podium.api.errors import InputError
-from podium.app.serving.serving import Access, write_kubeconfig
+from podium.app.serving.serving import write_kubeconfig
 
-ACCESS = Access("http://127.0.0.1:7443", token="a-token-of-some-length")
+ACCESS = {"server": "http://127.0.0.1:7443", "token": "a-token-of-some-length"}
 
 
 def rewritten(path: Path, **changes: Any) -> None:
@@ -21,12 +21,12 @@ def rewritten(path: Path, **changes: Any) -> None:
 
 def test_an_own_kubeconfig_is_rewritten_though_kubectl_changed_its_namespace(tmp_path: Path) -> None:
     path = tmp_path / "k"
-    write_kubeconfig(path, ACCESS)
+    write_kubeconfig(path, **ACCESS)
     first = path.read_text()
     context = {"cluster": "podium", "user": "podium", "namespace": "shop"}
     rewritten(path, contexts=[{"name": "podium", "context": context}])
 
-    write_kubeconfig(path, ACCESS)
+    write_kubeconfig(path, **ACCESS)
 
     assert path.read_text() == first
 
@@ -45,12 +45,12 @@ def test_an_own_kubeconfig_is_rewritten_though_kubectl_changed_its_namespace(tmp
 )
 def test_a_kubeconfig_with_other_content_is_not_overwritten(tmp_path: Path, changes: Any) -> None:
     path = tmp_path / "k"
-    write_kubeconfig(path, ACCESS)
+    write_kubeconfig(path, **ACCESS)
     rewritten(path, **changes)
     before = path.read_text()
 
     with pytest.raises(InputError, match="is not a kubeconfig of `podium up`"):
-        write_kubeconfig(path, ACCESS)
+        write_kubeconfig(path, **ACCESS)
 
     assert path.read_text() == before
 
@@ -61,13 +61,13 @@ def test_an_invalid_kubeconfig_is_not_overwritten(tmp_path: Path, text: str) -> 
     path.write_text(text)
 
     with pytest.raises(InputError, match="is not a kubeconfig of `podium up`"):
-        write_kubeconfig(path, ACCESS)
+        write_kubeconfig(path, **ACCESS)
 
 
 def test_an_empty_file_has_nothing_to_lose(tmp_path: Path) -> None:
     path = tmp_path / "k"
     path.touch()
 
-    write_kubeconfig(path, ACCESS)
+    write_kubeconfig(path, **ACCESS)
 
     assert path.read_text()

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from podium.api.kinds import KINDS
 from podium.app.console.command import podium as command
-from podium.client import lists
+from podium.client import session
 from tests.app import processes
 from tests.app.manifests import manifests
 from tests.app.snapshots.fake_api_server import FakeAPIServer, kubeconfig, serving
@@ -43,7 +43,7 @@ def pod(name: str, **spec: Any) -> Raw:
 @pytest.fixture
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry without waiting."""
-    monkeypatch.setattr(lists, "_FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr(session, "_FIRST_WAIT_S", 0.0)
 
 
 def run(*arguments: str) -> Result:

@@ -59,7 +59,18 @@ def read_account(name: FileName) -> Account:
     """Read the account in a file: the JSON of `podium simulate` or `podium plan`, or a ledger. Raises InputError."""
     if name != "-" and is_ledger(str(name)):
         return ledger_account(str(name))
-    return _of_results(read_bytes(name), shown_name(name))
+    source = shown_name(name)
+    try:
+        raw = msgspec.json.decode(read_bytes(name))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
+        raise InputError(problem, source=source) from None
+    if isinstance(raw, dict) and isinstance(raw.get("items"), list):
+        # Imported only for dumps.
+        from podium.app.accounting.cluster import dumped_account
+
+        return dumped_account(raw["items"], source)
+    return _of_result(raw, source)
 
 
 def directory_account(directory: str) -> Account:
@@ -78,17 +89,7 @@ def ledger_account(path: str) -> Account:
     return Account(path, kept.records, end, is_dated=True, dropped=kept.dropped, usage=kept.usage)
 
 
-def _of_results(text: bytes, source: str) -> Account:
-    try:
-        raw = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
-        raise InputError(problem, source=source) from None
-    if isinstance(raw, dict) and isinstance(raw.get("items"), list):
-        # Imported only for dumps.
-        from podium.app.accounting.cluster import dumped_account
-
-        return dumped_account(raw["items"], source)
+def _of_result(raw: Any, source: str) -> Account:
     result = raw.get("result", raw) if isinstance(raw, dict) else None
     if not isinstance(result, dict) or "events" not in result or not isinstance(result.get("summary"), dict):
         problem = "is not a result; use the output of podium simulate -o json or podium plan -o json"
@@ -96,25 +97,21 @@ def _of_results(text: bytes, source: str) -> Account:
     found = result.get("ledger", [])
     if not isinstance(found, list):
         raise InputError("is not a list of disruptions", source=source, path="ledger")
-    records = tuple(_record(entry, number, source) for number, entry in enumerate(found))
+    records = []
+    for number, entry in enumerate(found):
+        try:
+            records.append(disruption_of(entry))
+        except msgspec.ValidationError as error:
+            problem = f"is not a record of a disruption: {error}"
+            raise InputError(problem, source=source, path=f"ledger[{number}]") from None
     end = result["summary"].get("end", 0)
     if isinstance(end, bool) or not isinstance(end, int | float):
         raise InputError("is not a number of seconds", source=source, path="summary.end")
-    return Account(source, records, end, usage=_usage(result.get("usage", []), source))
-
-
-def _usage(raw: Any, source: str) -> tuple[UsageEntry, ...]:
     try:
-        return tuple(msgspec.convert(raw, list[UsageEntry]))
+        usage = msgspec.convert(result.get("usage", []), tuple[UsageEntry, ...])
     except msgspec.ValidationError as error:
         raise InputError(f"is not a list of what namespaces used: {error}", source=source, path="usage") from None
-
-
-def _record(raw: Any, number: int, source: str) -> Disruption:
-    try:
-        return disruption_of(raw)
-    except msgspec.ValidationError as error:
-        raise InputError(f"is not a record of a disruption: {error}", source=source, path=f"ledger[{number}]") from None
+    return Account(source, tuple(records), end, usage=usage)
 
 
 def last_of(record: Disruption) -> Seconds:

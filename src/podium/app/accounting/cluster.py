@@ -39,7 +39,9 @@ def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
 
     kinds = [kind for kind in (*KINDS.values(), *KEPT_KINDS) if kind.name in ("Pod", _EVENT, *_OWNERS)]
     with ProgressBar("reading") as bar:
-        found = read_cluster(cluster, _whole, kinds=kinds, progress=lambda share: bar.update(share, lambda: "reading"))
+        found = read_cluster(
+            cluster, lambda raw: raw, kinds=kinds, progress=lambda share: bar.update(share, lambda: "reading")
+        )
     raws = {kind: [json.decode(text) for text in objects] for kind, objects in found.objects}
     taken_ns = parse_time(found.snapshot.taken_at)
     return reconstructed_account(raws, f"context {found.snapshot.context}", taken_ns, kept, found.snapshot.hidden)
@@ -119,10 +121,6 @@ def _is_dated(pod: Pod) -> bool:
     """Return whether the times of a pod are valid."""
     times = (pod.metadata.creation_timestamp, pod.metadata.deletion_timestamp, pod.status.start_time)
     return all(text is None or time_of(text) is not None for text in times)
-
-
-def _whole(raw: Raw) -> Raw:
-    return raw
 
 
 def _of_events(events: Sequence[EventRecord], hidden: Sequence[HiddenKind]) -> list[Caveat]:

@@ -18,8 +18,7 @@ from podium.app.console.options import (
 from podium.controllers.ledger.disruption import Cause
 
 if TYPE_CHECKING:
-    from podium.app.accounting.account import Account, LedgerQuery
-    from podium.app.accounting.text import UsageAnswer
+    from podium.app.accounting.account import Account
 
 _GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
 _EPILOG = """
@@ -94,6 +93,8 @@ def ledger(
     priority, for chargeback.
     """
     from podium.app.accounting.account import LedgerQuery, answer_of
+    from podium.app.accounting.text import ledger_csv, usage_of, write_ledger, write_usage
+    from podium.app.console.output import show_answer
 
     query = LedgerQuery(**limits)
     if usage and (query.owners or query.causes or query.only_in_vain or form == HTML):
@@ -101,17 +102,19 @@ def ledger(
         raise click.UsageError(f"--usage excludes --owner, --cause, --in-vain and -o html: each {problem}")
     account = _account(file, data_dir, cluster)
     if usage:
-        is_empty = not _show_usage(account, query, form, every=every).rows
+        used = usage_of(account, query)
+        is_empty = not used.rows
+        if form == "csv":
+            click.echo(used.to_csv(), nl=False)
+        else:
+            show_answer(used, form, lambda page: write_usage(page, used, every=every))
     else:
         answer = answer_of(account, query)
-        from podium.app.accounting.text import ledger_csv, write_ledger
-        from podium.app.console.output import show_answer
-
+        is_empty = not answer.records
         if form == "csv":
             click.echo(ledger_csv(answer.account, answer.records), nl=False)
         else:
             show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))
-        is_empty = not answer.records
     if account.hidden and is_empty:
         # No disruptions in kinds that could not be listed does not mean that there were none.
         sys.exit(1)
@@ -136,15 +139,3 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
     from podium.app.accounting.cluster import cluster_account
 
     return cluster_account(cluster or ClusterSource(), kept)
-
-
-def _show_usage(account: Account, query: LedgerQuery, form: str, *, every: bool) -> UsageAnswer:
-    from podium.app.accounting.text import usage_of, write_usage
-    from podium.app.console.output import show_answer
-
-    answer = usage_of(account, query)
-    if form == "csv":
-        click.echo(answer.to_csv(), nl=False)
-    else:
-        show_answer(answer, form, lambda page: write_usage(page, answer, every=every))
-    return answer

@@ -10,7 +10,7 @@ from typing import Any
 from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import format_duration
-from podium.app.accounting.account import Account, Chain, Group, LedgerAnswer, LedgerQuery, chain_pods
+from podium.app.accounting.account import Account, Group, LedgerAnswer, LedgerQuery, chain_pods
 from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
@@ -26,7 +26,7 @@ _MAX_RECORDS = 20
 _MAX_PODS = 8
 _SECOND = 10**9
 
-_TITLES = {
+TITLES = {
     "owner": "Most disrupted",
     "namespace": "By namespace",
     "priority": "By priority",
@@ -35,6 +35,7 @@ _TITLES = {
     "by": "By initiator",
     "for": "By beneficiary",
 }
+"""The titles of groups, by what disruptions are grouped by."""
 
 
 def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
@@ -44,10 +45,16 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     if account.dropped:
         page.paragraph(Cell(f"{account.dropped:,} earlier ones are no longer kept", "dim"), indent=2)
     if answer.records:
-        page.title(title_of(answer))
+        page.title(TITLES[answer.grouping])
         headings = ("", "disruptions", "in vain", "lost", "cpu lost", "ready again", "by")
         page.table(list(map(_group_row, answer.groups)), headings, most=_MAX_GROUPS, right=range(1, 6))
-        _write_chains(page, answer.chains)
+        if answer.chains:
+            page.title("Chains", "each pod displaced the next")
+        for chain in answer.chains[:_MAX_CHAINS]:
+            pods = chain_pods(chain)
+            more = f" → and {len(pods) - _MAX_PODS:,} more" if len(pods) > _MAX_PODS else ""
+            page.paragraph(f"{' → '.join(pods[:_MAX_PODS])}{more}", indent=2, hanging=2)
+        page.more(len(answer.chains) - _MAX_CHAINS)
     if answer.in_vain:
         page.title("In vain", counted(len(answer.in_vain), "disruption"))
         rows = [
@@ -89,11 +96,6 @@ def headline_of(answer: LedgerAnswer) -> str:
     return found
 
 
-def title_of(answer: LedgerAnswer) -> str:
-    """Return the title of the groups."""
-    return _TITLES[answer.grouping]
-
-
 def _group_row(group: Group) -> list[Part]:
     ready = f"{group.replaced:,} of {group.disruptions:,}"
     if group.longest_until_ready is not None:
@@ -108,19 +110,6 @@ def _group_row(group: Group) -> list[Part]:
         ready,
         ", ".join(group.causes),
     ]
-
-
-def _write_chains(page: Page, chains: Sequence[Chain]) -> None:
-    if not chains:
-        return
-    page.title("Chains", "each pod displaced the next")
-    for chain in chains[:_MAX_CHAINS]:
-        pods = chain_pods(chain)
-        text = " → ".join(pods[:_MAX_PODS])
-        if len(pods) > _MAX_PODS:
-            text += f" → and {len(pods) - _MAX_PODS:,} more"
-        page.paragraph(text, indent=2, hanging=2)
-    page.more(len(chains) - _MAX_CHAINS)
 
 
 def why_of(record: Disruption) -> Part:

@@ -361,13 +361,11 @@ def _measured(chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoi
     """Yield the measurement of each workload, each in its own process, so that its memory is measured separately."""
     with ProgressBar("measuring") as bar:
         for place, wanted in enumerate(chosen):
-            bar.update(place / len(chosen), partial(_progress_line, wanted))
+            bar.update(
+                place / len(chosen), partial("{}: {}".format, wanted.workload, WORKLOADS[wanted.workload].description)
+            )
             with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
                 yield from pool.submit(measure, wanted, files, release).result()
-
-
-def _progress_line(wanted: Wanted) -> str:
-    return f"{wanted.workload}: {WORKLOADS[wanted.workload].description}"
 
 
 def _show(run: Run, earlier: Run | None, form: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.app.console.cells import WORKLOADS, Name, Part
+from podium.app.console.output import own_version
 from podium.app.console.page import Page
 
 SECOND_NS = 1_000_000_000
@@ -125,13 +126,9 @@ class Stopwatch:
 
 def run_of(measurements: list[Measurement]) -> Run:
     """Return the run of this program on this machine with the measurements."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        podium = version("podium")
-    except PackageNotFoundError:
-        podium = ""
-    return Run(measurements=measurements, podium=podium, python=platform.python_version(), machine=platform.machine())
+    return Run(
+        measurements=measurements, podium=own_version(), python=platform.python_version(), machine=platform.machine()
+    )
 
 
 def read_run(path: str) -> Run:
@@ -191,13 +188,13 @@ class Ratios(msgspec.Struct, frozen=True, kw_only=True):
 def ratios_to(earlier: Run, measurements: Iterable[Measurement]) -> list[Ratios | None]:
     """Return the ratios of each measurement; None if the earlier run has no such measurement."""
     before = {measurement.subject: measurement for measurement in earlier.measurements}
-    return [_ratios(before.get(measurement.subject), measurement) for measurement in measurements]
-
-
-def _ratios(then: Measurement | None, now: Measurement) -> Ratios | None:
-    pairs = ((name, getattr(then, name, None), getattr(now, name)) for name in Ratios.__struct_fields__)
-    ratios = {name: round(new / old, 2) if old and new is not None else None for name, old, new in pairs}
-    return None if then is None else Ratios(**ratios)
+    found: list[Ratios | None] = []
+    for now in measurements:
+        then = before.get(now.subject)
+        pairs = ((name, getattr(then, name, None), getattr(now, name)) for name in Ratios.__struct_fields__)
+        ratios = {name: round(new / old, 2) if old and new is not None else None for name, old, new in pairs}
+        found.append(None if then is None else Ratios(**ratios))
+    return found
 
 
 _COLUMNS = ("workload", "nodes", "pods", "CPU s", "pods/s", "ops/pod", "p50 us", "p99 us", "load s", "peak MiB")

@@ -49,7 +49,7 @@ LOADED_FIRST = {
     "simulate": ("podium.app.simulating.text",),
     # Not the simulator, which half of the questions do without.
     "plan": ("podium.app.cluster", "podium.app.planning.answer"),
-    "ledger": ("podium.app.accounting.account", "podium.app.accounting.account"),
+    "ledger": ("podium.app.accounting.account",),
     "sweep": ("podium.app.sweeping.sweep", "podium.app.sweeping.sweep_result"),
     "snapshot": ("podium.app.snapshots.cluster",),
     "record": ("podium.app.recording.recording",),
@@ -81,7 +81,11 @@ class Command(click.Command):
         """Run the command; on a terminal, show a progress bar from the start."""
         if is_watched():
             with ProgressBar(_STARTING):
-                modules = LOADED_FIRST.get(_subcommand(ctx), ())
+                # Of `podium plan drain` the subcommand is `plan`.
+                command = ctx
+                while command.parent is not None and command.parent.parent is not None:
+                    command = command.parent
+                modules = LOADED_FIRST.get(command.info_name or "", ())
                 # The bar's own module is first: its thread would get little CPU time during the other imports.
                 for module in (_BARS, *modules) if modules else ():
                     import_module(module)
@@ -165,12 +169,12 @@ def _usage_errors_end_with_1() -> Iterator[None]:
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import PackageNotFoundError, version
+        from podium.app.console.output import own_version
 
-        try:
-            click.echo(f"podium {version('podium')}")
-        except PackageNotFoundError:
-            raise CommandFailure("this copy is not installed, and so has no version") from None
+        version = own_version()
+        if not version:
+            raise CommandFailure("this copy is not installed, and so has no version")
+        click.echo(f"podium {version}")
         ctx.exit()
 
 
@@ -224,13 +228,6 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
     # Python would examine all objects for cycles at exit; the process ends anyway.
     gc.freeze()
     sys.exit(code)
-
-
-def _subcommand(ctx: click.Context) -> str:
-    """Return the name of the subcommand, such as `plan` for `podium plan drain`."""
-    while ctx.parent is not None and ctx.parent.parent is not None:
-        ctx = ctx.parent
-    return ctx.info_name or ""
 
 
 def _help(command: click.Command, ctx: click.Context) -> str:

@@ -26,13 +26,10 @@ def complete() -> None:
 
     *before, incomplete = sys.argv[1:] or [""]
     found = ShellComplete(command.podium, {}, KUBECTL_PLUGIN, "").get_completions(before, incomplete)
-    takes_files = any(item.type in ("file", "dir") for item in found)
+    # The value of an option may be a file's name, too.
+    takes_value = bool(before) and before[-1].startswith("-")
+    takes_files = takes_value or any(item.type in ("file", "dir") for item in found)
     for item in found:
         if item.type == "plain":
             click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
-    click.echo(f":{_FILES if takes_files or _takes_value(before) else _NO_FILES}")
-
-
-def _takes_value(before: list[str]) -> bool:
-    """Return whether the last option takes a value, which may be a file name."""
-    return bool(before) and before[-1].startswith("-")
+    click.echo(f":{_FILES if takes_files else _NO_FILES}")

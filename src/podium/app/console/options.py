@@ -222,8 +222,8 @@ def _run_options_of(given: dict[str, Any]) -> RunOptions:
 
     times = [f"{name.replace('-', '_')}_ns" for name in _TIMES]
     found = {name: given.pop(name) for name in (*times, "release", "ignore_extenders")}
-    limits = SimulationLimits.raised(**{name: given.pop(f"max_{name}") for name in _LIMITS})
-    return RunOptions(**found, limits=limits)
+    limits = {name: most for name in _LIMITS if (most := given.pop(f"max_{name}")) is not None}
+    return RunOptions(**found, limits=SimulationLimits(**limits))
 
 
 def _single_run_options_of(given: dict[str, Any]) -> RunOptions:
@@ -367,18 +367,15 @@ def _source_of(given: dict[str, Any]) -> Source:
     return Source(given.pop("files"), _cluster_of(given), allows_exec_plugins)
 
 
-def _with_overrides(given: dict[str, Any]) -> Source:
-    source: Source = given.pop("source")
-    return replace(source, overrides=given.pop("overrides"))
-
-
 cluster_options = adding("cluster", partial(_cluster_of, is_optional=False), *_CLUSTER_OPTIONS)
 """Add the options that name a cluster; the command gets them as ``cluster``, a ClusterSource."""
 
 optional_cluster_options = adding("cluster", _optional_cluster_of, *_CLUSTER_OPTIONS)
 """The same for a command that does without a cluster, too: None if none is named, and no program may be run."""
 
-override_option = adding("source", _with_overrides, _OVERRIDES)
+override_option = adding(
+    "source", lambda given: replace(given.pop("source"), overrides=given.pop("overrides")), _OVERRIDES
+)
 """Add the option that names files whose objects replace others, to the ``source`` that the command gets."""
 
 optional_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)

@@ -8,12 +8,9 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from podium.api.errors import escape
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
@@ -66,7 +63,14 @@ class ProgressBar:
             command_begins()
         if self._is_over.wait(max(_began[0] + _PATIENCE_SECONDS - time.monotonic(), 0)):
             return
-        with _new_bar() as bar:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        text = TextColumn("{task.description}", markup=False)
+        columns = (text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        # Answers go to standard output unchanged; messages on standard error appear above the bar.
+        with Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False) as bar:
             task = bar.add_task("", total=None)
             while True:
                 share, description = self._share, escape(self._describe(), _LONGEST)
@@ -74,12 +78,3 @@ class ProgressBar:
                 bar.refresh()
                 if self._is_over.wait(_REFRESH_SECONDS):
                     return
-
-
-def _new_bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    # Answers go to standard output unchanged; messages on standard error appear above the bar.
-    return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False, redirect_stdout=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -13,13 +13,11 @@ from podium.api.input.codec import Input, Reader
 from podium.api.input.documents import overridden
 from podium.api.input.files import FileName
 from podium.api.warnings import Validation
-from podium.app.console.options import ClusterSource, Source
+from podium.app.console.options import Source
 from podium.app.console.progress import ProgressBar
 
 # The share of listing a cluster; the rest is parsing the lists.
 _LISTING_SHARE = 0.5
-
-Progress = Callable[[float], None]
 
 
 def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
@@ -40,28 +38,24 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
         later = codec.read_input(source.overrides, validation)
         return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
-    with ProgressBar(_reading()) as bar:
+    with ProgressBar("reading") as bar:
         if cluster is None:
-            return codec.read_input(files, validation, lambda share: bar.update(share, _reading))
+            return codec.read_input(files, validation, lambda share: bar.update(share, lambda: "reading"))
         with Reader(validation) as reader:
-            _read_cluster(reader, cluster, lambda share: bar.update(share, lambda: f"reading {cluster.context}"))
+            from podium.app.snapshots.cluster import read_cluster
+            from podium.app.snapshots.slimming import Slimmer
+
+            def progress(share: float) -> None:
+                bar.update(share, lambda: f"reading {cluster.context}")
+
+            # Like a dump of the cluster, without managed fields.
+            slim = Slimmer(kept=("annotations", "env", "secrets")).slim
+            read = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
+            place = f"context {read.snapshot.context}"
+            for index, (kind, objects) in enumerate(read.objects, start=1):
+                text = b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}"
+                reader.read_text(text, f"{place}, {kind}")
+                progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * index / len(read.objects))
+            reader.read_text(msgspec.json.encode(read.snapshot.to_dict()), place)
             reader.read_all(files)
             return reader.input()
-
-
-def _read_cluster(reader: Reader, cluster: ClusterSource, progress: Progress) -> None:
-    """Read the objects of a cluster like a dump of it, without managed fields."""
-    from podium.app.snapshots.cluster import read_cluster
-    from podium.app.snapshots.slimming import Slimmer
-
-    slim = Slimmer(kept=("annotations", "env", "secrets")).slim
-    found = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
-    place = f"context {found.snapshot.context}"
-    for index, (kind, objects) in enumerate(found.objects):
-        reader.read_text(b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}", f"{place}, {kind}")
-        progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * (index + 1) / len(found.objects))
-    reader.read_text(msgspec.json.encode(found.snapshot.to_dict()), place)
-
-
-def _reading() -> str:
-    return "reading"

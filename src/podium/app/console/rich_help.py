@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import click
 import rich_click
@@ -21,7 +21,13 @@ class _Group(rich_click.RichGroup):
 
 def rich_help(command: click.Command, ctx: click.Context) -> str:
     """Return the command's help, in boxes, and in colour unless NO_COLOR is set."""
-    parts: dict[str, Any] = {"params": command.params, "help": command.help, "epilog": _epilog(command)}
+    paragraphs = [
+        paragraph.removeprefix(_AS_IS) if paragraph.startswith(_AS_IS) else paragraph.replace("\n", " ")
+        for paragraph in (command.epilog or "").strip().split("\n\n")
+    ]
+    # rich-click also accepts rich text.
+    epilog = Text("\n\n".join(paragraphs)) if command.epilog else None
+    parts: dict[str, Any] = {"params": command.params, "help": command.help, "epilog": epilog}
     shown = rich_click.RichCommand(command.name, **parts)
     if isinstance(command, click.Group):
         found = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
@@ -34,15 +40,3 @@ def rich_help(command: click.Command, ctx: click.Context) -> str:
     context = rich_click.RichContext(shown, parent=ctx.parent, info_name=ctx.info_name, rich_help_config=settings)
     context.help_option_names = ctx.help_option_names
     return shown.get_help(context)
-
-
-def _epilog(command: click.Command) -> str | None:
-    """Return the epilog of the help as rich text, which rich-click accepts too; None if there is none."""
-    if not command.epilog:
-        return None
-    paragraphs = command.epilog.strip().split("\n\n")
-    lines = [
-        paragraph.removeprefix(_AS_IS) if paragraph.startswith(_AS_IS) else paragraph.replace("\n", " ")
-        for paragraph in paragraphs
-    ]
-    return cast(str, Text("\n\n".join(lines)))

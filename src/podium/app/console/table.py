@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from podium.app.console.cells import Cell, Name, Names, Part, by_key, fitted, listed, style_of, text_of
@@ -121,13 +121,8 @@ def _distinguished(group: list[str], width: int) -> dict[str, str]:
         head = width - 1 - longest
         return {name: f"{name[:head]}{ELLIPSIS}{name[begin:]}" for name in group}
     window = max(width - 2, 1)
-    return {name: _windowed(name, begin, window) for name in group}
-
-
-def _windowed(name: str, begin: int, window: int) -> str:
-    before = ELLIPSIS if begin else ""
-    after = ELLIPSIS if len(name) > begin + window else ""
-    return f"{before}{name[begin : begin + window]}{after}"
+    before, end = ELLIPSIS if begin else "", begin + window
+    return {name: f"{before}{name[begin:end]}{ELLIPSIS if len(name) > end else ''}" for name in group}
 
 
 _NOTHING = Shared()
@@ -191,7 +186,12 @@ def namings(rows: Sequence[Sequence[Part]]) -> Iterator[Naming]:
 
     Kinds are shortened one by one, those with the longest shared parts first.
     """
-    names = _names(rows)
+    found_names: dict[str, dict[str, None]] = {}
+    for part in chain.from_iterable(rows):
+        for name in part.names if isinstance(part, Names) else (part,):
+            if isinstance(name, Name) and name.name:
+                found_names.setdefault(name.kind, {})[name.name] = None
+    names = {kind: list(of_kind) for kind, of_kind in found_names.items()}
     shared: dict[str, Shared] = {}
     yield Naming(names=names)
     for find in (shared_domain, shared_parts):
@@ -200,16 +200,6 @@ def namings(rows: Sequence[Sequence[Part]]) -> Iterator[Naming]:
             if found[kind] != shared.get(kind, _NOTHING):
                 shared = {**shared, kind: found[kind]}
                 yield Naming(shared, names=names)
-
-
-def _names(rows: Sequence[Sequence[Part]]) -> dict[str, list[str]]:
-    names: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for part in row:
-            for name in part.names if isinstance(part, Names) else (part,):
-                if isinstance(name, Name) and name.name:
-                    names.setdefault(name.kind, {})[name.name] = None
-    return {kind: list(of_kind) for kind, of_kind in names.items()}
 
 
 GAP = 2
@@ -398,19 +388,14 @@ class Table:
         widths = next((widths for widths in tried if _total(widths.least) <= self.room), tried[-1])
         least = [min(width, self.room - _BELOW) for width in widths.least]
         self._lay(_grouped(least, self.room), least, widths.wanted)
-        self.naming = naming.shortened(_name_rooms(self.rows, self._width, naming))
-
-
-def _name_rooms(rows: Sequence[Row], widths: Sequence[int], naming: Naming) -> Mapping[str, int]:
-    """Return the maximum length of names of each kind: the narrowest column in which one does not fit."""
-    rooms: dict[str, int] = {}
-    for row in rows:
-        for part, width in zip(row, widths, strict=False):
+        # By kind, the maximum length of names: the narrowest column in which one does not fit.
+        rooms: dict[str, int] = {}
+        for part, width in chain.from_iterable(zip(row, self._width, strict=False) for row in self.rows):
             for name in part.names[:1] if isinstance(part, Names) else (part,):
                 if isinstance(name, Name) and len(naming.shown(name)) > width:
                     room = max(width - len(name.before) - len(name.after), _NARROWEST // 2)
                     rooms[name.kind] = min(rooms.get(name.kind, room), room)
-    return rooms
+        self.naming = naming.shortened(rooms)
 
 
 def _grouped(widths: Sequence[int], room: int) -> list[list[int]]:

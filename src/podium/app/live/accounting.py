@@ -119,8 +119,19 @@ class AccountedController:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         if isinstance(observation, Tick):
-            has_resumed = self._resume_earlier(now)
-            if self._flush(now) or has_resumed:
+            has_resumed = self._initial is not None
+            if self._initial is not None:
+                # The initial list is complete: follow-ups of an earlier run go on.
+                self._resume(pods=self._initial.values(), now=now)
+                self._existing = {*self._initial}
+                self._initial = None
+                self._plan_flush(now)
+            is_due = self._due_ns is not None and self._due_ns <= now
+            if is_due:
+                self._file.flush(now)
+                # Records that could not be written are retried.
+                self._due_ns = now + _FLUSH_INTERVAL_NS if self._file.has_waiting else None
+            if is_due or has_resumed:
                 time_ns = self.controller.deadline().time_ns
                 if time_ns is None or time_ns > now:
                     return []
@@ -134,16 +145,6 @@ class AccountedController:
         # The deadline of a controller that returns NO_CHANGE is not read again.
         has_deadline = self._due_ns is not None or self._initial is not None
         return [] if actions is NO_CHANGE and has_deadline and not deadline_read else actions
-
-    def _resume_earlier(self, now: int) -> bool:
-        """Resume the follow-ups of an earlier run after the initial list; return whether it was just completed."""
-        if self._initial is None:
-            return False
-        self._resume(pods=self._initial.values(), now=now)
-        self._existing = {*self._initial}
-        self._initial = None
-        self._plan_flush(now)
-        return True
 
     def _plan_flush(self, now: int) -> None:
         if self._due_ns is None and self._file.has_waiting:
@@ -168,12 +169,3 @@ class AccountedController:
                 self._initial.pop(observation.object.metadata.uid, None)
             self._existing.discard(observation.object.metadata.uid)
             self._ledger.gone(observation.object, now)
-
-    def _flush(self, now: int) -> bool:
-        """Flush the file if that is due; return whether it was."""
-        if self._due_ns is None or self._due_ns > now:
-            return False
-        self._file.flush(now)
-        # Records that could not be written are retried.
-        self._due_ns = now + _FLUSH_INTERVAL_NS if self._file.has_waiting else None
-        return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -126,29 +126,24 @@ class DecisionRecorder:
 
     def after(self, attempt: Attempt, actions: list[Action]) -> None:
         """Write the line of the attempt, with its actions."""
-        line = {**self._found, "done": list(_done(attempt.uid, actions))}
-        self._write(json.dumps(line, separators=(",", ":")))
-
-
-def _done(uid: str, actions: Iterable[Action]) -> Iterable[dict[str, Any]]:
-    """Yield the scheduler's actions as JSON, in order."""
-    for action in actions:
-        match action:
-            case Bind():
-                yield {"action": "bind", "pod": action.pod, "uid": action.uid, "node": action.node_name}
-            case Nominate():
-                yield {"action": "nominate", "pod": action.pod, "uid": action.uid, "node": action.node_name}
-            case ReportUnschedulable():
-                report = {"reason": action.reason, "message": action.message}
-                if action.nominated_node_name is not None:
-                    report["nominatedNode"] = action.nominated_node_name
-                yield {"action": "report", "pod": action.pod, "uid": action.uid, **report}
-            case ReportStatus():
-                yield {"action": "mark", "pod": action.key, "uid": action.uid, "for": action.cause}
-            case DeleteObject():
-                yield {"action": "delete", "pod": action.key, "uid": action.uid, "for": action.cause}
-            case Record() if action.reason != "FailedScheduling" or action.uid != uid:
-                yield {"action": "event", "pod": action.pod, "reason": action.reason, "message": action.message}
+        done: list[dict[str, Any]] = []
+        for action in actions:
+            match action:
+                case Bind() | Nominate():
+                    what = "bind" if isinstance(action, Bind) else "nominate"
+                    done.append({"action": what, "pod": action.pod, "uid": action.uid, "node": action.node_name})
+                case ReportUnschedulable():
+                    report = {"reason": action.reason, "message": action.message}
+                    if action.nominated_node_name is not None:
+                        report["nominatedNode"] = action.nominated_node_name
+                    done.append({"action": "report", "pod": action.pod, "uid": action.uid, **report})
+                case ReportStatus() | DeleteObject():
+                    what = "mark" if isinstance(action, ReportStatus) else "delete"
+                    done.append({"action": what, "pod": action.key, "uid": action.uid, "for": action.cause})
+                case Record() if action.reason != "FailedScheduling" or action.uid != attempt.uid:
+                    event = {"reason": action.reason, "message": action.message}
+                    done.append({"action": "event", "pod": action.pod, **event})
+        self._write(json.dumps({**self._found, "done": done}, separators=(",", ":")))
 
 
 def grouped(nodes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -231,7 +226,9 @@ def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
     """
     found: bytes | None = None
     number = 0
-    for place, line in _lines(path):
+    # What follows the last end of a line is empty, or the scheduler is still writing it.
+    lines = enumerate(read_bytes(path).split(b"\n")[:-1], 1)
+    for place, line in ((place, line) for place, line in lines if line.strip()):
         try:
             if msgspec.json.decode(line, type=_About).pod == pod:
                 found, number = line, place
@@ -248,15 +245,6 @@ def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
 class _About(msgspec.Struct, frozen=True):
     version: int
     pod: str
-
-
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    content = read_bytes(path)
-    lines = content.split(b"\n")
-    # The scheduler may still be writing the last line.
-    if lines and not content.endswith(b"\n"):
-        lines.pop()
-    return ((number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _unreadable(path: str, number: int) -> InputError:

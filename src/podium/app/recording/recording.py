@@ -110,19 +110,16 @@ class _Recording:
             await keeping_up.close()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
-        self._say_gaps()
-        length_ns = self._elapsed_ns()
-        termination_ns = self._recorder.terminations.usual_ns
-        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
-        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
-
-    def _say_gaps(self) -> None:
         for machine in (reflector.machine for reflector in self._reflectors):
             if machine.reader.unreadable:
                 count = counted(len(machine.reader.unreadable), "object")
                 self._say(f"{machine.resource.name}: {count} omitted: they cannot be read")
             if machine.counts.expired:
                 self._say(f"{machine.resource.name}: changes during broken connections have the time of reconnection")
+        length_ns = self._elapsed_ns()
+        termination_ns = self._recorder.terminations.usual_ns
+        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
+        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""

@@ -10,7 +10,7 @@ from typing import Any
 from podium.api.errors import escape
 from podium.api.times import format_duration
 from podium.app.accounting.account import LedgerAnswer, chain_pods, owner_name
-from podium.app.accounting.text import headline_of, outcome_of, title_of, why_of, write_ledger
+from podium.app.accounting.text import TITLES, headline_of, outcome_of, why_of, write_ledger
 from podium.app.answers import Value
 from podium.app.console.cells import NODES, Name, text_of
 from podium.app.console.page import Page, Section, counted
@@ -191,7 +191,7 @@ def _groups(answer: LedgerAnswer) -> list[Table]:
         ]
         for group in answer.groups
     ]
-    return _ledger_table(title_of(answer), _GROUPS, rows)
+    return _ledger_table(TITLES[answer.grouping], _GROUPS, rows)
 
 
 def _records(answer: LedgerAnswer) -> list[Table]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 import msgspec
@@ -207,7 +206,9 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
     for snapshot in found.snapshots:
         for hidden in snapshot.hidden:
             _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
-    template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
+    template = DEFAULT_TEMPLATE
+    if wanted.node_template is not None:
+        template = check_template(read_one(wanted.node_template, "Node"), wanted.node_template)
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir), accept_loss=wanted.accepts_loss)
     ledger: LedgerFile | None = None
     try:
@@ -275,16 +276,16 @@ def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
         file = path.open("ab", buffering=0)
     except OSError as error:
         raise InputError(f"the audit log cannot be written: {error.strerror}", source=wanted.audit_log) from None
+
+    def write(line: bytes) -> None:
+        try:
+            file.write(line + b"\n")
+        except OSError as error:
+            # The request was carried out; the error says that the log is incomplete.
+            logging.getLogger(__name__).error("a request is not in the audit log: %s", error.strerror)
+
     with file:
-        yield lambda line: _write(file, line)
-
-
-def _write(file: BinaryIO, line: bytes) -> None:
-    try:
-        file.write(line + b"\n")
-    except OSError as error:
-        # The request was carried out; the error says that the log is incomplete.
-        logging.getLogger(__name__).error("a request is not in the audit log: %s", error.strerror)
+        yield write
 
 
 @contextmanager
@@ -300,8 +301,7 @@ def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
 
 
 def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
-    nodes = len(assembled.plane.store.objects("Node"))
-    what = counted(nodes, "node")
+    what = counted(len(assembled.plane.store.objects("Node")), "node")
     click.echo(f"Kubernetes {assembled.plane.release}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
     if has_page:
@@ -311,11 +311,6 @@ def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) 
 
 def _warn(message: str) -> None:
     click.echo(f"podium: warning: {escape(message, _LONGEST)}", err=True)
-
-
-def read_template(path: str) -> Raw:
-    """Return the Node in a file; it needs no name. Raises InputError."""
-    return check_template(read_one(path, "Node"), path)
 
 
 def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
+from podium.api.nested import list_at, objects_at
 from podium.apirequests.authorization import ISSUER, User, token_user
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
@@ -36,21 +36,12 @@ _MOST_CHARACTERS = 65_536
 _FIRST_LINE = "# Written by `podium up`, which overwrites it.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """The access to a server: its URL, the file with its certificate, and a token, if any."""
-
-    server: str
-    authority_file: str = ""
-    token: str = ""
-
-
-def kubeconfig(access: Access) -> Raw:
-    """Return a kubeconfig with one context."""
-    cluster = {"server": access.server}
-    if access.authority_file:
-        cluster["certificate-authority"] = str(Path(access.authority_file).absolute())
-    user = {"token": access.token} if access.token else {}
+def kubeconfig(server: str, authority_file: str = "", token: str = "") -> Raw:
+    """Return a kubeconfig with one context, for the URL of a server with a certificate and a token, if it has them."""
+    cluster = {"server": server}
+    if authority_file:
+        cluster["certificate-authority"] = str(Path(authority_file).absolute())
+    user = {"token": token} if token else {}
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -73,31 +64,29 @@ def check_place(path: Path) -> None:
 
 
 def _is_as_kubectl_writes_it(text: str) -> bool:
-    """Return whether the file is such a kubeconfig after kubectl changed a context, which removes comments."""
+    """Return whether the file is such a kubeconfig after kubectl changed a context, which removes comments.
+
+    Each list then has only our entry, with only our fields and a namespace.
+    """
     try:
         raw = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError):
         return False
-    if not isinstance(raw, dict):
-        return False
-    ours = kubeconfig(Access("", "file", "token"))
-    return all(_is_all_of(raw.get(listed), ours[listed][0], field) for listed, field in _LISTS.items())
+    ours = kubeconfig("", "file", "token")
+    for listed, field in _LISTS.items():
+        entries = objects_at(raw, listed)
+        if len(list_at(raw, listed)) != 1 or len(entries) != 1 or entries[0].get("name") != _NAME:
+            return False
+        value = entries[0].get(field) or {}
+        if not isinstance(value, dict) or not value.keys() <= {*ours[listed][0][field], _NAMESPACE}:
+            return False
+    return True
 
 
-def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
-    """Return whether a list has only our entry, with only our fields and a namespace."""
-    if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
-        return False
-    value = listed[0].get(field) or {}
-    return (
-        listed[0].get("name") == _NAME and isinstance(value, dict) and value.keys() <= {*ours[field].keys(), _NAMESPACE}
-    )
-
-
-def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the file atomically, readable only by its owner. Raises InputError as `check_place` does."""
+def write_kubeconfig(path: Path, server: str, authority_file: str = "", token: str = "") -> None:
+    """Write the `kubeconfig` atomically, readable only by its owner. Raises InputError as `check_place` does."""
     check_place(path)
-    text = _FIRST_LINE + yaml.dump(kubeconfig(access), Dumper=Dumper, sort_keys=False)
+    text = _FIRST_LINE + yaml.dump(kubeconfig(server, authority_file, token), Dumper=Dumper, sort_keys=False)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -139,7 +128,10 @@ class Place:
 
     def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """Return the settings of the server of a control plane."""
-        checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
+        checks = (
+            ("control-plane", lambda: runner.problem),
+            *((name, _check(plane, name)) for name in plane.checks()),
+        )
         collectors: tuple[MetricsCollector, ...] = ()
         if plane.account is not None:
             from podium.app.live.metrics import MetricsCollector, of_ledger
@@ -204,7 +196,7 @@ class Serving:
                 # kubectl asks for a user name on TLS without credentials, even if the server needs none.
                 token = self._place.token or ("" if tls is None else _ANY_TOKEN)
                 authority = "" if tls is None else tls.certificate_file
-                write_kubeconfig(self._kubeconfig, Access(server.address, authority, token))
+                write_kubeconfig(self._kubeconfig, server.address, authority, token)
                 self._on_ready(server.address)
                 return await self._until_over(running)
             finally:
@@ -234,21 +226,20 @@ class Serving:
 
     async def _until_over(self, running: asyncio.Future[None]) -> int:
         """Wait for the end, and return the exit code."""
-        waiting = asyncio.ensure_future(self._commanded() if self._command else self._signalled())
+        waiting = asyncio.ensure_future(self._commanded() if self._command else self._ended.wait())
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 # It ends by itself only after an error.
                 await running
-            return await waiting
+            code = await waiting
+            return int(code) if self._command else 0
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
-            await self._end_child()
-
-    async def _signalled(self) -> int:
-        await self._ended.wait()
-        return 0
+            if self._child is not None and self._child.returncode is None:
+                self._child.kill()
+                await self._child.wait()
 
     async def _commanded(self) -> int:
         """Run the command with the kubeconfig of this cluster, and return its exit code as a shell does."""
@@ -273,11 +264,6 @@ class Serving:
         has_it = number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()
         if self._child is not None and self._child.returncode is None and not has_it:
             self._child.send_signal(number)
-
-    async def _end_child(self) -> None:
-        if self._child is not None and self._child.returncode is None:
-            self._child.kill()
-            await self._child.wait()
 
 
 def _check(plane: ControlPlane, name: str) -> Callable[[], str]:

@@ -32,8 +32,7 @@ from podium.app.console.progress import ProgressBar
 from podium.app.snapshots.slimming import Part, Slimmer, left_out_beside
 from podium.client.credentials import Credentials
 from podium.client.kubeconfig import find_access
-from podium.client.lists import read_list
-from podium.client.session import NoAnswerError, Session, server_version
+from podium.client.session import NoAnswerError, Session, read_list, server_version
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 
@@ -208,9 +207,18 @@ class SnapshotFile:
         """How many bytes there are to read, unpacked."""
 
     def __enter__(self) -> Self:
-        file = self._shown.enter_context(self._opened())
+        file: AbstractContextManager[BinaryIO] = nullcontext(sys.stdout.buffer)
+        if self._name != "-":
+            target = Path(self._name)
+            # Created for its owner alone, beside the file that it is to be.
+            try:
+                descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+            except OSError as error:
+                raise InputError(f"cannot be written: {error.strerror or error}", source=self._name) from None
+            self._part, file = Path(part), os.fdopen(descriptor, "wb")
+        stream = self._shown.enter_context(file)
         # Neither a name nor a time: the same objects give the same bytes.
-        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=file, mtime=0)
+        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0)
         self._packed = self._shown.enter_context(packed)
         self._packed.write(_OPENS)
         return self
@@ -263,15 +271,3 @@ class SnapshotFile:
         self._write_pods()
         self.add(snapshot.to_dict())
         self.count -= 1
-
-    def _opened(self) -> AbstractContextManager[BinaryIO]:
-        if self._name == "-":
-            return nullcontext(sys.stdout.buffer)
-        target = Path(self._name)
-        # Created for its owner alone, beside the file that it is to be.
-        try:
-            descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", source=self._name) from None
-        self._part = Path(part)
-        return os.fdopen(descriptor, "wb")

@@ -7,13 +7,14 @@ parts: equal numbers for equal parts, counted from 1 in order of appearance. A n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at, objects_at
 
 Part = Literal["annotations", "env", "managed-fields", "secrets"]
 """The parts that can be included."""
@@ -75,7 +76,7 @@ _CONTAINER_SETTINGS = (
     "readinessProbe",
     "startupProbe",
 )
-# The termination messages of containers may hold anything.
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _ENDED = ("state", "lastState")
 
 
@@ -95,26 +96,19 @@ class Slimmer:
         if kind == "Pod":
             slim = self._pod(slim)
         elif kind == "Scenario" and isinstance(spec, dict):
-            slim["spec"] = (
-                {
-                    **spec,
-                    "steps": [
-                        (
-                            {**step, "apply": [self.slim(raw) for raw in _objects(step["apply"])]}
-                            if "apply" in step
-                            else step
-                        )
-                        for step in _objects(spec.get("steps"))
-                    ],
-                }
-                if "steps" in spec
-                else spec
-            )
+            slim["spec"] = slim_spec = dict(spec)
+            if "steps" in spec:
+                slim_spec["steps"] = [
+                    {**step, "apply": list(map(self.slim, objects_at(step, "apply")))} if "apply" in step else step
+                    for step in objects_at(spec, "steps")
+                ]
         elif kind == "ControllerRevision" and isinstance(raw.get("data"), dict):
             slim["data"] = self._with_template(raw["data"], "spec", "template")
         elif kind == "CronJob":
             slim = self._with_template(slim, "spec", "jobTemplate", "spec", "template")
-            slim = self._with_job_metadata(slim)
+            if template := object_at(slim, "spec", "jobTemplate"):
+                template = self._with_metadata(template, is_template=True)
+                slim["spec"] = {**slim["spec"], "jobTemplate": template}
         else:
             slim = self._with_template(slim, "spec", "template")
         return slim
@@ -126,7 +120,10 @@ class Slimmer:
         if isinstance(pod.get("spec"), dict):
             slim["spec"] = self._pod_spec(pod["spec"], is_template=False)
         if isinstance(pod.get("status"), dict):
-            slim["status"] = _without_messages(pod["status"])
+            slim["status"] = status = dict(pod["status"])
+            for name in _STATUSES:
+                if isinstance(status.get(name), list):
+                    status[name] = [_without_message(container) for container in objects_at(status, name)]
         return slim
 
     def _with_template(self, value: Raw, *path: str) -> Raw:
@@ -136,13 +133,6 @@ class Slimmer:
         if not isinstance(within, dict):
             return value
         return {**value, name: self._with_template(within, *rest) if rest else self._template(within)}
-
-    def _with_job_metadata(self, cron_job: Raw) -> Raw:
-        template = cron_job.get("spec", {}).get("jobTemplate") if isinstance(cron_job.get("spec"), dict) else None
-        if not isinstance(template, dict):
-            return cron_job
-        slim = self._with_metadata(template, is_template=True)
-        return {**cron_job, "spec": {**cron_job["spec"], "jobTemplate": slim}}
 
     def _template(self, template: Raw) -> Raw:
         slim = self._with_metadata(template, is_template=True)
@@ -175,7 +165,9 @@ class Slimmer:
         slim = dict(spec)
         for name in _CONTAINERS:
             if isinstance(spec.get(name), list):
-                slim[name] = [self._container(container, is_template=is_template) for container in _objects(spec[name])]
+                slim[name] = [
+                    self._container(container, is_template=is_template) for container in objects_at(spec, name)
+                ]
         return slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
@@ -203,24 +195,11 @@ def left_out_beside(kept: Collection[Part]) -> tuple[str, ...]:
     return tuple(words for part, words in PARTS.items() if part not in kept)
 
 
-def _without_messages(status: Raw) -> Raw:
-    """Return a pod's status without the termination messages of its containers."""
-    slim = dict(status)
-    for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        if isinstance(status.get(name), list):
-            slim[name] = [_without_message(container) for container in _objects(status[name])]
-    return slim
-
-
 def _without_message(container: Raw) -> Raw:
+    """Return a container's status without its termination messages, which may hold anything."""
     for name in _ENDED:
         ended = container[name].get("terminated") if isinstance(container.get(name), dict) else None
         if isinstance(ended, dict) and "message" in ended:
             ended = {key: value for key, value in ended.items() if key != "message"}
             container = {**container, name: {**container[name], "terminated": ended}}
     return container
-
-
-def _objects(value: Any) -> Iterator[Raw]:
-    """Yield the objects of a list; other values are not part of any object that Podium reads."""
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())

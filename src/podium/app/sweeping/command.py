@@ -85,7 +85,7 @@ def sweep(
     if form in (*_BINARY, HTML) and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
     variations = read_variations(varied)
-    if "-" in source.files and any(each.name == FILENAME and len(each.values) > 1 for each in variations):
+    if "-" in source.files and len(variations.get(FILENAME, ())) > 1:
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
 
     def read(file: str) -> Input:

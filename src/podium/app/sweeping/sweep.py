@@ -11,8 +11,8 @@ from concurrent.futures.process import BrokenProcessPool
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +22,7 @@ from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, Input
 from podium.api.times import parse_duration
 from podium.api.versions.release import read_gates, read_version
+from podium.app.console.output import own_version
 from podium.app.inputs import DecisionSettings, in_one_line
 from podium.framework.settings.configuration import (
     API_VERSION,
@@ -39,6 +40,9 @@ from podium.sim.scenario.scenario import split_documents
 Combination = Mapping[str, str]
 """A value, as written, for each varied setting, in the given order."""
 
+Variations = Mapping[str, Sequence[str]]
+"""The values of each varied setting, in the given order."""
+
 MOST_COMBINATIONS = 100_000
 """The maximum number of combinations of settings in a sweep."""
 
@@ -46,14 +50,6 @@ FILENAME, CONFIG = "filename", "config"
 _FIELDS = ("percentageOfNodesToScore", "maxFutilePreemptions", "nominationClearing")
 # A plugin's name, then the path of a field in its arguments.
 _ARGUMENT = re.compile(r"([A-Z]\w*)\.(\w+(?:\.\w+)*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Variation:
-    """A varied setting and its values."""
-
-    name: str
-    values: tuple[str, ...]
 
 
 def _duration(text: str) -> int:
@@ -84,7 +80,7 @@ def varied_names() -> tuple[str, ...]:
     return (FILENAME, CONFIG, *_OPTIONS, *_FIELDS, "PLUGIN.ARGUMENT")
 
 
-def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
+def read_variations(texts: Sequence[str]) -> Variations:
     """Parse `NAME=VALUE[,VALUE...]`; values of one name are merged. Raises PodiumError for invalid settings."""
     values: dict[str, list[str]] = {}
     for text in texts:
@@ -92,21 +88,21 @@ def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
         if not equals or not listed:
             raise PodiumError(f"--vary {text}: write it as NAME=VALUE,VALUE")
         values.setdefault(name, []).extend(listed.split(","))
-    return variations_of(values)
+    return _checked(values)
 
 
-def variations_given(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]:
+def variations_given(vary: Mapping[str, Sequence[Any]]) -> Variations:
     """Return the variations for a program, values as on a command line. Raises PodiumError for invalid settings."""
     found: dict[str, list[str]] = {}
     for name, values in vary.items():
         if isinstance(values, str):
             raise PodiumError(f"vary {name}: a list of values is needed, not the text {values!r}")
         found[name] = [value if isinstance(value, str) else in_one_line(value, f"vary {name}") for value in values]
-    return variations_of(found)
+    return _checked(found)
 
 
-def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
-    """Return the variations by name. Raises PodiumError for unknown settings and for duplicate or missing values."""
+def _checked(values: Variations) -> Variations:
+    """Return the variations. Raises PodiumError for unknown settings and for duplicate or missing values."""
     for name, found in values.items():
         if not (name in varied_names() or _ARGUMENT.fullmatch(name) is not None):
             raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
@@ -115,21 +111,18 @@ def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
         for place, value in enumerate(found):
             if value in found[:place]:
                 raise PodiumError(f"--vary {name}: {value} is given twice")
-    return tuple(Variation(name, tuple(found)) for name, found in values.items())
+    return values
 
 
-def combinations(variations: Sequence[Variation]) -> list[Combination]:
+def combinations(variations: Variations) -> list[Combination]:
     """Return all combinations of values; the last setting changes fastest.
 
     Raises PodiumError for more than `MOST_COMBINATIONS`.
     """
-    count = 1
-    for variation in variations:
-        count *= len(variation.values)
+    count = prod(map(len, variations.values()))
     if count > MOST_COMBINATIONS:
         raise PodiumError(f"these are {count:,} combinations of settings; a sweep may have {MOST_COMBINATIONS:,}")
-    names = [variation.name for variation in variations]
-    return [dict(zip(names, values, strict=True)) for values in product(*(each.values for each in variations))]
+    return [dict(zip(variations, values, strict=True)) for values in product(*variations.values())]
 
 
 def options_of(
@@ -292,7 +285,7 @@ def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
 
 
 def make_sweep(
-    variations: Sequence[Variation],
+    variations: Variations,
     read: Callable[[str], Input],
     settings: DecisionSettings,
     options: RunOptions,
@@ -315,34 +308,26 @@ def make_sweep(
         place = files.index(combination.get(FILENAME, ""))
         document = configs[combination[CONFIG]] if CONFIG in combination else settings.document
         varied = options_of(combination, options, document, names[place])
-        return Variant(combination, place, _deciding(varied, document, settings, names[place]))
+        if document is None and settings.configuration is not None:
+            # The configuration was given without its document.
+            if varied.configuration is not None:
+                raise PodiumError(
+                    "fields of a parsed configuration cannot be varied: give it as a dictionary or a file"
+                )
+            varied = replace(varied, configuration=settings.configuration)
+        # With the given plugins.
+        decided = replace(settings, configuration=varied.configuration).deciding(names[place])
+        return Variant(combination, place, replace(varied, configuration=decided))
 
     sweep = Sweep(inputs, tuple(map(variant, chosen)), seeds)
     sweep.check()
     return sweep
 
 
-def _deciding(
-    options: RunOptions, document: Document | None, settings: DecisionSettings, schedulers: Sequence[str]
-) -> RunOptions:
-    """Return the options with the given plugins, and the configuration if it was given without its document."""
-    if document is None and settings.configuration is not None:
-        if options.configuration is not None:
-            raise PodiumError("fields of a parsed configuration cannot be varied: give it as a dictionary or a file")
-        options = replace(options, configuration=settings.configuration)
-    decided = replace(settings, configuration=options.configuration).deciding(schedulers)
-    return replace(options, configuration=decided)
-
-
 Engine = Callable[[Sweep], Iterator[tuple[Run, Outcome]]]
 """Plays all runs of a sweep, and yields each outcome as soon as it is known."""
 
 _CONNECT_SECONDS = 10
-
-
-def here(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
-    """Play the runs in this process, one after another."""
-    return ((run, sweep.play(run)) for run in sweep.runs)
 
 
 def processes(count: int) -> Engine:
@@ -383,7 +368,13 @@ def dask(address: str) -> Engine:
         except (OSError, ValueError) as error:
             raise PodiumError(f"--scheduler {address}: no Dask scheduler answers: {error}") from None
         with client:
-            _require_own_version(client.run(own_version))
+            versions, mine = client.run(own_version), own_version()
+            if not versions:
+                raise PodiumError("the Dask scheduler has no workers; start some with `dask worker`")
+            for worker, theirs in sorted(versions.items()):
+                if theirs != mine:
+                    found = theirs or "not installed"
+                    raise PodiumError(f"the Dask worker {worker} has Podium {found}, and this is {mine}")
             pickled = client.scatter(pickle.dumps(sweep), broadcast=True, hash=False)
             futures = {client.submit(play_pickled, pickled, run, pure=False): run for run in sweep.runs}
             try:
@@ -393,14 +384,6 @@ def dask(address: str) -> Engine:
                 client.cancel(list(futures))
 
     return play
-
-
-def own_version() -> str:
-    """Return the version of this Podium; "" if it is not installed."""
-    try:
-        return version("podium")
-    except PackageNotFoundError:
-        return ""
 
 
 def play_pickled(pickled: bytes, run: Run) -> Outcome:
@@ -432,21 +415,11 @@ def _read(pickled: bytes) -> Sweep:
     return sweep
 
 
-def _require_own_version(versions: dict[str, str]) -> None:
-    """Raise PodiumError if there is no worker, or one has another version of Podium."""
-    if not versions:
-        raise PodiumError("the Dask scheduler has no workers; start some with `dask worker`")
-    mine = own_version()
-    for worker, theirs in sorted(versions.items()):
-        if theirs != mine:
-            raise PodiumError(f"the Dask worker {worker} has Podium {theirs or 'not installed'}, and this is {mine}")
-
-
 def local_engine(jobs: int) -> Engine:
     """Return an engine that plays `jobs` runs at a time. Raises PodiumError if that is less than 1."""
     if jobs < 1:
         raise PodiumError(f"jobs: {jobs} is not 1 or more")
-    return here if jobs == 1 else processes(jobs)
+    return processes(jobs) if jobs > 1 else lambda sweep: ((run, sweep.play(run)) for run in sweep.runs)
 
 
 def play_all(sweep: Sweep, engine: Engine, progress: Callable[[float], None] | None = None) -> list[Played]:

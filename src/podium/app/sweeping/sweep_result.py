@@ -39,35 +39,34 @@ class _Figure(NamedTuple):
 def write_sweep(page: Page, played: Sequence[Played]) -> None:
     """Write a line for each combination of settings, a line for each run if they are few, and the caveats."""
     failed = [run for run in played if run.outcome.error]
-    groups = _by_settings(played)
+    groups = list(by_key((tuple(run.combination.items()), run) for run in played).values())
     runs, settings = counted(len(played), "run"), counted(len(groups), "combination")
     page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
     figures = _figures_of(_summaries(played))
     differing = [figure for figure in figures if _differs(figure, played)]
     alike = [f"{figure.heading} {_spread(figure, _summaries(played))}" for figure in figures if figure not in differing]
+    names = list(played[0].combination)
     if differing:
-        _write_settings(page, groups, differing)
+        seeds = len(groups[0])
+        page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
+        heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
+        _write_table(page, heads, differing, [_summaries(group) for group in groups])
     if len(played) <= _MOST_RUNS and any(_differs(figure, group) for group in groups for figure in differing):
-        _write_runs(page, played, differing)
+        page.title("Runs")
+        heads = [[*names, "seed"], *([*_values(run.combination), str(run.seed)] for run in played)]
+        _write_table(page, heads, differing, [_summaries([run]) for run in played])
     if alike and _summaries(played):
         page.title("Alike in all")
         page.paragraph(", ".join(alike), indent=_INDENT)
     if failed:
         page.title("Without a result", counted(len(failed), "run"))
-        _write_failed(page, failed)
+        reasons: dict[str, list[str]] = {}
+        for run in failed:
+            settings_of_run = ", ".join(f"{name}={value}" for name, value in run.combination.items())
+            reasons.setdefault(run.outcome.error, []).append(f"{settings_of_run} seed {run.seed}".strip())
+        rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in reasons.items()]
+        page.table(rows, most=_MOST_RUNS, noun="reason")
     page.caveats(caveats_of(played))
-
-
-def _write_failed(page: Page, failed: Sequence[Played]) -> None:
-    """Write why runs have no result, grouped by reason."""
-    alike = by_key((run.outcome.error, _settings_and_seed(run)) for run in failed)
-    rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in alike.items()]
-    page.table(rows, most=_MOST_RUNS, noun="reason")
-
-
-def _settings_and_seed(run: Played) -> str:
-    settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
-    return f"{settings} seed {run.seed}".strip()
 
 
 def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
@@ -98,21 +97,6 @@ def _use(resource: str) -> _Figure:
         return None if found is None else 100 * float(found["average"])
 
     return _Figure(resource.rpartition("/")[2], value, lambda share: f"{share:.1f}%")
-
-
-def _write_settings(page: Page, groups: Sequence[list[Played]], figures: Sequence[_Figure]) -> None:
-    seeds = len(groups[0])
-    page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
-    names = list(groups[0][0].combination)
-    heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
-    _write_table(page, heads, figures, [_summaries(group) for group in groups])
-
-
-def _write_runs(page: Page, played: Sequence[Played], figures: Sequence[_Figure]) -> None:
-    page.title("Runs")
-    names = [*played[0].combination, "seed"]
-    heads: list[list[Part]] = [[*names], *([*_values(run.combination), str(run.seed)] for run in played)]
-    _write_table(page, heads, figures, [_summaries([run]) for run in played])
 
 
 def _write_table(
@@ -156,11 +140,6 @@ def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
     if least == most:
         return figure.text(least)
     return f"{figure.text(mean)} ({figure.text(least)} to {figure.text(most)})"
-
-
-def _by_settings(played: Sequence[Played]) -> list[list[Played]]:
-    groups = by_key((tuple(run.combination.items()), run) for run in played)
-    return list(groups.values())
 
 
 def _values(combination: Combination) -> list[Part]:

@@ -292,21 +292,15 @@ def change(before: Raw, after: Raw) -> Raw | None:
         # Few fields of an existing pod can change.
         spec = {"containers": is_.get("spec", {}).get("containers", [])}
         return {"apply": [{**is_, "spec": spec}]}
-    only = _only_change(was, is_)
+    # The only changed field of the spec, "" if more changed.
+    old, new = was.get("spec", {}), is_.get("spec", {})
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    only = names[0] if len(names) == 1 and {**was, "spec": None} == {**is_, "spec": None} else ""
     if kind in WORKLOADS and only == "replicas":
         return {"scale": {"kind": kind, **place, "replicas": is_["spec"].get("replicas", 1)}}
     if kind == "Node" and only == "unschedulable":
         return {"cordon" if is_["spec"].get("unschedulable") else "uncordon": place}
     return {"apply": [is_]}
-
-
-def _only_change(was: Raw, is_: Raw) -> str:
-    """Return the only changed field of the spec, "" if more changed."""
-    before, after = was.get("spec", {}), is_.get("spec", {})
-    if {**was, "spec": None} != {**is_, "spec": None}:
-        return ""
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return names[0] if len(names) == 1 else ""
 
 
 def _plain(raw: Raw) -> Raw:

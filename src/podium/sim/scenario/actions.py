@@ -26,24 +26,7 @@ from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
 from podium.controllers.kubelets.annotations import CPU_USAGE, MEMORY_USAGE, TROUBLE, read_trouble
 from podium.framework.settings.arguments import Strict
-from podium.sim.scenario.steps import (
-    SCENARIO,
-    Announce,
-    Apply,
-    Change,
-    DrainNode,
-    Edit,
-    EvictPod,
-    Finish,
-    Patch,
-    Remove,
-    ScenarioStep,
-    SelectedObjects,
-    SetPower,
-    StepPatchType,
-    annotation,
-    check_played,
-)
+from podium.sim.scenario import steps
 
 MOST_STEPS = 1_000_000
 """The largest number of changes in a scenario."""
@@ -93,13 +76,13 @@ class Manifest:
             raise ValueError(f"{shown(written)} is not an object")
         return cls(written)
 
-    def applied(self, path: str, document: Document) -> Apply:
+    def applied(self, path: str, document: Document) -> steps.Apply:
         """Return the change that applies the object. Raises InputError."""
         try:
             read = read_object(self.raw, document.validation)
             if read.object is None:
                 raise InputError(f"the kind {shown(self.raw['kind'])} is not simulated", path=".kind")
-            check_played(lambda: read.raw, read.object)
+            steps.check_played(lambda: read.raw, read.object)
         except InputError as error:
             problem = f"{error.object}: {error.problem}" if error.object else error.problem
             raise InputError(problem, path=path + error.path) from None
@@ -107,7 +90,7 @@ class Manifest:
             replace(warning, source=document.source, document=document.index, path=path + warning.path)
             for warning in read.warnings
         )
-        return Apply(read.raw, read.object, tuple(warnings))
+        return steps.Apply(read.raw, read.object, tuple(warnings))
 
 
 class NamedObject(Strict, frozen=True, kw_only=True):
@@ -125,11 +108,11 @@ class NamedObject(Strict, frozen=True, kw_only=True):
 class Action(Strict, frozen=True, kw_only=True):
     """The base of actions. The paths of InputErrors are within the action."""
 
-    def changes(self, action: str) -> Sequence[tuple[Change, int]]:
+    def changes(self, action: str) -> Sequence[tuple[steps.Change, int]]:
         """Return the changes of the action of a name, each with its delay after the step. Raises InputError."""
         return [(self._change(action), 0)]
 
-    def _change(self, action: str) -> Change:
+    def _change(self, action: str) -> steps.Change:
         """Return the only change. Raises InputError."""
         raise NotImplementedError
 
@@ -160,14 +143,14 @@ class Delete(SelectingAction, frozen=True, kw_only=True):
     namespace: Text | None = None
     outright: bool = False
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         key = _key(self.kind, self.namespace, self._chosen_name())
         if self.outright and self.kind != "Pod":
             raise InputError("is for pods; other objects are always deleted outright", path=".outright")
         if self.selector is None:
-            return Remove(self.kind, key, self.outright)
+            return steps.Remove(self.kind, key, self.outright)
         namespace = key.partition("/")[0]
-        return SelectedObjects(self.kind, namespace, self.selector, Remove(self.kind, "", self.outright))
+        return steps.SelectedObjects(self.kind, namespace, self.selector, steps.Remove(self.kind, "", self.outright))
 
 
 class AvoidNode(Strict, frozen=True, kw_only=True):
@@ -202,19 +185,19 @@ class EvictAction(NamedObject, Action, frozen=True, kw_only=True):
 
     kind: PodsOf = "Pod"
     grace_period_seconds: Count | None = None
-    component: Text = SCENARIO
+    component: Text = steps.SCENARIO
     avoid_node: bool | AvoidNode = False
     replacement: ReplacementHints = ReplacementHints()
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         avoid, hints = self.avoid_node, self.replacement
         avoid_for = avoid.avoid_for() if isinstance(avoid, AvoidNode) else AvoidFor()
         if hints.node_name and (problem := subdomain_problem(hints.node_name)):
             raise InputError(problem, path=".replacement.nodeName")
         left = ForReplacement(hints.first, hints.node_name, hints.awaited)
         wishes = Wishes(avoid_node=avoid is not False, avoid_for=avoid_for, for_replacement=left)
-        eviction = Evict("", "", SCENARIO, self.component, self.grace_period_seconds, wishes)
-        return EvictPod(self.key, self.kind, eviction)
+        eviction = Evict("", "", steps.SCENARIO, self.component, self.grace_period_seconds, wishes)
+        return steps.EvictPod(self.key, self.kind, eviction)
 
 
 class Scale(NamedObject, Action, frozen=True, kw_only=True):
@@ -223,11 +206,11 @@ class Scale(NamedObject, Action, frozen=True, kw_only=True):
     kind: Text = "Deployment"
     replicas: Count
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         if self.kind not in _SCALABLE:
             problem = f"the kind {shown(self.kind)} has no scale; one of {', '.join(_SCALABLE)} has"
             raise InputError(problem, path=".kind")
-        return Edit(self.kind, self.key, {"spec": {"replicas": self.replicas}})
+        return steps.Edit(self.kind, self.key, {"spec": {"replicas": self.replicas}})
 
 
 class FinishAction(NamedObject, Action, frozen=True, kw_only=True):
@@ -235,8 +218,8 @@ class FinishAction(NamedObject, Action, frozen=True, kw_only=True):
 
     kind: PodsOf = "Pod"
 
-    def _change(self, _: str) -> Change:
-        return Finish(self.key, self.kind)
+    def _change(self, _: str) -> steps.Change:
+        return steps.Finish(self.key, self.kind)
 
 
 class Usage(NamedObject, Action, frozen=True, kw_only=True):
@@ -246,25 +229,25 @@ class Usage(NamedObject, Action, frozen=True, kw_only=True):
     memory: Amount | None = None
     cpu: Amount | None = None
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         if self.memory is None and self.cpu is None:
             raise InputError("is missing, and must be given", path=".memory")
         used = ((MEMORY_USAGE, self.memory), (CPU_USAGE, self.cpu))
         annotations = {name: str(amount) for name, amount in used if amount is not None}
-        return Edit(self.kind, self.key, {"metadata": {"annotations": annotations}}, of_pod=True)
+        return steps.Edit(self.kind, self.key, {"metadata": {"annotations": annotations}}, of_pod=True)
 
 
 class PatchAction(NamedObject, Action, frozen=True, kw_only=True):
     """Patch an object as a client does, or with a subresource its status only."""
 
     kind: Text
-    type: StepPatchType = "strategic"
+    type: steps.StepPatchType = "strategic"
     subresource: Literal["", "status"] = ""
     patch: dict[str, Any] | list[Any] | str
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         key = _key(self.kind, self.namespace, self.name)
-        return Patch(self.kind, key, self.type, self._body(), self.subresource)
+        return steps.Patch(self.kind, key, self.type, self._body(), self.subresource)
 
     def _body(self) -> Any:
         """Return the patch: an object, or a list for type `json`; or the same as JSON text, which keeps nulls."""
@@ -289,14 +272,14 @@ class PatchAction(NamedObject, Action, frozen=True, kw_only=True):
 class NodesAction(SelectingAction, frozen=True, kw_only=True):
     """A change of a node, or of the nodes that a label selector matches."""
 
-    def _change(self, action: str) -> Change:
+    def _change(self, action: str) -> steps.Change:
         change = self._of_node(self._chosen_name(), action)
-        return change if self.selector is None else SelectedObjects("Node", "", self.selector, change)
+        return change if self.selector is None else steps.SelectedObjects("Node", "", self.selector, change)
 
-    def _of_node(self, node: str, action: str) -> Edit | DrainNode | SetPower:
+    def _of_node(self, node: str, action: str) -> steps.Edit | steps.DrainNode | steps.SetPower:
         if action in ("nodeDown", "nodeUp"):
-            return SetPower(node, is_up=action == "nodeUp")
-        return Edit("Node", node, {"spec": {"unschedulable": action == "cordon"}}, f"{action}ed")
+            return steps.SetPower(node, is_up=action == "nodeUp")
+        return steps.Edit("Node", node, {"spec": {"unschedulable": action == "cordon"}}, f"{action}ed")
 
 
 class Drain(NodesAction, frozen=True, kw_only=True):
@@ -311,7 +294,7 @@ class Drain(NodesAction, frozen=True, kw_only=True):
     after: str = ""
     remove_node: bool = False
 
-    def _of_node(self, node: str, _: str) -> DrainNode:
+    def _of_node(self, node: str, _: str) -> steps.DrainNode:
         settings = DrainSettings(
             timeout_ns=self.timeout,
             grace_seconds=self.grace_period_seconds,
@@ -320,7 +303,7 @@ class Drain(NodesAction, frozen=True, kw_only=True):
             ignore_daemon_sets=self.ignore_daemon_sets,
             disable_eviction=self.disable_eviction,
         )
-        return DrainNode(node, settings, self.after, self.remove_node)
+        return steps.DrainNode(node, settings, self.after, self.remove_node)
 
 
 class Trouble(Action, frozen=True, kw_only=True):
@@ -331,21 +314,21 @@ class Trouble(Action, frozen=True, kw_only=True):
     reject_after: Duration | None = None
     pods: str = ""
 
-    def _change(self, _: str) -> Change:
+    def _change(self, _: str) -> steps.Change:
         if self.crash_after is not None and self.reject_after is not None:
             raise InputError("is one kind of trouble too many; crashAfter stands there as well", path=".rejectAfter")
         after = self.reject_after if self.crash_after is None else self.crash_after
         if after is None:
             if self.pods:
                 raise InputError("is for a trouble, and none is given: crashAfter or rejectAfter", path=".pods")
-            return annotation(self.name, TROUBLE, None, "trouble is over")
+            return steps.annotation(self.name, TROUBLE, None, "trouble is over")
         trouble = f"{'reject ' if self.crash_after is None else ''}{format_duration(after)} {self.pods}".strip()
         try:
             read_trouble(trouble)
         except ValueError as error:
             kind = "rejectAfter" if self.crash_after is None else "crashAfter"
             raise InputError(str(error), path=f".{'pods' if _selector_problem(self.pods) else kind}") from None
-        return annotation(self.name, TROUBLE, trouble, f"trouble: {trouble}")
+        return steps.annotation(self.name, TROUBLE, trouble, f"trouble: {trouble}")
 
 
 class Maintenance(Action, frozen=True, kw_only=True):
@@ -355,14 +338,14 @@ class Maintenance(Action, frozen=True, kw_only=True):
     in_: Duration = msgspec.field(name="in")
     for_: Duration | None = msgspec.field(name="for", default=None)
 
-    def changes(self, _: str) -> Sequence[tuple[Change, int]]:
+    def changes(self, _: str) -> Sequence[tuple[steps.Change, int]]:
         """Return the announcement, the end of the node, and its return with the end of the announcement."""
         node, down_ns = self.name, self.in_
-        changes: list[tuple[Change, int]] = [(Announce(node, down_ns), 0), (SetPower(node, is_up=False), down_ns)]
-        if self.for_ is not None:
-            over_ns = down_ns + self.for_
-            changes += [(SetPower(node, is_up=True), over_ns), (Announce(node, None), over_ns)]
-        return changes
+        down = ((steps.Announce(node, down_ns), 0), (steps.SetPower(node, is_up=False), down_ns))
+        if self.for_ is None:
+            return down
+        over_ns = down_ns + self.for_
+        return (*down, (steps.SetPower(node, is_up=True), over_ns), (steps.Announce(node, None), over_ns))
 
 
 class Repeat(Strict, frozen=True, kw_only=True):
@@ -398,7 +381,9 @@ STEP_NAMES = tuple(name for name in _FIELDS if name not in ("at", "repeat"))
 """The names of actions; a step has exactly one."""
 
 
-def played_steps(step: Step, path: str, document: Document, until_ns: int | None = None) -> Iterator[ScenarioStep]:
+def played_steps(
+    step: Step, path: str, document: Document, until_ns: int | None = None
+) -> Iterator[steps.ScenarioStep]:
     """Yield the changes of the step at a path, repeated until ``until_ns``. Raises InputError."""
     times = _times(step, f"{path}.repeat", until_ns)
     named = [name for name in STEP_NAMES if getattr(step, _FIELDS[name]) is not None]
@@ -411,7 +396,7 @@ def played_steps(step: Step, path: str, document: Document, until_ns: int | None
         raise InputError(f"{len(times) * len(changes):,} things happen; at most {MOST_STEPS:,} may", path=path)
     for at_ns in times:
         for change, delay_ns, at in changes:
-            yield ScenarioStep(at_ns + delay_ns, change, document, at)
+            yield steps.ScenarioStep(at_ns + delay_ns, change, document, at)
 
 
 def _times(step: Step, path: str, until_ns: int | None) -> list[int]:
@@ -431,7 +416,7 @@ def _times(step: Step, path: str, until_ns: int | None) -> list[int]:
 
 def _changes(
     given: tuple[Manifest, ...] | Action, action: str, path: str, document: Document
-) -> Iterator[tuple[Change, int, str]]:
+) -> Iterator[tuple[steps.Change, int, str]]:
     """Yield the changes of an action at a path, each with its delay and its own path. Raises InputError."""
     if isinstance(given, tuple):
         for index, manifest in enumerate(given):

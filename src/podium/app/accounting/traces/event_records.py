@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw
+from podium.api.nested import object_at
 from podium.api.times import time_of
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE
@@ -42,16 +43,16 @@ def event_records(raws: Iterable[Raw]) -> list[EventRecord]:
 
 
 def _event_record(raw: Raw) -> EventRecord | None:
-    metadata, series = _part(raw, "metadata"), _part(raw, "series")
+    metadata, series = object_at(raw, "metadata"), object_at(raw, "series")
     times = (
         *(series.get("lastObservedTime"), raw.get("lastTimestamp"), raw.get("eventTime")),
         *(raw.get("firstTimestamp"), metadata.get("creationTimestamp")),
     )
     time_ns = next((time_ns for text in times if (time_ns := time_of(text)) is not None), None)
-    about, related = _part(raw, "involvedObject"), _part(raw, "related")
+    about, related = object_at(raw, "involvedObject"), object_at(raw, "related")
     if time_ns is None or not _text(about, "name"):
         return None
-    source = _part(raw, "source")
+    source = object_at(raw, "source")
     return EventRecord(
         time_ns,
         _text(raw, "reason"),
@@ -71,11 +72,6 @@ def _event_record(raw: Raw) -> EventRecord | None:
 def _key(reference: dict[str, Any]) -> str:
     namespace, name = _text(reference, "namespace"), _text(reference, "name")
     return f"{namespace}/{name}" if namespace and name else ""
-
-
-def _part(raw: dict[str, Any], name: str) -> dict[str, Any]:
-    found = raw.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _text(raw: dict[str, Any], name: str) -> str:
@@ -144,23 +140,16 @@ def _sighting(event: EventRecord) -> Sighting | None:
                 beneficiary_uid=event.related_uid or uid,
                 node=node,
             )
-        case "Evicted" if event.by == "kubelet":
+        case "Evicted" | "Preempting" if event.by == "kubelet":
             return usual._replace(reason=ENDED_BY_KUBELET)
         case "Evicted" if not event.is_warning or event.by != "":
             return usual
-        case "Preempting" if event.by == "kubelet":
-            return usual._replace(reason=ENDED_BY_KUBELET)
         case "TaintManagerEviction" if event.message.startswith(_MARKED):
             return usual._replace(reason=TAINTED, by=event.by or "taint-eviction-controller", message="")
-    component, message = _component(event)
-    return usual._replace(component=component, message=message) if component else None
-
-
-def _component(event: EventRecord) -> tuple[str, str]:
-    """Return the component that evicts the pod, "" for none, and the reason."""
-    if event.reason == "ScaleDown" and event.message.startswith(_AUTOSCALED):
-        return "autoscaler", "its node is to be removed"
-    if event.reason == RELEASE_REASON:
-        return GANG_RELEASE, RELEASE_RULE
-    is_descheduled = event.reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning)
-    return ("rescheduler", event.message) if is_descheduled else ("", "")
+        case "ScaleDown" if event.message.startswith(_AUTOSCALED):
+            return usual._replace(component="autoscaler", message="its node is to be removed")
+        case reason if reason == RELEASE_REASON:
+            return usual._replace(component=GANG_RELEASE, message=RELEASE_RULE)
+        case reason if reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning):
+            return usual._replace(component="rescheduler")
+    return None

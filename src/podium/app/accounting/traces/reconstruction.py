@@ -125,6 +125,9 @@ def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
 _SECOND = 10**9
 _AMBIGUOUS = "it is unknown whether it was deleted or evicted"
 _AS_A_DRAIN = "its node was cordoned then, as for a drain"
+_CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
+# A kubelet notices the cordon at its next status report, and a drain does not wait for that.
+_NOTICED_WITHIN_NS = 10 * 10**9
 # The order at one instant: pods end before others replace them.
 _ENDS, _COMES, _PLACED, _READY = range(4)
 
@@ -182,14 +185,23 @@ class Reconstruction:
         known: Collection[str] = (),
         last_id: int = 0,
     ) -> None:
-        """Exclude pods with the uids ``known``; ``objects`` are all objects except pods, by kind and key."""
+        """Exclude pods with the uids ``known``; ``objects`` are all objects except pods, by kind and key.
+
+        The ``events`` are sorted by time.
+        """
         self._seen = {found.pod.key: found for found in seen}
         self._uids = {found.pod.metadata.uid: found.pod.key for found in seen}
         self._sightings = sightings(events)
         self._reported = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
         self._known = set(known)
         self._replay = _Replay(objects)
-        self._cordons = Cordons(events)
+        # By node, when its kubelet reported that it was cordoned, or no longer.
+        self._cordons: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
+        for event in events:
+            if event.kind == "Node" and event.host and event.reason in _CORDONED:
+                is_cordoned = _CORDONED[event.reason]
+                since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
+                self._cordons[event.host].append((since_ns, is_cordoned))
         self._gone = GonePods(events, [found.pod for found in seen], self._replay.find)
         self._ledger = DisruptionLedger(self._replay.keep, self._replay.find, last_id=last_id)
         self._steps: list[_Step] = []
@@ -244,20 +256,19 @@ class Reconstruction:
             return
         target = pod.status.condition("DisruptionTarget")
         is_marked = target is not None and target.status == "True"
-        if not is_marked and not self._is_deleted(pod):
-            return
+        if not is_marked:
+            # It counts if it was deleted although its workload still wants it.
+            deleted_ns = 0 if deleted is None else parse_time(deleted) - grace_ns
+            if self._gone.is_deleted_by_owner(pod.key, deleted_ns):
+                return
+            wanted = is_wanted(pod, self._replay.find)
+            if wanted is False or (wanted is None and not self._gone.is_replaced(pod.key, deleted_ns)):
+                return
         reported = self._reported.get(pod.metadata.uid)
         announced = None if reported is None else self._announcement(reported)
         if not is_marked:
             announced = DisruptionRequest("", is_outsider=True)
         self._add_end(time_ns, pod, announced, "" if reported is None else reported.beneficiary_uid)
-
-    def _is_deleted(self, pod: Pod) -> bool:
-        """Return whether the pod was deleted although its workload still wants it."""
-        if self._gone.is_deleted_by_owner(pod.key, _deleted_ns(pod)):
-            return False
-        wanted = is_wanted(pod, self._replay.find)
-        return wanted is True or (wanted is None and self._gone.is_replaced(pod.key, _deleted_ns(pod)))
 
     def _add_sighting(self, seen: Sighting) -> None:
         uid = seen.uid or self._uid_of(seen)
@@ -296,25 +307,23 @@ class Reconstruction:
             # It existed, although both times may be in the same second.
             self._replay.pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
         elif beneficiary:
-            self._add_absent(beneficiary, beneficiary_uid or f"{beneficiary}@gone", time_ns)
+            # It is deleted; Events show whether it was placed.
+            uid = beneficiary_uid or f"{beneficiary}@gone"
+            waiting = self._gone.pod(beneficiary, uid)
+            self._replay.pods.setdefault(beneficiary, waiting)
+            placed = self._gone.placed(beneficiary, uid, time_ns)
+            if placed is None:
+                self._steps.append(_Step(time_ns, _READY, beneficiary, partial(self._goes, waiting)))
+            else:
+                there = replace(waiting, spec=replace(waiting.spec, node_name=placed[1]))
+                self._steps.append(_Step(placed[0], _PLACED, beneficiary, partial(self._changes, there, False)))
         self._steps.append(_Step(time_ns, _ENDS, victim.key, partial(self._ends, victim, announced)))
-
-    def _add_absent(self, key: str, uid: str, time_ns: int) -> None:
-        """Replay a deleted beneficiary; Events show whether it was placed."""
-        waiting = self._gone.pod(key, uid)
-        self._replay.pods.setdefault(key, waiting)
-        placed = self._gone.placed(key, uid, time_ns)
-        if placed is None:
-            self._steps.append(_Step(time_ns, _READY, key, partial(self._goes, waiting)))
-        else:
-            there = replace(waiting, spec=replace(waiting.spec, node_name=placed[1]))
-            self._steps.append(_Step(placed[0], _PLACED, key, partial(self._changes, there, False)))
 
     def _announcement(self, seen: Sighting) -> DisruptionRequest:
         """Return the request for the disruption, as Events show it."""
         if not seen.reason:
-            is_cordoned = self._cordons.was_cordoned(seen.node, seen.time_ns)
-            rationale = Rationale(f"{_AMBIGUOUS}; {_AS_A_DRAIN}" if is_cordoned else _AMBIGUOUS)
+            states = [is_cordoned for since_ns, is_cordoned in self._cordons[seen.node] if since_ns <= seen.time_ns]
+            rationale = Rationale(f"{_AMBIGUOUS}; {_AS_A_DRAIN}" if states and states[-1] else _AMBIGUOUS)
             return DisruptionRequest("", rationale=rationale, is_outsider=True)
         beneficiary = seen.beneficiary or self._uids.get(seen.beneficiary_uid, "")
         reported = Rationale(seen.message, room=seen.node) if seen.message or beneficiary else None
@@ -346,32 +355,3 @@ class Reconstruction:
 def _waiting(pod: Pod) -> Pod:
     metadata, spec = replace(pod.metadata, deletion_timestamp=None), replace(pod.spec, node_name="")
     return replace(pod, metadata=metadata, spec=spec, status=PodStatus())
-
-
-def _deleted_ns(pod: Pod) -> int:
-    grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
-    deleted = pod.metadata.deletion_timestamp
-    return parse_time(deleted) - grace_ns if deleted else 0
-
-
-_CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
-# A kubelet notices the cordon at its next status report, and a drain does not wait for that.
-_NOTICED_WITHIN_NS = 10 * 10**9
-
-
-class Cordons:
-    """The times at which nodes were cordoned, as their kubelets reported."""
-
-    def __init__(self, events: Iterable[EventRecord]) -> None:
-        """Index the ``events``, which are sorted by time."""
-        self._states: dict[str, list[tuple[int, bool]]] = {}
-        for event in events:
-            if event.kind == "Node" and event.host and event.reason in _CORDONED:
-                is_cordoned = _CORDONED[event.reason]
-                since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
-                self._states.setdefault(event.host, []).append((since_ns, is_cordoned))
-
-    def was_cordoned(self, node: str, time_ns: int) -> bool:
-        """Return whether a node was cordoned at a time; False if unknown."""
-        states = [is_cordoned for since_ns, is_cordoned in self._states.get(node, ()) if since_ns <= time_ns]
-        return bool(states) and states[-1]

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,12 @@ class LivePage:
     async def answer(self, exchange: Exchange) -> StreamResponse:
         exchange.reply_headers.update(HEADERS)
         if self._watching is not None and exchange.path.startswith(_WATCH) and exchange.method in _SAFE:
-            return await self._watch(self._watching, exchange)
+            _check_own(exchange)
+            self._shown()
+            name = exchange.path.removeprefix(_WATCH)
+            if name not in WATCHED:
+                raise StoreError(404, "NotFound", "the server could not find the requested resource")
+            return await self._watching.answer(exchange, name)
         with self._flights.flight(READING):
             if exchange.path == PREFIX.rstrip("/"):
                 reply = Reply(code=308, headers=(("Location", PREFIX),), content_type="text/plain")
@@ -116,14 +121,6 @@ class LivePage:
             if exchange.path == _READ and exchange.method == "POST":
                 return await self._read(exchange)
         raise StoreError(404, "NotFound", "the server could not find the requested resource")
-
-    async def _watch(self, watching: Watching, exchange: Exchange) -> StreamResponse:
-        _check_own(exchange)
-        self._shown()
-        name = exchange.path.removeprefix(_WATCH)
-        if name not in WATCHED:
-            raise StoreError(404, "NotFound", "the server could not find the requested resource")
-        return await watching.answer(exchange, name)
 
     async def close(self) -> None:
         if self._watching is not None:
@@ -160,10 +157,11 @@ class LivePage:
 
     async def _ask(self, exchange: Exchange) -> StreamResponse:
         """Answer a question about the cluster as it is, line by line."""
-        question = _question(await self._body(exchange))
+        question = _question(await read_body(exchange.request, _MOST_BYTES, _BODY_SECONDS))
         found = self._shown()
         await found.idle()
-        asked = self._answering.asked(encoded(question), found.objects(), found.options_now())
+        options = replace(found.options, start_ns=found.now())
+        asked = self._answering.asked(encoded(question), found.objects(), options)
         async with asked as lines:
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
             await response.prepare(exchange.request)
@@ -176,7 +174,7 @@ class LivePage:
     async def _read(self, exchange: Exchange) -> StreamResponse:
         """Return the objects of a YAML text, each as JSON, which the page sends to the API to create them."""
         try:
-            text = (await self._body(exchange)).decode()
+            text = (await read_body(exchange.request, _MOST_BYTES, _BODY_SECONDS)).decode()
         except UnicodeDecodeError:
             raise bad_request("the text is not in UTF-8") from None
         try:
@@ -184,9 +182,6 @@ class LivePage:
         except InputError as error:
             raise bad_request(str(error)) from None
         return await send(exchange.request, of_object({"documents": documents}), exchange.reply_headers)
-
-    async def _body(self, exchange: Exchange) -> bytes:
-        return await read_body(exchange.request, _MOST_BYTES, _BODY_SECONDS)
 
 
 def _check_own(exchange: Exchange) -> None:

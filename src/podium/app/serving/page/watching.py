@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp.web import StreamResponse
@@ -201,10 +201,6 @@ class Shown:
     speed: float = 1.0
     nodes_path: str = "/api/v1/nodes"
     pods_path: str = "/api/v1/pods"
-
-    def options_now(self) -> RunOptions:
-        """Return the options of a question that starts now."""
-        return replace(self.options, start_ns=self.now())
 
 
 def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> Shown:
