@@ -56,9 +56,9 @@ def test_each_command_answers_and_writes_nothing_there(tmp_path: Path, monkeypat
             assert versions(cluster) == before
 
     assert answers.keys() == {"plan drain", "plan deploy", "plan fail", "explain deploy/web"}
-    assert answers["plan drain"].startswith("drain of node-3 takes ")
-    assert answers["plan deploy"].startswith("deploying Deployment default/web-2: all 2 pods find a node")
-    assert answers["plan fail"].startswith("failure of node-2: ")
+    assert "\ndrain of node-3 takes " in answers["plan drain"]
+    assert "\ndeploying Deployment default/web-2: all 2 pods find a node" in answers["plan deploy"]
+    assert "\nfailure of node-2: " in answers["plan fail"]
     assert answers["explain deploy/web"].startswith("Deployment default/web: 2 of 2 wanted have a node")
 
 

@@ -47,6 +47,7 @@ def test_another_scheduler_moves_pods(tmp_path: Path) -> None:
     after = written(tmp_path, FULL, name="after.json")
 
     assert ask("diff", "-f", cluster, "--after", after).stdout.startswith(
+        "Plan: 0 placed, 0 evicted, 0 preempted, 0 missing at the end\n"
         "after.json in place of the cluster as it is: 1 workload moves (1 pod)\n"
         "\n"
         "Differences  the cluster as it is -> after.json\n"

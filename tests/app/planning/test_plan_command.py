@@ -295,9 +295,10 @@ def test_patches_change_objects_of_any_kind(cluster: Path, tmp_path: Path) -> No
 def test_the_first_screen_is_headline_impact_nodes_and_what_it_rests_on(cluster: Path) -> None:
     drain = ("drain", cloud_name(1), "-f", str(cluster))
     first = ask(*drain).stdout
-    titles = [line.split("  ")[0] for line in first.splitlines() if line[:1].isupper()]
+    titles = [line.split("  ")[0] for line in first.splitlines()[1:] if line[:1].isupper()]
 
-    assert first.splitlines()[0].startswith(f"drain of {cloud_name(1)} takes ")
+    assert first.splitlines()[0].startswith("Plan: ")
+    assert first.splitlines()[1].startswith(f"drain of {cloud_name(1)} takes ")
     assert titles == ["Drains", "Impact", "Held", "Nodes", "Caveats"]
     more = ask(*drain, "--timeline", "--pods", "--nodes").stdout
     assert all(title in more for title in ("Timeline", "Pods", "All nodes"))

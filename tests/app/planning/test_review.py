@@ -10,7 +10,7 @@ import pytest
 
 import podium
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.review import MOST_CHARACTERS, plan_markdown, summary_line, workflow_commands
+from podium.app.planning.review import MOST_CHARACTERS, plan_markdown, workflow_commands
 from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, written
 
 HIGH = priority_class("high", 1000)
@@ -28,7 +28,7 @@ def test_the_sums_count_only_what_differs_from_the_run_without_the_change(tmp_pa
     harmless = pod("harmless", "0")
 
     assert (
-        summary_line(plan.deploy(harmless))
+        plan.deploy(harmless).summary
         == "Plan: 1 placed, 0 evicted, 0 preempted (2 happen anyway), 0 missing at the end"
     )
 
@@ -36,7 +36,7 @@ def test_the_sums_count_only_what_differs_from_the_run_without_the_change(tmp_pa
 def test_the_sums_count_victims_and_pods_that_are_missing_at_the_end(tmp_path: Path) -> None:
     plan = podium.load(cluster(tmp_path)).plan()
 
-    line = summary_line(plan.deploy(WAITING))
+    line = plan.deploy(WAITING).summary
 
     assert line.startswith("Plan: 1 placed, 0 evicted, 2 preempted, 2 missing at the end; 1 workload short, longest ")
     assert line.endswith(" and on")
@@ -45,8 +45,8 @@ def test_the_sums_count_victims_and_pods_that_are_missing_at_the_end(tmp_path: P
 def test_a_question_that_is_not_played_has_its_headline_as_its_sums(tmp_path: Path) -> None:
     answer = podium.load(cluster(tmp_path, WAITING)).plan().pending()
 
-    assert summary_line(answer) == answer.headline
-    assert plan_markdown(answer).startswith("**")
+    assert answer.summary == ""
+    assert plan_markdown(answer).startswith("**the one pending pod gets a node without a change")
 
 
 def test_markdown_has_a_line_for_each_workload_and_folds_the_answer_away(tmp_path: Path) -> None:

@@ -149,6 +149,15 @@ class PlanAnswer(Shown):
         raise PodiumError(f"the answer to {self.question} has no table {name}; it has: {', '.join(known)}")
 
     @property
+    def summary(self) -> str:
+        """The impact as sums in one line; "" for questions that are not played."""
+        if self.result is None:
+            return ""
+        from podium.app.planning.impact import sums_text
+
+        return sums_text(self.impact, self.anyway)
+
+    @property
     def otherwise(self) -> str:
         """The run that the impact is compared with, in words: `without the plan`, or with which setting."""
         return self.runs[0] if self.runs == _RUNS else f"with {self.runs[0]}"
@@ -163,6 +172,7 @@ class PlanAnswer(Shown):
         shown: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "question": self.question,
+            "summary": self.summary,
             "headline": self.headline,
             "findings": msgspec.to_builtins(self.findings),
             "impact": [impact.to_dict() for impact in self.impact],
@@ -195,7 +205,9 @@ def plan_csv(answer: PlanAnswer) -> str:
 
 def write_answer(page: Page, answer: PlanAnswer, parts: Collection[str] = ()) -> None:
     """Write the first screen, and further parts on request."""
-    page.paragraph(Cell(answer.headline, "bold"), hanging=2)
+    if answer.summary:
+        page.paragraph(Cell(answer.summary, "bold"), hanging=2)
+    page.paragraph(answer.headline if answer.summary else Cell(answer.headline, "bold"), hanging=2)
     page.sections(answer.sections)
     if answer.result is not None:
         page.sections(impact_sections(answer))

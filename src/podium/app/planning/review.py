@@ -5,48 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from podium.api.input.codec import Document
-from podium.api.times import format_duration
 from podium.app.console.cells import counted
 from podium.app.planning.answer import PlanAnswer, anyway_text
-from podium.app.planning.impact import PREEMPTION, WorkloadImpact
+from podium.app.planning.impact import WorkloadImpact, lasting_text
 
 MOST_CHARACTERS = 60_000
 """The longest Markdown; GitHub refuses comments beyond 65,536 characters."""
 
 _MOST_WORKLOADS = 200
-_SECOND = 10**9
 # Findings that are only worth a warning: the workloads are back at the end.
 _WARNINGS = ("preempt", "evict", "budget", "short")
 _CUT = "\n\n(cut: `podium plan -o text` prints the whole answer)\n"
 
 
-def summary_line(answer: PlanAnswer) -> str:
-    """Return the sums in one line; only what differs from the run without the plan counts.
-
-    A question that is not played has no sums: its headline stands alone.
-    """
-    if answer.result is None:
-        return answer.headline
-    impact = answer.impact
-    preempted = sum(found.disruptions.get(PREEMPTION, 0) for found in impact)
-    disrupted = sum(number for found in impact for number in found.disruptions.values()) - preempted
-    placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
-    waiting = sum(max(found.missing, found.stuck, 0) for found in impact)
-    anyway = answer.anyway.get("preempted", 0)
-    line = f"Plan: {placed:,} placed, {disrupted:,} evicted, {preempted:,} preempted"
-    line += f" ({anyway:,} happen anyway)" if anyway else ""
-    line += f", {waiting:,} missing at the end"
-    short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
-    if short:
-        longest = max(short, key=lambda found: found.short_seconds)
-        line += f"; {counted(len(short), 'workload')} short, longest {_lasting(longest)}"
-    return line
-
-
 def plan_markdown(answer: PlanAnswer) -> str:
     """Return the plan for a pull request: the sums, a line for each affected workload, and the text folded away."""
-    lines = [f"**{_escaped(summary_line(answer))}**", ""]
-    if answer.result is not None and answer.headline:
+    lines = [f"**{_escaped(answer.summary or answer.headline)}**", ""]
+    if answer.summary:
         lines += [_escaped(answer.headline), ""]
     if answer.impact:
         shown = list(answer.impact[:_MOST_WORKLOADS])
@@ -70,7 +45,7 @@ def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: s
     A finding about other objects is on ``file``, "" for none.
     """
     sources = {_label(document): document.source for document in documents}
-    yield f"::notice title=podium plan {_property(answer.question)}::{_data(summary_line(answer))}"
+    yield f"::notice title=podium plan {_property(answer.question)}::{_data(answer.summary or answer.headline)}"
     for finding in answer.findings:
         level = "warning" if finding.code in _WARNINGS else "error"
         found = next((sources[subject] for subject in finding.subjects if subject in sources), file)
@@ -90,17 +65,12 @@ def _diff_line(impact: WorkloadImpact) -> str:
         what.append(f"{impact.stuck:,} of a rollout wait for a node at the end")
     what += [f"{number:,} disrupted by {cause}" for cause, number in impact.disruptions.items() if number > 0]
     if impact.short_seconds > 0:
-        what.append(f"short for {_lasting(impact)}")
+        what.append(f"short for {lasting_text(impact)}")
     if impact.why:
         what.append(impact.why)
     is_hit = (impact.disruptions or impact.short_seconds > 0) and not impact.is_new
     sign = "-" if impact.missing > 0 or impact.stuck else "!" if is_hit else "+"
     return f"{sign} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
-
-
-def _lasting(impact: WorkloadImpact) -> str:
-    lasted = format_duration(round(impact.short_seconds * _SECOND))
-    return f"{lasted} and on" if impact.short_lasts else lasted
 
 
 def _label(document: Document) -> str:

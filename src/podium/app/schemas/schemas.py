@@ -153,7 +153,7 @@ ComparedSums
 
 PLAN = """
 PlanAnswer
-  schemaVersion:int question headline findings:[PlanFinding] impact:[WorkloadImpact] nodes:[NodeImpact]
+  schemaVersion:int question summary headline findings:[PlanFinding] impact:[WorkloadImpact] nodes:[NodeImpact]
   nodeHours?:NodeHours caveats:[Caveat] result?:Result
   causes?:[PendingCause] notCreated?:[NotCreated] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape]
   limits?:[FitLimit] victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang]

@@ -70,7 +70,7 @@ def test_a_plan_is_what_its_command_says(question: str, values: Raw, headline: s
 
     picture = answer["picture"]
     assert headline in picture["headline"]
-    assert picture["text"].startswith(picture["headline"][:40])
+    assert picture["headline"][:40] in picture["text"]
     assert len(picture["stories"]) in (0, 2)
     assert bool(picture["stories"]) is (answer["scenario"] is not None)
     msgspec.json.encode(answer)
