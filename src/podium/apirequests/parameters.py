@@ -140,22 +140,19 @@ def check_parameters(verb: Verb, parameters: Parameters, *, applies: bool = Fals
     validation = parameters.field_validation
     if validation not in _FIELD_VALIDATIONS:
         raise _unsupported(kind, "fieldValidation", validation, _FIELD_VALIDATIONS)
-    _check_manager(kind, parameters.field_manager)
-    if kind != "PatchOptions":
-        return
-    if applies and not parameters.field_manager:
-        raise invalid_options(kind, "fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
-    if not applies and parameters.force is not None:
-        raise invalid_options(kind, "force", "Forbidden: may not be specified for non-apply patch")
-
-
-def _check_manager(kind: str, manager: str) -> None:
+    manager = parameters.field_manager
     if len(manager) > _MOST_OF_A_MANAGER:
         problem = f"Too long: may not be more than {_MOST_OF_A_MANAGER} bytes"
         raise invalid_options(kind, "fieldManager", problem, "FieldValueTooLong")
     if not manager.isprintable():
         problem = f"Invalid value: {shown(manager)}: should only contain printable characters"
         raise invalid_options(kind, "fieldManager", problem, "FieldValueInvalid")
+    if kind != "PatchOptions":
+        return
+    if applies and not manager:
+        raise invalid_options(kind, "fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
+    if not applies and parameters.force is not None:
+        raise invalid_options(kind, "force", "Forbidden: may not be specified for non-apply patch")
 
 
 def check_deletion(delete: Raw) -> None:

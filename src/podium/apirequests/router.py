@@ -52,9 +52,6 @@ _HANDLERS: Mapping[tuple[str, str], _Handle] = {
     ("delete", ""): handlers.delete,
     ("deletecollection", ""): handlers.delete_collection,
 }
-# Kinds that are not stored and are requested like objects.
-_OF_KINDS: Mapping[tuple[str, str], _Handle] = {("create", "Binding"): handlers.create_binding}
-
 SERVED = frozenset(_HANDLERS)
 """The verbs that are served, each with its subresource; the resources of the kinds say which of them each kind has."""
 
@@ -222,7 +219,8 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
         raise unknown_kind(f"{request.kind}/{subresource}")
     if verb == "patch" and request.patch_type == "apply":
         return handlers.apply_scale if subresource == "scale" else handlers.apply
-    return _OF_KINDS.get((verb, request.kind), handle)
+    # A Binding is not stored, and requested like an object.
+    return handlers.create_binding if (verb, request.kind) == ("create", "Binding") else handle
 
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:

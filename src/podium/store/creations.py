@@ -129,8 +129,9 @@ class WritableStore(ReadableStore):
         if "deletionTimestamp" in metadata:
             has_contents = resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))
             is_gone = previous is not None and is_due(metadata) and not has_contents
-        if self._writer is not None and self._writer.writes(resource):
-            raw = self._writer.recorded(None if previous is None else previous.raw, raw)
+        writer = self._writer
+        if writer is not None and not writer.is_done and resource.name == writer.resource.name:
+            raw = writer.recorded(None if previous is None else previous.raw, raw)
         if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
             # A status that a client writes is kept until something counts again.
             if previous is not None and previous.raw.get("status") != raw.get("status"):

@@ -119,17 +119,12 @@ class CustomKinds:
             ]
         if found:
             raise invalid_fields(resource, str(raw["metadata"].get("name", "")), found)
-        others = [
-            stored.raw for stored in self._of_group(raw["spec"]["group"]) if stored.key != raw["metadata"]["name"]
-        ]
+        others = [stored.raw for stored in self.of_group(raw["spec"]["group"]) if stored.key != raw["metadata"]["name"]]
         return with_judged_names(raw, clash_of(raw, others), now)
 
-    def _of_group(self, group: str) -> list[Stored]:
+    def of_group(self, group: str) -> list[Stored]:
+        """Return the definitions of a group, by name."""
         return [stored for stored in self._revisions.in_order(DEFINITION) if stored.raw["spec"]["group"] == group]
-
-    def waiting(self, group: str) -> list[Stored]:
-        """Return the definitions of a group whose names were taken, by name."""
-        return [stored for stored in self._of_group(group) if not is_established(stored.raw)]
 
     def shaped(self, resource: APIResource, raw: Raw) -> Raw:
         """Return an object of a custom kind with the defaults of its schema and without unknown fields."""

@@ -371,10 +371,6 @@ class FieldWriter:
     settled: Entries | None = None
     is_done: bool = False
 
-    def writes(self, resource: APIResource) -> bool:
-        """Return whether the object that is written is this writer's, and has not been recorded yet."""
-        return not self.is_done and resource.name == self.resource.name
-
     def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
         """Return the object with the entries after this write."""
         self.is_done = True

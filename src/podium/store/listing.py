@@ -37,11 +37,6 @@ class ObjectSelector:
     labels: Selector = EVERYTHING
     fields: FieldSelector = _EVERY_FIELD
 
-    @property
-    def selects(self) -> bool:
-        """Return whether selectors exclude objects."""
-        return bool(self.labels.requirements or self.fields.requirements)
-
     def covers(self, stored: Stored) -> bool:
         """Return whether the object is selected."""
         if stored.resource.name != self.resource.name:
@@ -198,9 +193,10 @@ class ReadableStore:
         _check_list_options(options)
         version, start = self._place(options)
         part = PartOfKind(self._revisions, selector.resource.name, namespace, start, version)
-        found = filter(selector.covers, part) if selector.selects else iter(part)
+        is_selective = bool(selector.labels.requirements or selector.fields.requirements)
+        found = filter(selector.covers, part) if is_selective else iter(part)
         items = tuple(islice(found, options.limit) if options.limit > 0 else found)
-        if selector.selects:
+        if is_selective:
             rest, has_more = None, next(found, None) is not None
         else:
             rest = len(part) - len(items) or None

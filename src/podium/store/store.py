@@ -21,7 +21,7 @@ from podium.store.admission.admission_control import Admission
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
 from podium.store.creations import WritableStore, with_topology
-from podium.store.custom_kinds import DEFINITION, as_terminating, register
+from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
 from podium.store.errors import StoreError, conflict, unknown_kind
 from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage
 from podium.store.patching import PatchType, StatusPatch, patched
@@ -315,9 +315,10 @@ class Store(WritableStore):
             raw = as_terminating(previous.raw, now) if has_objects else previous.raw
             remaining = self.terminate(previous, raw, None, now)
         self.definitions.follow()
-        for stored in self.definitions.waiting(previous.raw["spec"]["group"]):
-            raw = self.definitions.judged(stored.resource, stored.raw, stored.raw, now)
-            self.commit(stored.resource, stored, raw, stored.object)
+        for stored in self.definitions.of_group(previous.raw["spec"]["group"]):
+            if not is_established(stored.raw):
+                raw = self.definitions.judged(stored.resource, stored.raw, stored.raw, now)
+                self.commit(stored.resource, stored, raw, stored.object)
         self.definitions.follow()
         return remaining
 

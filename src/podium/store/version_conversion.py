@@ -100,18 +100,15 @@ _CORE_NAMES = {other: name for name, other in _NAMES.items()}
 _SELECTED = (("regarding.", "involvedObject."), ("reportingController", "reportingComponent"))
 
 
-def to_events_group(raw: Raw) -> Raw:
-    """Return a core Event as an events.k8s.io Event."""
-    return {_NAMES.get(name, name): value for name, value in raw.items()}
-
-
 def to_core(raw: Raw) -> Raw:
     """Return an events.k8s.io Event as a core Event."""
     return {_CORE_NAMES.get(name, name): value for name, value in raw.items()}
 
 
 _FORMS = {
-    ("events.k8s.io/v1", "Event"): Form(to_core, to_events_group),
+    ("events.k8s.io/v1", "Event"): Form(
+        to_core, lambda raw: {_NAMES.get(name, name): value for name, value in raw.items()}
+    ),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): Form(to_v2, to_v1),
 }
 """The forms besides those that inputs may have (`podium.api.forms`), by `apiVersion` and kind."""

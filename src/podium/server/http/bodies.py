@@ -152,29 +152,11 @@ async def decoded(data: bytes, content_type: str) -> Body:
 def _decoded(data: bytes, content_type: str) -> Body:
     if content_type == JSON:
         return read_json(data)
-    if content_type == YAML:
-        return _read_yaml(data)
-    try:
-        return Body(decode_protobuf(data))
-    except ValueError as error:
-        raise bad_request(str(error)) from None
-
-
-async def _read(request: BaseRequest, most_bytes: int) -> bytes:
-    content = request.content
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        chunk = await content.readany()
-        if not chunk and content.at_eof():
-            return b"".join(chunks)
-        size += len(chunk)
-        if size > most_bytes:
-            raise _too_large(most_bytes)
-        chunks.append(chunk)
-
-
-def _read_yaml(data: bytes) -> Body:
+    if content_type != YAML:
+        try:
+            return Body(decode_protobuf(data))
+        except ValueError as error:
+            raise bad_request(str(error)) from None
     if data[:1] == b"{":
         # JSON is also YAML, and is parsed many times faster as JSON.
         with suppress(StoreError):
@@ -189,6 +171,20 @@ def _read_yaml(data: bytes) -> Body:
     if len(documents) > 1:
         raise bad_request("the body has more than one document")
     return Body(documents[0][1], tuple(repeated[:_MOST_REPORTED])) if documents else _NO_BODY
+
+
+async def _read(request: BaseRequest, most_bytes: int) -> bytes:
+    content = request.content
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        chunk = await content.readany()
+        if not chunk and content.at_eof():
+            return b"".join(chunks)
+        size += len(chunk)
+        if size > most_bytes:
+            raise _too_large(most_bytes)
+        chunks.append(chunk)
 
 
 def _unpacked(data: bytes, encoding: str, most_bytes: int) -> bytes:

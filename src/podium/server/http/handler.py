@@ -32,7 +32,6 @@ from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Hub
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.reviews import review_at
-from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import encoded
 
@@ -144,7 +143,14 @@ class Handler:
         path = exchange.path.rstrip("/")
         check_timeout(exchange.query)
         if not path:
-            reply: Reply | None = of_object({"paths": _paths(self._backend.resources)})
+            # The server's own paths, and the groups and versions.
+            paths = {"/api", "/apis", "/metrics", "/openapi/v3", *_PUBLIC}
+            for resource in self._backend.resources.all():
+                for api_version in resource.served_versions:
+                    paths.add(f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}")
+                    if resource.group:
+                        paths.add(f"/apis/{resource.group}")
+            reply: Reply | None = of_object({"paths": sorted(paths)})
         elif path == "/version":
             reply = of_object(version_info(self._backend.release))
         elif path == "/metrics":
@@ -183,17 +189,6 @@ class Handler:
         if parts[1:2] in (["api"], ["apis"]) and version and self._paths.serves(group, version):
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
-
-
-def _paths(resources: APIResources) -> list[str]:
-    """Return the paths that `/` lists: the server's own, and the groups and versions."""
-    found = {"/api", "/apis", "/metrics", "/openapi/v3", *_PUBLIC}
-    for resource in resources.all():
-        for api_version in resource.served_versions:
-            found.add(f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}")
-            if resource.group:
-                found.add(f"/apis/{resource.group}")
-    return sorted(found)
 
 
 def _of_document(document: ServedDocument, known: str) -> Reply:
