@@ -1,0 +1,115 @@
+"""Runs of the experiment: Podium's scheduler gets the tasks of a workload one by one, and no task ever ends.
+
+The scheduler is the controller that `podium scheduler` and `podium simulate` run. The driver of `podium bench` carries
+out its requests at once, without an API server and without kubelets, which have no part in this experiment. A task that
+fits nowhere is dropped, as in the published experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from examples.openb.workload import Task, Workload, node_object, pod_object
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.reading import read
+from podium.app.bench.scheduling import BenchDriver
+from podium.controllers.observations import Changed
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.framework.settings.configuration import Configuration, read_configuration
+
+PLUGINS = "examples.openb.policies"
+PERCENTAGES = range(10, 101, 10)
+"""The requested percentages of the GPUs at which the allocated ones are stated. A run ends at the last one."""
+
+
+class Policy(NamedTuple):
+    """What a policy's plugin must know of the expected tasks."""
+
+    needs_typical: bool = False
+    needs_worth: bool = False
+
+
+POLICIES = {
+    "Random": Policy(),
+    "DotProd": Policy(),
+    "GpuClustering": Policy(),
+    "GpuPacking": Policy(),
+    "BestFit": Policy(),
+    "FGD": Policy(needs_typical=True),
+    "Scarcity": Policy(needs_typical=True, needs_worth=True),
+}
+"""The policies by the name of their plugin, those of the published experiment first."""
+
+
+class Mark(NamedTuple):
+    """The percentages of the GPUs that tasks requested and got, and the moves of tasks up to then."""
+
+    requested: int
+    allocated: float
+    moves: int
+
+
+def configuration(policy: str, arguments: Mapping[str, Any]) -> Configuration:
+    """Return a configuration with a policy, in place of all default scores and preemption."""
+    name = f"{PLUGINS}:{policy}"
+    enabled, everything = [{"name": name}], [{"name": "*"}]
+    profile = {
+        "plugins": {
+            "filter": {"enabled": enabled},
+            "reserve": {"enabled": enabled},
+            "postFilter": {"disabled": everything},
+            "score": {"disabled": everything, "enabled": enabled},
+        },
+        "pluginConfig": [{"name": name, "args": arguments}],
+    }
+    raw = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
+    return read_configuration(raw, "openb")
+
+
+class Run(BenchDriver):
+    """One run: nodes, a scheduler, and the tasks that arrived."""
+
+    def __init__(self, workload: Workload, settings: Configuration, seed: int) -> None:
+        super().__init__(Scheduler(settings, seed=seed))
+        self.workload = workload
+        self.placed: dict[str, Task] = {}
+        self.allocated_milli = self.requested_milli = self.moves = 0
+        for node in workload.named(seed):
+            self.scheduler.handle(Changed(read(node_object(node), Node)), self.now)
+
+    def arrive(self, number: int, task: Task) -> bool:
+        """Let a task arrive; return whether it was placed."""
+        uid = f"task-{number}"
+        self.requested_milli += task.total_milli
+        self.show(read(pod_object(uid, uid, task), Pod))
+        while self.attempt():
+            pass
+        if not self.pods[uid].spec.node_name:
+            self.end(uid)
+            return False
+        self.placed[uid] = task
+        self.allocated_milli += task.total_milli
+        return True
+
+    def play(self, tasks: Sequence[Task]) -> list[Mark]:
+        """Let tasks arrive; return the marks, at each multiple of 10 % of the GPUs requested.
+
+        The mark at 100 % is the mean over the arrivals after which 99.5 to 100.5 % are requested, as published. In a
+        small cluster there may be none: then the last arrival before counts.
+        """
+        capacity = self.workload.capacity_milli
+        allocated: dict[int, list[float]] = {0: [0.0]}
+        moves = {0: 0}
+        for number, task in enumerate(tasks):
+            requested = round(100 * (self.requested_milli + task.total_milli) / capacity)
+            if requested > PERCENTAGES[-1]:
+                break
+            self.arrive(number, task)
+            allocated.setdefault(requested, []).append(100 * self.allocated_milli / capacity)
+            moves[requested] = self.moves
+        last = {at: max(requested for requested in allocated if requested <= at) for at in PERCENTAGES}
+        return [Mark(at, fmean(allocated[last[at]]), moves[last[at]]) for at in PERCENTAGES]
