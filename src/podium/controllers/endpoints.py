@@ -6,9 +6,7 @@ pkg/controller/endpoint.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count
 from typing import Any, NamedTuple
@@ -39,15 +37,6 @@ _MOST_IN_ENDPOINTS = 1_000
 _WAIT_NS_PER_POD = 1_000_000
 
 
-@dataclass(slots=True)
-class _Namespace:
-    """The pods with addresses of a namespace with an index of their labels, and its Services' selectors."""
-
-    pods: dict[str, tuple[Pod, Raw]] = field(default_factory=dict)
-    labels: LabelIndex[str] = field(default_factory=LabelIndex)
-    selectors: SelectorIndex[str] = field(default_factory=SelectorIndex)
-
-
 class ServiceEndpoints(Reconciler[str]):
     """Writes the addresses of the pods that each Service selects.
 
@@ -62,7 +51,10 @@ class ServiceEndpoints(Reconciler[str]):
     def __init__(self) -> None:
         super().__init__()
         self._services: dict[str, tuple[Service, Raw]] = {}
-        self._namespaces: defaultdict[str, _Namespace] = defaultdict(_Namespace)
+        self._selectors: SelectorIndex[str] = SelectorIndex()
+        # The pods with addresses by key.
+        self._pods: dict[str, tuple[Pod, Raw]] = {}
+        self._labels: LabelIndex[str] = LabelIndex()
         self._zones: dict[str, str] = {}
         # By Service, its own slices by name; and Endpoints by key.
         self._slices: dict[str, dict[str, Raw]] = {}
@@ -96,8 +88,7 @@ class ServiceEndpoints(Reconciler[str]):
             self._services.pop(key, None)
             self._next_ns.pop(key, None)
             self._forget(key)
-            self._namespaces[object_.metadata.namespace].selectors.remove(key)
-            self._tidy(object_.metadata.namespace)
+            self._selectors.remove(key)
             if key in self._endpoints:
                 self._queue.add(key)
         elif object_.kind == _ENDPOINTS:
@@ -111,48 +102,38 @@ class ServiceEndpoints(Reconciler[str]):
             self._due(service, now)
         return []
 
-    def _tidy(self, namespace: str) -> None:
-        """Forget a namespace without pods and Services."""
-        known = self._namespaces[namespace]
-        if not known.pods and not known.selectors:
-            del self._namespaces[namespace]
-
     def _service_changed(self, service: Service, raw: Raw, now: int) -> None:
-        key, namespace = service.key, self._namespaces[service.metadata.namespace]
-        known = self._services.get(key)
+        key, known = service.key, self._services.get(service.key)
         self._services[key] = service, raw
         if not _is_selecting(service, raw):
-            namespace.selectors.remove(key)
-            self._tidy(service.metadata.namespace)
+            self._selectors.remove(key)
             return
         if known is None or known[0].spec.selector != service.spec.selector:
-            namespace.selectors.put(key, selector_from_labels(service.spec.selector))
+            self._selectors.put(key, selector_from_labels(service.spec.selector), service.metadata.namespace)
         self._due(key, now)
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> list[Action]:
-        namespace = self._namespaces[pod.metadata.namespace]
-        known = namespace.pods.get(pod.key)
+        key, namespace, labels = pod.key, pod.metadata.namespace, pod.metadata.labels
+        known = self._pods.get(key)
         if pod.is_terminal or not _address_of(raw):
             return self._pod_gone(pod, now)
-        namespace.pods[pod.key] = pod, raw
-        is_moved = known is None or known[0].metadata.labels != pod.metadata.labels
+        self._pods[key] = pod, raw
+        is_moved = known is None or known[0].metadata.labels != labels
         if is_moved:
-            namespace.labels.put(pod.key, pod.metadata.labels)
+            self._labels.put(key, labels, namespace)
         if known is not None and not is_moved and _state_of(*known) == _state_of(pod, raw):
             return NO_CHANGE
-        found = namespace.selectors.matching(pod.metadata.labels)
+        found = self._selectors.matching(labels, namespace)
         if is_moved and known is not None:
-            found += namespace.selectors.matching(known[0].metadata.labels)
+            found += self._selectors.matching(known[0].metadata.labels, namespace)
         return self._all_due(found, now)
 
     def _pod_gone(self, pod: Pod, now: int) -> list[Action]:
-        namespace = self._namespaces[pod.metadata.namespace]
-        known = namespace.pods.pop(pod.key, None)
-        namespace.labels.remove(pod.key)
-        self._tidy(pod.metadata.namespace)
+        known = self._pods.pop(pod.key, None)
+        self._labels.remove(pod.key)
         if known is None:
             return NO_CHANGE
-        return self._all_due(namespace.selectors.matching(known[0].metadata.labels), now)
+        return self._all_due(self._selectors.matching(known[0].metadata.labels, pod.metadata.namespace), now)
 
     def _all_due(self, services: list[str], now: int) -> list[Action]:
         for key in services:
@@ -177,9 +158,8 @@ class ServiceEndpoints(Reconciler[str]):
         service, raw = known
         if not _is_selecting(service, raw) or service.metadata.deletion_timestamp is not None:
             return []
-        namespace = self._namespaces[service.metadata.namespace]
-        selected = namespace.labels.matching(selector_from_labels(service.spec.selector))
-        pods = [namespace.pods[pod_key] for pod_key in sorted(selected)]
+        selector = selector_from_labels(service.spec.selector)
+        pods = [self._pods[pod] for pod in sorted(self._labels.matching(selector, service.metadata.namespace))]
         self._next_ns[key] = now + len(pods) * _WAIT_NS_PER_POD
         wanted = self._wanted(service, raw, pods)
         actions = _slice_actions(service, raw, wanted, self._slices.get(key, {}), cause)

@@ -1,4 +1,4 @@
-"""Maps from keys to several items, and indexes by labels and by selectors."""
+"""Maps from keys to several items, and indexes by labels and by selectors of a namespace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from podium.api.selectors import Selector
-from podium.cluster.selector_index import ObjectIndex, QueryIndex, selector_keys
+from podium.cluster.selector_index import NAMESPACE, ObjectIndex, QueryIndex, RequiredKeys, selector_keys
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -42,52 +42,54 @@ class MultiMap(dict[Key, dict[Item, None]]):
 
 
 class LabelIndex(Generic[Key]):
-    """An index of objects by label, built when it is first searched."""
+    """An index of objects by namespace and label, built when it is first searched."""
 
     def __init__(self) -> None:
-        self._labels: dict[Key, Mapping[str, str]] = {}
+        self._objects: dict[Key, tuple[str, Mapping[str, str]]] = {}
         self._index: ObjectIndex[Key] | None = None
 
-    def put(self, key: Key, labels: Mapping[str, str]) -> None:
+    def put(self, key: Key, labels: Mapping[str, str], namespace: str = "") -> None:
         """Add or replace an object with its labels."""
-        self._labels[key] = labels
+        self._objects[key] = namespace, labels
         if self._index is not None:
-            self._index.put(key, labels.items())
+            self._index.put(key, [(NAMESPACE, namespace), *labels.items()])
 
     def remove(self, key: Key) -> None:
-        self._labels.pop(key, None)
+        self._objects.pop(key, None)
         if self._index is not None:
             self._index.remove(key)
 
-    def matching(self, selector: Selector) -> list[Key]:
+    def matching(self, selector: Selector, namespace: str = "") -> list[Key]:
         """Return the objects that the selector matches, in an order that follows from the calls."""
         if self._index is None:
             self._index = ObjectIndex()
-            for key, labels in self._labels.items():
-                self._index.put(key, labels.items())
-        found = self._index.candidates(selector_keys(selector))
-        return [key for key in found if selector.matches(self._labels[key])]
+            for key, (of_object, labels) in self._objects.items():
+                self._index.put(key, [(NAMESPACE, of_object), *labels.items()])
+        found = ((key, self._objects[key]) for key in self._index.candidates(_required(selector, namespace)))
+        return [key for key, (place, labels) in found if place == namespace and selector.matches(labels)]
 
 
 class SelectorIndex(Generic[Key]):
-    """An index of selectors."""
+    """An index of selectors of objects in a namespace."""
 
     def __init__(self) -> None:
-        self._selectors: dict[Key, Selector] = {}
+        self._selectors: dict[Key, tuple[str, Selector]] = {}
         self._queries: QueryIndex[Key] = QueryIndex()
 
-    def __len__(self) -> int:
-        return len(self._selectors)
-
-    def put(self, key: Key, selector: Selector) -> None:
-        self._selectors[key] = selector
-        self._queries.put(key, selector_keys(selector))
+    def put(self, key: Key, selector: Selector, namespace: str = "") -> None:
+        self._selectors[key] = namespace, selector
+        self._queries.put(key, _required(selector, namespace))
 
     def remove(self, key: Key) -> None:
         self._selectors.pop(key, None)
         self._queries.remove(key)
 
-    def matching(self, labels: Mapping[str, str]) -> list[Key]:
+    def matching(self, labels: Mapping[str, str], namespace: str = "") -> list[Key]:
         """Return the keys of the selectors that match, in an order that follows from the calls."""
-        found = self._queries.candidates(labels.items())
-        return [key for key in found if self._selectors[key].matches(labels)]
+        found = self._queries.candidates([*labels.items(), (NAMESPACE, namespace)])
+        selectors = ((key, self._selectors[key]) for key in found)
+        return [key for key, (place, selector) in selectors if place == namespace and selector.matches(labels)]
+
+
+def _required(selector: Selector, namespace: str) -> RequiredKeys:
+    return [*selector_keys(selector), [(NAMESPACE, namespace)]]

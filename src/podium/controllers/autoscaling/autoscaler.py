@@ -353,6 +353,7 @@ class NodeStartUps:
         return True
 
     def _work_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
+        """Create a node; once started, mark it as ready, then remove the taint, each on an observed version."""
         if group_node.is_expected:
             return [CreateObject(group_node.raw, self._cause)]
         if not group_node.is_upcoming:
@@ -364,16 +365,10 @@ class NodeStartUps:
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)
             return []
-        return [self._started(group_node)]
-
-    def _started(self, group_node: GroupNode) -> PatchObject:
-        """Mark the node as ready, then remove the taint, each on an observed version."""
-        conditions: list[Raw] = group_node.raw.get("status", {}).get("conditions", [])
-        if any(
-            condition.get("type") == "Ready" and condition.get("reason") == scaling.STARTING for condition in conditions
-        ):
+        node, conditions = group_node.node, group_node.raw.get("status", {}).get("conditions", [])
+        if any((each.get("type"), each.get("reason")) == ("Ready", scaling.STARTING) for each in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
-            listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
-            return versioned_patch(group_node.node, {"status": {"conditions": listed}}, self._cause, "status", "ready")
+            listed = [ready if each.get("type") == "Ready" else each for each in conditions]
+            return [versioned_patch(node, {"status": {"conditions": listed}}, self._cause, "status", "ready")]
         taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != scaling.STARTUP_TAINT]
-        return versioned_patch(group_node.node, {"spec": {"taints": taints}}, self._cause, message="started")
+        return [versioned_patch(node, {"spec": {"taints": taints}}, self._cause, message="started")]

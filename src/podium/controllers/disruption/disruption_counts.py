@@ -8,8 +8,6 @@ Disruption budget; `podium.store.verbs.disruptions` for what counts.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from podium.api.avoid_list import EVICTED
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
 from podium.api.disruption_policy import (
@@ -52,7 +50,7 @@ class DisruptionCounter(Reconciler[str]):
         # The uids of the pods whose disruption would count.
         self._healthy: set[str] = set()
         self._budgets: dict[str, PodDisruptionBudget] = {}
-        self._selectors: defaultdict[str, SelectorIndex[str]] = defaultdict(SelectorIndex)
+        self._selectors: SelectorIndex[str] = SelectorIndex()
         self._policy: DisruptionPolicy | None = None
         # Counts that the API may not show yet: when the bucket of a rate is full again.
         self._full: dict[str, tuple[Rate, int]] = {}
@@ -66,7 +64,7 @@ class DisruptionCounter(Reconciler[str]):
             if before is not None and before.metadata.uid != object_.metadata.uid:
                 self._budget_gone(before)
             self._budgets[key] = object_
-            self._selectors[object_.metadata.namespace].put(key, compile_label_selector(object_.spec.selector))
+            self._selectors.put(key, compile_label_selector(object_.spec.selector), object_.metadata.namespace)
         elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
             self._policy = object_
         return []
@@ -98,13 +96,12 @@ class DisruptionCounter(Reconciler[str]):
         key = budget.key
         self._forget(key)
         self._full.pop(key, None)
-        if self._budgets.pop(key, None) is not None:
-            self._selectors[budget.metadata.namespace].remove(key)
+        self._budgets.pop(key, None)
+        self._selectors.remove(key)
 
     def _count(self, pod: Pod, now: int) -> None:
         """Take a token of each rate, and of the caps of the disrupting component if known."""
-        index = self._selectors.get(pod.metadata.namespace)
-        keys = [] if index is None else sorted(index.matching(pod.metadata.labels))
+        keys = sorted(self._selectors.matching(pod.metadata.labels, pod.metadata.namespace))
         for key in keys:
             known = self._known(key)
             if known is not None and known[0].tokens(known[1], now) > 0:
@@ -136,19 +133,12 @@ class DisruptionCounter(Reconciler[str]):
         return rate, shown if own is None or own[0] != rate else max(shown, own[1])
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
-        if key == POLICY_NAME:
-            return self._write_caps(now)
-        budget = self._budgets.get(key)
-        known = None if budget is None else self._known(key)
-        if budget is None or known is None:
-            return []
-        patch = {"metadata": {"annotations": {DISRUPTION_RATE: rate_annotation(*known, now)}}}
-        return [PatchObject(_BUDGET, key, budget.metadata.uid, patch, _CAUSE)]
-
-    def _write_caps(self, now: int) -> list[Action]:
-        """Return the write of the counts of unchanged caps; full buckets are dropped."""
-        policy = self._policy
-        if policy is None:
+        """Return the write of a rate, or of the counts of unchanged caps; full buckets are dropped."""
+        budget, policy = self._budgets.get(key), self._policy
+        if budget is not None and (known := self._known(key)) is not None:
+            patch = {"metadata": {"annotations": {DISRUPTION_RATE: rate_annotation(*known, now)}}}
+            return [PatchObject(_BUDGET, key, budget.metadata.uid, patch, _CAUSE)]
+        if key != POLICY_NAME or policy is None:
             return []
         rates = {cap.scope: cap.rate for cap in policy.spec.caps}
         self._caps = {
@@ -160,5 +150,5 @@ class DisruptionCounter(Reconciler[str]):
         full = {bucket: max(shown.get(bucket, 0), full_time) for bucket, (_, full_time) in self._caps.items()}
         if not full:
             return []
-        patch = {"status": policy.status_with(full, now)}
-        return [PatchObject(_POLICY, POLICY_NAME, policy.metadata.uid, patch, _CAUSE, "status")]
+        status = {"status": policy.status_with(full, now)}
+        return [PatchObject(_POLICY, POLICY_NAME, policy.metadata.uid, status, _CAUSE, "status")]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
@@ -106,10 +106,22 @@ class Drain:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now``; return the actions."""
         match observation:
-            case Changed(object=object_, raw=raw):
-                self._changed(object_, raw)
-            case Gone(object=object_):
-                self._vanished(object_)
+            case Changed(object=Node() as node) if node.metadata.name == self._name:
+                self._node_changed(node)
+            case Gone(object=Node() as node) if self._node is not None and node.metadata.uid == self._node.metadata.uid:
+                self._node, self._next_ns = None, 0
+            case Changed(object=Pod() as pod, raw=raw):
+                self._pod_changed(pod, raw)
+            case Gone(object=Pod() as pod):
+                self._pod_left(pod.key, pod.metadata.uid)
+            case Changed(object=PodDisruptionBudget() as budget) | Gone(object=PodDisruptionBudget() as budget):
+                self._budget_changed(budget)
+            case Changed(object=DaemonSet(key=key)) if key not in self._daemon_sets:
+                self._daemon_sets.add(key)
+                self._next_ns = 0
+            case Gone(object=DaemonSet(key=key)):
+                self._daemon_sets.discard(key)
+                self._next_ns = 0
             case Answered():
                 self._answered(observation, now)
             case Tick() if self._end is None:
@@ -131,31 +143,6 @@ class Drain:
         return self._end or self._report("blocked" if is_blocked else "running", "")
 
     # What the API shows
-
-    def _changed(self, object_: Kubernetes, raw: Raw) -> None:
-        match object_:
-            case Node() if object_.metadata.name == self._name:
-                self._node_changed(object_)
-            case Pod():
-                self._pod_changed(object_, raw)
-            case PodDisruptionBudget():
-                self._budget_changed(object_)
-            case DaemonSet() if object_.key not in self._daemon_sets:
-                self._daemon_sets.add(object_.key)
-                self._next_ns = 0
-
-    def _vanished(self, object_: Kubernetes) -> None:
-        match object_:
-            case Node() if self._node is not None and object_.metadata.uid == self._node.metadata.uid:
-                self._node = None
-                self._next_ns = 0
-            case Pod():
-                self._pod_left(object_.key, object_.metadata.uid)
-            case PodDisruptionBudget():
-                self._budget_changed(object_)
-            case DaemonSet():
-                self._daemon_sets.discard(object_.key)
-                self._next_ns = 0
 
     def _node_changed(self, node: Node) -> None:
         if node.metadata.uid != self._uid:

@@ -19,6 +19,7 @@ from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import GANG_RELEASE, Action, DeleteObject, Evict, Rationale, ReportStatus
 from podium.controllers.ledger.disruption import Cause
 from podium.controllers.observations import Problem
+from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.controllers.workloads.template_revisions import REVISION_LABEL
 
 _KUBELET = "TerminationByKubelet"
@@ -203,22 +204,15 @@ def _wants(owner: Kubernetes, pod: Pod) -> bool | None:
             return 0 < owner.spec.replicas >= owner.status.replicas
         case ReplicationController():
             return None if owner.spec.replicas else False
-        case StatefulSet():
-            return _wants_numbered(owner, pod)
+        case StatefulSet(spec=spec):
+            # It keeps the pod if its ordinal is wanted, and so is its template.
+            number = ordinal_of(owner.metadata.name, pod.metadata.name)
+            if number is None or not spec.ordinals.start <= number < spec.ordinals.start + spec.replicas:
+                return False
+            strategy, updated = spec.update_strategy, owner.status.update_revision
+            keeps_old = strategy.type == "OnDelete" or number < strategy.rolling_update.partition
+            return keeps_old or not updated or pod.metadata.labels.get(REVISION_LABEL, updated) == updated
         case Job():
             is_over = any(found.type in _ENDED and found.status == "True" for found in owner.status.conditions)
             return not (owner.spec.suspend or is_over or owner.spec.parallelism == 0)
     return None
-
-
-def _wants_numbered(owner: StatefulSet, pod: Pod) -> bool:
-    """Return whether a StatefulSet keeps the pod: its ordinal is wanted, and so is its template."""
-    _, _, text = pod.metadata.name.rpartition("-")
-    if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        return False
-    number, spec = int(text), owner.spec
-    if not spec.ordinals.start <= number < spec.ordinals.start + spec.replicas:
-        return False
-    updated = owner.status.update_revision
-    keeps_old = spec.update_strategy.type == "OnDelete" or number < spec.update_strategy.rolling_update.partition
-    return keeps_old or not updated or pod.metadata.labels.get(REVISION_LABEL, updated) == updated

@@ -116,7 +116,7 @@ class PlannedEvictions:
 
     def node_seen(self, name: str) -> None:
         """Record the observed state of a node, or its end."""
-        if name == self._marking and not self.soft_taints.is_asked(name):
+        if name == self._marking and name not in self.soft_taints.asked:
             self._marking = ""
 
     def not_marked(self, name: str) -> None:
@@ -231,8 +231,8 @@ class SoftTaints:
         self._nodes: dict[str, tuple[str, str, list[Raw]]] = {}
         self.marked: dict[str, None] = {}
         """The tainted nodes, by name."""
-        # By name, the resource version on which a pending or applied change is based.
-        self._asked: dict[str, str] = {}
+        self.asked: dict[str, str] = {}
+        """By name, the resource version on which a change is based that was not observed yet."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.deadline = self._queue.deadline
 
@@ -245,22 +245,18 @@ class SoftTaints:
             self.marked[meta.name] = None
         else:
             self.marked.pop(meta.name, None)
-        if self._asked.get(meta.name, meta.resource_version) != meta.resource_version:
-            del self._asked[meta.name]
+        if self.asked.get(meta.name, meta.resource_version) != meta.resource_version:
+            del self.asked[meta.name]
 
     def gone(self, name: str) -> None:
         self._nodes.pop(name, None)
         self.marked.pop(name, None)
-        self._asked.pop(name, None)
+        self.asked.pop(name, None)
         self._queue.forget(name)
-
-    def is_asked(self, name: str) -> bool:
-        """Return whether a requested change has not been observed yet."""
-        return name in self._asked
 
     def mark(self, name: str, now: int) -> list[Action]:
         """Taint a node unless that is under way."""
-        if name in self.marked or name in self._asked or name not in self._nodes:
+        if name in self.marked or name in self.asked or name not in self._nodes:
             return []
         return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // _SECOND)}], "marked")]
 
@@ -273,20 +269,20 @@ class SoftTaints:
         action = answered.action
         if not isinstance(action, PatchObject) or answered.problem is None:
             return
-        self._asked.pop(action.key, None)
+        self.asked.pop(action.key, None)
         self._queue.answer(action.key, answered, now)
 
     def work(self, now: int, but_for: Collection[str]) -> list[Action]:
         """Remove the taints that are due for removal."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            if name in self.marked and name not in self._asked and name not in but_for:
+            if name in self.marked and name not in self.asked and name not in but_for:
                 taints = [taint for taint in self._nodes[name][2] if taint.get("key") != SOFT_TAINT.key]
                 actions.append(self._write(name, taints, "unmarked"))
         return actions
 
     def _write(self, name: str, taints: list[Raw], what: str) -> PatchObject:
         uid, version, _ = self._nodes[name]
-        self._asked[name] = version
+        self.asked[name] = version
         patch = {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}
         return PatchObject("Node", name, uid, patch, RESCHEDULER, message=f"{what}: pods are moved off it")

@@ -5,7 +5,6 @@ Source: pkg/controller/controller_ref_manager.go.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.api.meta import Kubernetes, Raw, plain
@@ -18,9 +17,9 @@ class WorkloadSelectors:
     """The selectors of workloads, by uid."""
 
     def __init__(self) -> None:
-        # By uid, the workload's selector as written and compiled; by namespace, an index of them.
+        # By uid, the workload's selector as written and compiled.
         self._known: dict[str, tuple[object, Selector]] = {}
-        self._indexes: dict[str, SelectorIndex[str]] = {}
+        self._index: SelectorIndex[str] = SelectorIndex()
 
     def put(self, workload: Kubernetes) -> bool:
         """Add or replace a workload; return whether its selector is new."""
@@ -30,17 +29,13 @@ class WorkloadSelectors:
             return False
         selector = selector_from_labels(written) if isinstance(written, dict) else compile_label_selector(written)
         self._known[meta.uid] = written, selector
-        self._indexes.setdefault(meta.namespace, SelectorIndex()).put(meta.uid, selector)
+        self._index.put(meta.uid, selector, meta.namespace)
         return True
 
     def remove(self, workload: Kubernetes) -> None:
         """Remove a workload if it is known."""
-        meta = workload.metadata
-        if self._known.pop(meta.uid, None) is not None:
-            index = self._indexes[meta.namespace]
-            index.remove(meta.uid)
-            if not index:
-                del self._indexes[meta.namespace]
+        self._known.pop(workload.metadata.uid, None)
+        self._index.remove(workload.metadata.uid)
 
     def of(self, uid: str) -> Selector:
         """Return the selector of a known workload."""
@@ -48,43 +43,35 @@ class WorkloadSelectors:
 
     def matching(self, object_: Kubernetes) -> list[str]:
         """Return the workloads in an object's namespace that select it."""
-        index = self._indexes.get(object_.metadata.namespace)
-        return [] if index is None else index.matching(object_.metadata.labels)
+        return self._index.matching(object_.metadata.labels, object_.metadata.namespace)
 
 
 class Orphans:
     """Objects of one type with labels and without a controller, which are not being deleted."""
 
     def __init__(self) -> None:
-        # By namespace, the objects by key, and an index of them.
-        self._objects: dict[str, dict[str, Kubernetes]] = {}
-        self._indexes: defaultdict[str, LabelIndex[str]] = defaultdict(LabelIndex)
+        self._objects: dict[str, Kubernetes] = {}
+        self._index: LabelIndex[str] = LabelIndex()
 
     def put(self, object_: Kubernetes) -> bool:
         """Take in an object; return whether it is an orphan, or was one."""
         meta = object_.metadata
         if not meta.labels or meta.controller is not None or meta.deletion_timestamp is not None:
             return self.remove(object_)
-        self._objects.setdefault(meta.namespace, {})[object_.key] = object_
-        self._indexes[meta.namespace].put(object_.key, meta.labels)
+        self._objects[object_.key] = object_
+        self._index.put(object_.key, meta.labels, meta.namespace)
         return True
 
     def remove(self, object_: Kubernetes) -> bool:
         """Remove the object with that key; return whether there was one."""
-        namespace = object_.metadata.namespace
-        objects = self._objects.get(namespace)
-        if objects is None or objects.pop(object_.key, None) is None:
+        if self._objects.pop(object_.key, None) is None:
             return False
-        self._indexes[namespace].remove(object_.key)
-        if not objects:
-            del self._objects[namespace], self._indexes[namespace]
+        self._index.remove(object_.key)
         return True
 
     def matching(self, namespace: str, selector: Selector) -> list[Kubernetes]:
         """Return the objects that a selector matches, by key."""
-        if namespace not in self._objects:
-            return []
-        return [self._objects[namespace][key] for key in sorted(self._indexes[namespace].matching(selector))]
+        return [self._objects[key] for key in sorted(self._index.matching(selector, namespace))]
 
 
 def adoption_of(object_: Kubernetes, workload: Kubernetes, cause: str, finalizer: str) -> PatchObject:

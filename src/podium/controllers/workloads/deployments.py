@@ -101,7 +101,7 @@ class Deployments(WorkloadController[Deployment]):
 
     def _is_taken(self, workload: _Workload) -> bool:
         """Return whether the next ReplicaSet's name belongs to another template."""
-        found = self._owned.named(f"{workload.object.metadata.namespace}/{_set_name(workload)}")
+        found = self._owned.named(f"{workload.object.key}-{_hash(workload)}")
         owner = None if found is None else found.object.metadata.controller
         if found is None or owner is None or owner.uid != workload.uid:
             return found is not None
@@ -112,7 +112,7 @@ class Deployments(WorkloadController[Deployment]):
             set_.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(set_.uid).all.values())
             for set_ in old
         )
-        spec, revision = workload.object.spec, _next_revision(old)
+        spec, revision = workload.object.spec, max(map(_revision, old), default=0) + 1
         current, sizes = None if new is None else _size(new), [_size(set_) for set_ in old]
         step = plan(spec, current, sizes, has_old_pods=has_old_pods)
         actions: list[Action] = []
@@ -151,10 +151,6 @@ class Deployments(WorkloadController[Deployment]):
         return actions
 
 
-def _next_revision(old: Iterable[_Set]) -> int:
-    return max((_revision(set_) for set_ in old), default=0) + 1
-
-
 def _keep_alike(workload: _Workload, new: _Set, revision: int) -> list[Action]:
     """Update annotations and minReadySeconds of the current template's ReplicaSet."""
     known = new.object.metadata.annotations
@@ -181,10 +177,6 @@ def _scale_annotations(workload: _Workload) -> dict[str, str]:
     return {_DESIRED: str(spec.replicas), _MOST: str(most_replicas(spec))}
 
 
-def _set_name(workload: _Workload) -> str:
-    return f"{workload.object.metadata.name}-{_hash(workload)}"
-
-
 def _hash(workload: _Workload) -> str:
     collisions = workload.object.status.collision_count
     return template_hash(workload.template, str(collisions) if collisions else "")
@@ -192,14 +184,15 @@ def _hash(workload: _Workload) -> str:
 
 def _new_set(workload: _Workload, replicas: int, revision: int) -> Raw:
     template, selector, meta = workload.template, workload.spec.get("selector", {}), workload.object.metadata
-    hashed = {HASH_LABEL: _hash(workload)}
+    hash_ = _hash(workload)
+    hashed = {HASH_LABEL: hash_}
     labels = {**template.get("metadata", {}).get("labels", {}), **hashed}
     seconds = workload.object.spec.min_ready_seconds
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": _set_name(workload),
+            "name": f"{meta.name}-{hash_}",
             "namespace": meta.namespace,
             "labels": labels,
             "annotations": {
@@ -421,7 +414,7 @@ def progress(
     spec, before, name = workload.spec, workload.status, "" if new is None else new.object.metadata.name
     # A ReplicaSet that existed before has a history, or an earlier revision.
     history = () if new is None else new.object.metadata.annotations
-    is_created = new is not None and _HISTORY not in history and _revision(new) >= _next_revision(old)
+    is_created = new is not None and _HISTORY not in history and _revision(new) > max(map(_revision, old), default=0)
     known = condition_of(before.get("conditions", ()), PROGRESSING)
     known_reason = known.get("reason")
     if spec.get("paused"):
