@@ -69,7 +69,15 @@ class ServiceEndpoints(Reconciler[str]):
             self._zones[object_.metadata.name] = object_.metadata.labels.get(_ZONE, "")
             return NO_CHANGE
         if isinstance(object_, Service):
-            self._service_changed(object_, raw, now)
+            key, known = object_.key, self._services.get(object_.key)
+            self._services[key] = object_, raw
+            selector, is_selecting = object_.spec.selector, _is_selecting(object_, raw)
+            if not is_selecting:
+                self._selectors.remove(key)
+            elif known is None or known[0].spec.selector != selector:
+                self._selectors.put(key, selector_from_labels(selector), object_.metadata.namespace)
+            if is_selecting:
+                self._due(key, now)
         elif object_.kind == _ENDPOINTS:
             self._endpoints[object_.key] = raw
             self._due(object_.key, now)
@@ -101,16 +109,6 @@ class ServiceEndpoints(Reconciler[str]):
                 self._slices.pop(service, None)
             self._due(service, now)
         return []
-
-    def _service_changed(self, service: Service, raw: Raw, now: int) -> None:
-        key, known = service.key, self._services.get(service.key)
-        self._services[key] = service, raw
-        if not _is_selecting(service, raw):
-            self._selectors.remove(key)
-            return
-        if known is None or known[0].spec.selector != service.spec.selector:
-            self._selectors.put(key, selector_from_labels(service.spec.selector), service.metadata.namespace)
-        self._due(key, now)
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> list[Action]:
         key, namespace, labels = pod.key, pod.metadata.namespace, pod.metadata.labels

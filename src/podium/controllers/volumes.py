@@ -66,7 +66,14 @@ class PersistentVolumes(Reconciler[_Key]):
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         if isinstance(object_, PersistentVolumeClaim):
-            self._claim_changed(object_, raw, now)
+            uid, known = object_.metadata.uid, self._claims.get(object_.key)
+            if known is not None and known[0].metadata.uid != uid:
+                self._forget_claim(object_.key, now)
+            self._claims[object_.key] = object_, raw
+            self._key_by_uid[uid] = object_.key
+            for name in self._reserved.get(uid, ()):
+                self._gone_from.pop(name, None)
+            self._queue.add((_CLAIM, object_.key))
         elif isinstance(object_, PersistentVolume):
             self._volume_changed(object_, now)
         elif isinstance(object_, StorageClass | Node | CSINode):
@@ -84,16 +91,6 @@ class PersistentVolumes(Reconciler[_Key]):
         else:
             self._surroundings.pop((type(object_).__name__, object_.metadata.name), None)
         return []
-
-    def _claim_changed(self, claim: PersistentVolumeClaim, raw: Raw, now: int) -> None:
-        uid, known = claim.metadata.uid, self._claims.get(claim.key)
-        if known is not None and known[0].metadata.uid != uid:
-            self._forget_claim(claim.key, now)
-        self._claims[claim.key] = claim, raw
-        self._key_by_uid[uid] = claim.key
-        for name in self._reserved.get(uid, ()):
-            self._gone_from.pop(name, None)
-        self._queue.add((_CLAIM, claim.key))
 
     def _forget_claim(self, key: str, now: int) -> None:
         known = self._claims.pop(key, None)

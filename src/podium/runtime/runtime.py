@@ -363,7 +363,12 @@ class DeferredObservations:
         for key, entry in missed:
             if isinstance(entry.observation, Gone) and not self._is_known(entry):
                 del self._entries[key]
-        self._forget(since)
+        # Drop the entries that only this component had missed.
+        known = min(self._since.values(), default=self._happened)
+        if since < known:
+            stale = takewhile(lambda item: item[1].number <= known, self._entries.items())
+            for key in [key for key, _ in stale]:
+                del self._entries[key]
         machine = component.machine
         return [
             entry.observation
@@ -388,14 +393,6 @@ class DeferredObservations:
     def _is_known(self, entry: _Entry) -> bool:
         """Return whether an idle component knows the object from before."""
         return any(entry.added <= since < entry.number for since in self._since.values())
-
-    def _forget(self, since: int) -> None:
-        """Drop entries that only the component which became idle at that time had missed."""
-        known = min(self._since.values(), default=self._happened)
-        if since < known:
-            stale = takewhile(lambda item: item[1].number <= known, self._entries.items())
-            for key in [key for key, _ in stale]:
-                del self._entries[key]
 
 
 class Wakeups:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.reading import Duration
 from podium.api.times import format_time, time_of

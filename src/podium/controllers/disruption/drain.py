@@ -217,7 +217,12 @@ class Drain:
         else:
             pods = (action.pod for action in self._plan.of("evict"))
             actions = [action for pod in pods for action in self._evictions.ask(pod.key, pod.metadata.uid, now)]
-        self._next_ns = self._next()
+        times = [self._give_up_ns, *(action.recheck_ns for action in self._plan.actions)]
+        if self._needs_cordon():
+            times.append(self._cordon_ns)
+        else:
+            times += [self._evictions.of(action.pod.metadata.uid).next_ns for action in self._plan.of("evict")]
+        self._next_ns = earliest(times)
         self._expects_progress = not self._is_stuck()
         return actions
 
@@ -234,14 +239,6 @@ class Drain:
         if not self._plan.of("evict") and not self._plan.of("wait"):
             return "drained", ""
         return None
-
-    def _next(self) -> int | None:
-        times = [self._give_up_ns, *(action.recheck_ns for action in self._plan.actions)]
-        if self._needs_cordon():
-            times.append(self._cordon_ns)
-        else:
-            times += [self._evictions.of(action.pod.metadata.uid).next_ns for action in self._plan.of("evict")]
-        return earliest(times)
 
     def _is_stuck(self) -> bool:
         """Return whether everything left was refused repeatedly."""

@@ -5,6 +5,8 @@ Source: pkg/kubelet (lifecycle, preemption, status, eviction).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from podium.api.meta import Raw
@@ -24,6 +26,7 @@ from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide.kubelet import (
     UNEXPECTED,
     Holding,
+    MemoryUse,
     Refusal,
     eviction_message,
     memory_ranking,
@@ -444,21 +447,18 @@ class EvictionManager:
         transition_ns = self._settings.pressure_transition_ns
         self.is_short = self._is_below or (was_short and now < self._short_ns + transition_ns)
         self.is_at_rest = not self.is_short
+        ranking: Sequence[MemoryUse] = ()
         if self._is_below and self._next_cycle_ns <= now:
-            self._evict(available, now)
+            ranking = memory_ranking(self._there.memory_uses(), self._settings.eviction_order)
+        if ranking:
+            # The next eviction comes a cycle later, when the memory of this pod is free.
+            self._next_cycle_ns = now + _CYCLE_NS
+            run = self._there.runs[ranking[0].pod.metadata.uid]
+            message = eviction_message(ranking[0], threshold, max(0, available))
+            run.outcome = reports.rejected(run, "Evicted", message, is_disruption=True)
+            self._workers.stop(run, now, _GRACE_SECONDS)
         if self._is_below:
             self.due_ns = self._next_cycle_ns if self._next_cycle_ns > now else None
         else:
             self.due_ns = self._short_ns + transition_ns if self.is_short else None
         return self.is_short != was_short
-
-    def _evict(self, available: int, now: int) -> None:
-        """Evict a pod; the next eviction comes a cycle later, when its memory is free."""
-        ranking = memory_ranking(self._there.memory_uses(), self._settings.eviction_order)
-        if not ranking:
-            return
-        self._next_cycle_ns = now + _CYCLE_NS
-        run = self._there.runs[ranking[0].pod.metadata.uid]
-        message = eviction_message(ranking[0], self._settings.memory_threshold_bytes, max(0, available))
-        run.outcome = reports.rejected(run, "Evicted", message, is_disruption=True)
-        self._workers.stop(run, now, _GRACE_SECONDS)

@@ -151,11 +151,6 @@ class PodRun(msgspec.Struct, eq=False):
         """Return whether its containers fail whenever they run."""
         return self.is_over_limit or self.trouble_ns is not None or CRASH_AFTER in self.pod.metadata.annotations
 
-    @property
-    def is_in_crash_loop(self) -> bool:
-        """Return whether its containers fail repeatedly, and nothing else is going to happen to them."""
-        return self.backoff is not None and self.backoff.crashes > 1 and not self.is_stopping
-
     def due_ns(self) -> int | None:
         """Return when something next happens to it, or None."""
         if self.is_ended:
@@ -213,12 +208,6 @@ class PodRun(msgspec.Struct, eq=False):
                 termination = self.termination_ns
             end += grace if termination is None else min(grace, termination)
         self.stopped_ns = end if self.stopped_ns is None else min(end, self.stopped_ns)
-
-    def asked_to_end_ns(self, now: int) -> int:
-        """Return when the pod's deletion began, as far as known."""
-        if self.deleted_ns is None:
-            self.deleted_ns = now
-        return self.deleted_ns
 
 
 def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:

@@ -160,8 +160,9 @@ class PodWorkers:
 
     def stop_deleted(self, run: PodRun, now: int) -> None:
         grace_seconds = run.pod.metadata.deletion_grace_period_seconds or 0
-        asked_ns = run.asked_to_end_ns(now)
-        self.stop(run, asked_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
+        if run.deleted_ns is None:
+            run.deleted_ns = now
+        self.stop(run, run.deleted_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
 
     def end(self, run: PodRun, report: ReportStatus) -> None:
         """Report the end of a pod whose containers are gone."""
@@ -206,7 +207,9 @@ class PodWorkers:
 
     def plan(self, run: PodRun) -> None:
         """Set when a pod is due, after a change of its times."""
-        self.deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
+        # Of containers that fail repeatedly, nothing else is expected.
+        is_in_crash_loop = run.backoff is not None and run.backoff.crashes > 1 and not run.is_stopping
+        self.deadlines.set(run, run.due_ns(), recurs=is_in_crash_loop)
 
 
 def _failure(run: PodRun, now: int) -> Raw:

@@ -268,7 +268,8 @@ class NodeLifecycle(Reconciler[str]):
         if is_evicted and (next_ns is None or next_ns > now):
             changes -= EVICTING
             if self._zones.wait(name):
-                self._await_turn(name)
+                # It is checked when its zone allows another node to be evicted, or earlier if it is silent.
+                self._queue.add_by(name, self._zones.next_ns(name))
         else:
             if is_evicted:
                 self._zones.give_up(name, now)
@@ -282,11 +283,7 @@ class NodeLifecycle(Reconciler[str]):
         """End a node's wait for its eviction; the next one of its zone is checked when its turn comes."""
         following = self._zones.end_wait(name)
         if following is not None:
-            self._await_turn(following)
-
-    def _await_turn(self, name: str) -> None:
-        """Check a node when its zone allows another one to be evicted, or earlier if it is silent."""
-        self._queue.add_by(name, self._zones.next_ns(name))
+            self._queue.add_by(following, self._zones.next_ns(following))
 
     def _is_written(self, object_: Node | Pod) -> bool:
         return self._written.get(object_.metadata.uid) == object_.metadata.resource_version

@@ -200,10 +200,11 @@ class ObservedSignals:
         """Record a pod; return whether its signals have changed. ``read`` makes its record."""
         uid = pod.metadata.uid
         if pod.is_terminal:
-            rejected = _rejected(pod, raw)
-            if rejected is None:
+            owner, reason = pod.metadata.controller, str(raw.get("status", {}).get("reason", ""))
+            is_rejected = pod.status.phase == "Failed" and (reason in _REJECTIONS or reason.startswith(_SHORTAGE))
+            if owner is None or not is_rejected:
                 return self._put(pod.key, None)
-            return self._put(pod.key, _Seen(uid, rejected=rejected, record=read(pod)))
+            return self._put(pod.key, _Seen(uid, rejected=(owner.uid, pod.spec.node_name), record=read(pod)))
         health = pod_health(raw)
         if health is WELL:
             return self._put(pod.key, None)
@@ -264,15 +265,6 @@ class ObservedSignals:
         self._rejections[rejected] = len(pods)
         if not pods:
             del self._rejections[rejected], self._turned_away[rejected]
-
-
-def _rejected(pod: Pod, raw: Raw) -> tuple[str, str] | None:
-    """Return the owner and the node of a pod that was rejected by its kubelet; None for any other pod."""
-    owner, reason = pod.metadata.controller, raw.get("status", {}).get("reason")
-    if owner is None or pod.status.phase != "Failed" or not isinstance(reason, str):
-        return None
-    is_rejection = reason in _REJECTIONS or reason.startswith(_SHORTAGE)
-    return (owner.uid, pod.spec.node_name) if is_rejection else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,6 @@ def release_of(object_: Kubernetes, uid: str, cause: str, finalizer: str) -> Pat
     return _claim(object_, references, _without(object_.metadata.finalizers, finalizer), cause)
 
 
-def is_claim(action: PatchObject) -> bool:
-    """Return whether the action is an adoption or a release."""
-    return "ownerReferences" in action.patch.get("metadata", {})
-
-
 def _claim(object_: Kubernetes, references: list[Raw], finalizers: list[str], cause: str) -> PatchObject:
     metadata: Raw = {"ownerReferences": references or None}
     if finalizers != list(object_.metadata.finalizers):

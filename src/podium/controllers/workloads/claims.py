@@ -94,7 +94,8 @@ class ResourceClaims(Reconciler[_Key]):
             self._pod_gone(pod.key, before)
         self._uid_of[pod.key] = uid
         ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
-        has_ended = self.claims.pod_seen(uid, ended=ended)
+        has_ended = ended and not self.claims.ended.get(uid)
+        self.claims.ended[uid] = ended
         if has_ended:
             self._add_claims_of(uid)
         claims = pod.spec.resource_claims
@@ -232,7 +233,7 @@ class ClaimIndex(dict[str, ResourceClaim]):
         # By the uid of a pod, the keys of the claims that it uses, or that were created for it.
         self._naming: MultiMap[str, str] = MultiMap()
         self.ended: dict[str, bool] = {}
-        """By uid, whether a pod has ended; read-only for others."""
+        """By uid, whether a pod has ended."""
         self._gone: set[str] = set()
         self.missed: dict[tuple[str, str], int] = {}
         """When an unobserved consumer was first missed, by claim and uid."""
@@ -247,12 +248,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
         before = _pods_of(self.pop(key, None))
         self._naming.replace(key, before, ())
         self._forget_pods(before)
-
-    def pod_seen(self, uid: str, *, ended: bool) -> bool:
-        """Record whether a pod has ended; return whether that is new."""
-        changed = self.ended.get(uid) is not ended
-        self.ended[uid] = ended
-        return ended and changed
 
     def pod_gone(self, uid: str) -> None:
         self.ended[uid] = True

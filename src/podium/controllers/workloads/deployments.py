@@ -258,7 +258,8 @@ def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: in
 def _conditions(workload: _Workload, available: int, now: int) -> list[Raw]:
     """Return the conditions with Available, which says whether enough pods are available."""
     spec, known = workload.object.spec, condition_of(workload.conditions, "Available")
-    is_available = available >= spec.replicas - most_unavailable(spec)
+    most_unavailable = 0 if spec.strategy.type == "Recreate" else min(limits(spec)[1], spec.replicas)
+    is_available = available >= spec.replicas - most_unavailable
     status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
     if (known.get("status"), known.get("reason")) == (status, reason):
         return workload.conditions
@@ -295,13 +296,6 @@ def limits(spec: DeploymentSpec) -> tuple[int, int]:
     surge = pods_of_share(rolling.max_surge, spec.replicas, rounds_up=True)
     unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
     return surge, unavailable if surge or unavailable else 1
-
-
-def most_unavailable(spec: DeploymentSpec) -> int:
-    """Return how many wanted pods an available Deployment may lack; 0 with Recreate."""
-    if spec.strategy.type == "Recreate" or not spec.replicas:
-        return 0
-    return min(limits(spec)[1], spec.replicas)
 
 
 def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:

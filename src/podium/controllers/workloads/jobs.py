@@ -15,7 +15,6 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
 from podium.controllers.actions import Action, CreateObject, PatchObject, versioned_patch
 from podium.controllers.observations import Answered
-from podium.controllers.workloads.adoption import is_claim
 from podium.controllers.workloads.job_pods import (
     TRACKING,
     JobState,
@@ -105,7 +104,7 @@ class Jobs(WorkloadController[Job]):
 
     def _answered(self, answered: Answered, now: int) -> list[Action]:
         action = answered.action
-        if not isinstance(action, PatchObject) or is_claim(action):
+        if not isinstance(action, PatchObject) or "ownerReferences" in action.patch.get("metadata", {}):
             return super()._answered(answered, now)
         self._take_key(action)
         known = self._pods.named(action.key)

@@ -296,7 +296,8 @@ def _compare_times(one: OwnedPod, other: OwnedPod, now: int, since: int, other_s
         return 0
     if not since or not other_since:
         return -1 if not since else 1
-    return _magnitude(now - since) - _magnitude(now - other_since) or _order(one.uid, other.uid)
+    magnitude, other_magnitude = (max(now - time, 0).bit_length() for time in (since, other_since))
+    return magnitude - other_magnitude or _order(one.uid, other.uid)
 
 
 def _order(one: str, other: str) -> int:
@@ -313,7 +314,3 @@ def _restarts(pod: OwnedPod) -> int:
     """Return the largest restart count of its containers."""
     counts = (status.get("restartCount", 0) for status in pod.status.get("containerStatuses", ()))
     return max((count for count in counts if isinstance(count, int)), default=0)
-
-
-def _magnitude(age_ns: int) -> int:
-    return age_ns.bit_length() if age_ns > 0 else 0
