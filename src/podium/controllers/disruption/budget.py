@@ -38,7 +38,7 @@ _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedP
 
 
 class TrackedBudget:
-    """A version of a budget, and its pods by name, which `put`, `lose` and `remove` keep counted.
+    """A version of a budget, and its pods by key, which `put`, `lose` and `remove` keep counted.
 
     The API server records an accepted disruption in the status by the pod's name (a debit), and deletes the pod. A
     debited pod does not count as healthy. The debit ends when the pod is terminating or gone, or after two minutes. It
@@ -76,22 +76,21 @@ class TrackedBudget:
 
     def put(self, pod: Pod) -> None:
         """Count a covered pod."""
-        name = pod.metadata.name
-        old = self.pods.get(name)
+        old = self.pods.get(pod.key)
         if old is not None and old.metadata.uid != pod.metadata.uid:
             self._end(old)
-        self.remove(name)
-        self.pods[name] = pod
+        self.remove(pod.key)
+        self.pods[pod.key] = pod
         self._count(pod, 1)
 
     def lose(self, pod: Pod) -> None:
         """Stop counting a pod that is gone; ``pod`` is its last state."""
-        self.remove(pod.metadata.name)
+        self.remove(pod.key)
         self._end(pod)
 
-    def remove(self, name: str) -> None:
+    def remove(self, key: str) -> None:
         """Stop counting a pod, if it is there."""
-        pod = self.pods.pop(name, None)
+        pod = self.pods.pop(key, None)
         if pod is not None:
             self._count(pod, -1)
             if not self._priorities[pod.priority]:
@@ -238,7 +237,7 @@ class TrackedBudget:
 
     def _is_over(self, name: str, accepted_ns: int) -> bool:
         """Return whether a debit is over."""
-        pod = self.pods.get(name)
+        pod = self.pods.get(f"{self.object.metadata.namespace}/{name}")
         if name in self._over or pod is None:
             return name in self._over
         created_ns = time_of(pod.metadata.creation_timestamp)
@@ -251,7 +250,7 @@ class TrackedBudget:
             self._over[pod.metadata.name] = None
 
     def _is_healthy(self, name: str) -> bool:
-        pod = self.pods.get(name)
+        pod = self.pods.get(f"{self.object.metadata.namespace}/{name}")
         return pod is not None and is_healthy(pod)
 
     def _failed(self, problem: str, now: int) -> Raw:

@@ -5,7 +5,6 @@ Source: pkg/controller/disruption/disruption.go; controlled-rescheduling.md, Dis
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
@@ -32,8 +31,8 @@ STALE_AFTER_NS = 120 * 10**9
 _BUDGET, _POD = "PodDisruptionBudget", "Pod"
 _TARGET = "DisruptionTarget"
 
-_Key = tuple[str, str, str]
-"""The kind, the namespace and the name of an object."""
+_Key = tuple[str, str]
+"""The kind and the key of an object."""
 
 
 class DisruptionController(Reconciler[_Key]):
@@ -59,9 +58,7 @@ class DisruptionController(Reconciler[_Key]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._coverage: defaultdict[str, NamespaceCoverage] = defaultdict(NamespaceCoverage)
-        # The namespaces with budgets.
-        self._budgeted: set[str] = set()
+        self._coverage = Coverage()
         self._scales = Scales()
         self._policy = DisruptionPolicySpec()
         # The pods that are disruption targets, with their wire form.
@@ -72,84 +69,63 @@ class DisruptionController(Reconciler[_Key]):
     @property
     def is_idle(self) -> bool:
         """Return whether there are no budgets and no disruption targets."""
-        return not self._budgeted and not self._targets
+        return not self._coverage.budgets and not self._targets
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         if isinstance(object_, Pod):
-            budgets = self._in(object_).put_pod(object_)
-            if budgets:
-                self._touch(object_, budgets)
+            budgets = self._coverage.put_pod(object_)
+            self._touch(budgets)
             return [] if self._target_changed(object_, raw) or budgets else NO_CHANGE
         if isinstance(object_, PodDisruptionBudget):
-            name, coverage = object_.metadata.name, self._in(object_)
-            known = coverage.budgets.get(name)
+            known = self._coverage.budgets.get(object_.key)
             events = [] if known is None else _used_up(known.object, object_)
-            coverage.put_budget(object_, raw)
-            self._budgeted.add(object_.metadata.namespace)
-            self._touch(object_, [name])
+            self._coverage.put_budget(object_, raw)
+            self._touch([object_.key])
             return events
         if isinstance(object_, DisruptionPolicy):
             self._see_policy(object_.spec)
         else:
-            self._scales_changed(object_, self._scales.put(object_, raw))
+            self._scales_changed(self._scales.put(object_, raw))
         return []
 
     def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
         if isinstance(object_, Pod):
-            self._touch(object_, self._in(object_).remove_pod(object_))
-            self._drop_empty(object_)
-            key = _key(object_)
+            self._touch(self._coverage.remove_pod(object_))
+            key = _POD, object_.key
             if key in self._targets and self._targets[key][0].metadata.uid == object_.metadata.uid:
                 self._forget(key)
         elif isinstance(object_, PodDisruptionBudget):
-            self._in(object_).remove_budget(object_)
-            self._touch(object_, [object_.metadata.name])
-            self._drop_empty(object_)
+            self._coverage.remove_budget(object_)
+            self._touch([object_.key])
         elif isinstance(object_, DisruptionPolicy):
             self._see_policy(DisruptionPolicySpec())
         else:
-            self._scales_changed(object_, self._scales.remove(object_))
+            self._scales_changed(self._scales.remove(object_))
         return []
 
-    def _in(self, object_: Kubernetes) -> NamespaceCoverage:
-        return self._coverage[object_.metadata.namespace]
-
-    def _drop_empty(self, object_: Kubernetes) -> None:
-        namespace = object_.metadata.namespace
-        coverage = self._coverage[namespace]
-        if not coverage.budgets:
-            self._budgeted.discard(namespace)
-        if not coverage.budgets and not coverage.pods:
-            del self._coverage[namespace]
-
-    def _touch(self, object_: Kubernetes, budgets: Iterable[str]) -> None:
-        """Check budgets in the namespace of an object."""
-        namespace = object_.metadata.namespace
-        self._queue.add_all((_BUDGET, namespace, name) for name in budgets)
+    def _touch(self, budgets: Iterable[str]) -> None:
+        self._queue.add_all((_BUDGET, key) for key in budgets)
 
     def _see_policy(self, policy: DisruptionPolicySpec) -> None:
         """Take in the policy; new bounds affect all budgets."""
         before, self._policy = self._policy, policy
         if before.budget_bounds != policy.budget_bounds:
-            for namespace, coverage in self._coverage.items():
-                self._queue.add_all((_BUDGET, namespace, name) for name in coverage.budgets)
+            self._touch(self._coverage.budgets)
 
-    def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
-        coverage = self._coverage.get(object_.metadata.namespace)
-        if coverage is not None:
-            # By name, because workloads and pods may have come in any order.
-            self._touch(object_, sorted({name for uid in uids for name in coverage.change_scale(uid)}))
+    def _scales_changed(self, uids: list[str]) -> None:
+        # By key, because workloads and pods may have come in any order.
+        self._touch(sorted({key for uid in uids for key in self._coverage.change_scale(uid)}))
 
     def _target_changed(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod; return whether it is or was a disruption target."""
         condition = pod.status.condition(_TARGET)
         is_target = condition is not None and condition.status == "True" and condition.reason != "TerminationByKubelet"
+        key = _POD, pod.key
         if not is_target or pod.is_terminating or pod.is_terminal:
-            if not self._targets or _key(pod) not in self._targets:
+            if key not in self._targets:
                 return False
-            self._forget(_key(pod))
+            self._forget(key)
             return True
-        key = _key(pod)
         self._targets[key] = pod, raw
         self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
         return True
@@ -169,11 +145,9 @@ class DisruptionController(Reconciler[_Key]):
         self._written.pop(key, None)
 
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
-        kind, namespace, name = key
-        if kind == _POD:
+        if key[0] == _POD:
             return self._end_disruption(key, now)
-        coverage = self._coverage.get(namespace)
-        budget = None if coverage is None else coverage.budgets.get(name)
+        budget = self._coverage.budgets.get(key[1])
         if budget is None:
             self._forget(key)
             return []
@@ -208,10 +182,6 @@ class DisruptionController(Reconciler[_Key]):
         return before == version
 
 
-def _key(pod: Pod) -> _Key:
-    return _POD, pod.metadata.namespace, pod.metadata.name
-
-
 def _used_up(before: PodDisruptionBudget, after: PodDisruptionBudget) -> list[Action]:
     """Return the event about a rate that has just been exhausted, with the pods that used it."""
     earlier, rate = before.status.disruption_rate, after.status.disruption_rate
@@ -228,94 +198,94 @@ def _since_ns(raw: Raw) -> int:
     return time_of(condition_of(raw["status"]["conditions"], _TARGET).get("lastTransitionTime")) or 0
 
 
-class NamespaceCoverage:
-    """The budgets and pods of one namespace by name; each budget counts its covered pods."""
+class Coverage:
+    """The budgets and pods by key; each budget counts its covered pods."""
 
     def __init__(self) -> None:
         self.budgets: dict[str, TrackedBudget] = {}
         self.pods: dict[str, Pod] = {}
         self._selectors: SelectorIndex[str] = SelectorIndex()
         self._labels: LabelIndex[str] = LabelIndex()
-        # The names of the budgets of each pod, and of the pods of each controller.
+        # The keys of the budgets of each pod, and of the pods of each controller.
         self._covering: dict[str, list[str]] = {}
         self._of_controller: MultiMap[str, str] = MultiMap()
 
     def put_pod(self, pod: Pod) -> list[str]:
-        """Take in a pod; return the names of the affected budgets."""
-        name, labels = pod.metadata.name, pod.metadata.labels
-        old = self.pods.get(name)
-        self.pods[name] = pod
+        """Take in a pod; return the keys of the affected budgets."""
+        key, namespace, labels = pod.key, pod.metadata.namespace, pod.metadata.labels
+        old = self.pods.get(key)
+        self.pods[key] = pod
         if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
-            self._note_controller(name, old, pod)
+            self._note_controller(key, old, pod)
         is_labelled_anew = old is None or old.metadata.labels != labels
         if is_labelled_anew:
-            self._labels.put(name, labels)
+            self._labels.put(key, labels, namespace)
         if not self.budgets:
             return []
-        before = after = self._covering.get(name, [])
+        before = after = self._covering.get(key, [])
         if is_labelled_anew:
-            after = sorted(self._selectors.matching(labels))
-            self._cover(name, after)
+            after = sorted(self._selectors.matching(labels, namespace))
+            self._cover(key, after)
         if not before and not after:
             return []
         left = [budget for budget in before if budget not in after]
         for budget in left:
-            self.budgets[budget].remove(name)
+            self.budgets[budget].remove(key)
         for budget in after:
             self.budgets[budget].put(pod)
         return left + after
 
     def remove_pod(self, pod: Pod) -> list[str]:
-        """Forget a pod; return the names of the affected budgets."""
-        name = pod.metadata.name
-        known = self.pods.get(name)
+        """Forget a pod; return the keys of the affected budgets."""
+        key = pod.key
+        known = self.pods.get(key)
         if known is None or known.metadata.uid != pod.metadata.uid:
             return []
-        del self.pods[name]
-        self._note_controller(name, known, None)
-        self._labels.remove(name)
-        covering = self._covering.pop(name, [])
+        del self.pods[key]
+        self._note_controller(key, known, None)
+        self._labels.remove(key)
+        covering = self._covering.pop(key, [])
         for budget in covering:
             self.budgets[budget].lose(pod)
         return covering
 
     def put_budget(self, object_: PodDisruptionBudget, raw: Raw) -> None:
-        name = object_.metadata.name
-        known = self.budgets.get(name)
+        key, namespace = object_.key, object_.metadata.namespace
+        known = self.budgets.get(key)
         if known is not None and known.object.spec.selector == object_.spec.selector:
             known.replace(object_, raw)
             return
-        self._remove(name)
-        budget = self.budgets[name] = TrackedBudget(object_, raw)
-        self._selectors.put(name, budget.selector)
-        for covered in self._labels.matching(budget.selector):
-            self._cover(covered, sorted((*self._covering.get(covered, ()), name)))
+        self._remove(key)
+        budget = self.budgets[key] = TrackedBudget(object_, raw)
+        self._selectors.put(key, budget.selector, namespace)
+        for covered in self._labels.matching(budget.selector, namespace):
+            self._cover(covered, sorted((*self._covering.get(covered, ()), key)))
             budget.put(self.pods[covered])
 
     def remove_budget(self, object_: PodDisruptionBudget) -> None:
-        known = self.budgets.get(object_.metadata.name)
+        known = self.budgets.get(object_.key)
         if known is not None and known.object.metadata.uid == object_.metadata.uid:
-            self._remove(object_.metadata.name)
+            self._remove(object_.key)
 
     def change_scale(self, uid: str) -> list[str]:
-        """Record the changed scale of a controller; return the names of the affected budgets."""
+        """Record the changed scale of a controller; return the keys of the affected budgets."""
         pods = self._of_controller.get(uid, ())
-        names = dict.fromkeys(name for pod in pods for name in self._covering.get(pod, ()))
-        for name in names:
-            self.budgets[name].forget_scale()
-        return [name for name in names if self.budgets[name].is_relative]
+        keys = dict.fromkeys(key for pod in pods for key in self._covering.get(pod, ()))
+        for key in keys:
+            self.budgets[key].forget_scale()
+        return [key for key in keys if self.budgets[key].is_relative]
 
-    def _remove(self, name: str) -> None:
-        budget = self.budgets.pop(name, None)
-        self._selectors.remove(name)
+    def _remove(self, key: str) -> None:
+        budget = self.budgets.pop(key, None)
+        self._selectors.remove(key)
         for pod in budget.pods if budget is not None else ():
-            self._cover(pod, [other for other in self._covering[pod] if other != name])
+            self._cover(pod, [other for other in self._covering[pod] if other != key])
 
-    def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
+    def _note_controller(self, key: str, old: Pod | None, new: Pod | None) -> None:
         before = "" if old is None else controller_uid(old)
         after = "" if new is None else controller_uid(new)
         if before != after:
-            self._of_controller.replace(name, [before] if before else (), [after] if after else ())
+            self._of_controller.replace(key, [before] if before else (), [after] if after else ())
 
     def _cover(self, pod: str, budgets: list[str]) -> None:
         if budgets:
