@@ -5,8 +5,6 @@ Source: controlled-rescheduling.md, Disruption budget (a default budget by prior
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
@@ -33,8 +31,8 @@ from podium.store.admission.priorities import NO_RULES, PriorityRules
 DEFAULT_BUDGET = "podium.dev/default-budget"
 """Label with value "true" on default budgets."""
 
-WorkloadKey = tuple[str, str]
-"""Name and kind of a workload; the order decides between overlapping ones."""
+WorkloadKey = tuple[str, str, str]
+"""Namespace, name and kind of a workload; the order decides between overlapping ones."""
 
 Keeper = Deployment | StatefulSet | ReplicaSet | ReplicationController
 """The workloads that maintain pods."""
@@ -57,13 +55,13 @@ class ProtectedWorkload:
 
     @property
     def key(self) -> WorkloadKey:
-        """Return the workload's name and kind."""
+        """Return the workload's namespace, name and kind."""
         return workload_key(self.workload)
 
     @property
     def label(self) -> str:
         """Return the workload's name for users, as in `Deployment default/web`."""
-        return f"{self.key[1]} {self.workload.key}"
+        return f"{self.key[2]} {self.workload.key}"
 
     @property
     def what_counts(self) -> tuple[object, ...]:
@@ -73,8 +71,8 @@ class ProtectedWorkload:
         return self.workload.metadata.uid, self.selector, self.unfit, *pods
 
 
-class NamespaceProtection:
-    """The workloads and budgets of one namespace. Methods that change them return the affected workloads."""
+class Protection:
+    """The workloads and budgets. Methods that change them return the affected workloads."""
 
     def __init__(self) -> None:
         self.workloads: dict[WorkloadKey, ProtectedWorkload] = {}
@@ -86,17 +84,12 @@ class NamespaceProtection:
         # The names of default budgets by the uid of their owner, which may be gone or unknown.
         self._owned: MultiMap[str, str] = MultiMap()
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there are neither workloads nor budgets."""
-        return not self.workloads and not self._budgets
-
     def put(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
         return self._put_budget(object_) if isinstance(object_, PodDisruptionBudget) else self._put_workload(object_)
 
     def remove(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
         if isinstance(object_, PodDisruptionBudget):
-            budget = self._budgets.get(object_.metadata.name)
+            budget = self._budgets.get(object_.key)
             is_known = budget is not None and budget.metadata.uid == object_.metadata.uid
             return self._drop_budget(budget) if budget is not None and is_known else []
         kept = self.workloads.get(workload_key(object_))
@@ -125,37 +118,37 @@ class NamespaceProtection:
         self.workloads[kept.key] = kept
         self._keys[workload.metadata.uid] = kept.key
         if not kept.unfit:
-            self._labels.put(kept.key, kept.template.metadata.labels)
-            self._selectors.put(kept.key, kept.selector)
+            self._labels.put(kept.key, labels, kept.key[0])
+            self._selectors.put(kept.key, kept.selector, kept.key[0])
         return [*before, kept.key, *self.overlapping(kept)]
 
     def _put_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
         """Take in a budget; a change of its status alone affects nothing."""
-        name, old = budget.metadata.name, self._budgets.get(budget.metadata.name)
+        key, old = budget.key, self._budgets.get(budget.key)
         if old is not None and _written(old) == _written(budget):
-            self._budgets[name] = budget
+            self._budgets[key] = budget
             return []
         before = [] if old is None else self._drop_budget(old)
-        self._budgets[name] = budget
-        self._budget_selectors.put(name, compile_label_selector(budget.spec.selector))
+        self._budgets[key] = budget
+        self._budget_selectors.put(key, compile_label_selector(budget.spec.selector), budget.metadata.namespace)
         owner = _default_for(budget)
         if owner:
-            self._owned.add(owner, name)
+            self._owned.add(owner, key)
         return before + self._under(budget)
 
     def overlapping(self, kept: ProtectedWorkload) -> list[WorkloadKey]:
         """Return the workloads whose budget would cover pods of this one, or the reverse."""
-        labels = kept.template.metadata.labels
-        return [*self._selectors.matching(labels), *self._labels.matching(kept.selector)]
+        namespace, selected_by = kept.key[0], self._selectors.matching(kept.template.metadata.labels, kept.key[0])
+        return [*selected_by, *self._labels.matching(kept.selector, namespace)]
 
     def made_budget(self, kept: ProtectedWorkload) -> PodDisruptionBudget | None:
         """Return the first non-default budget by name that covers the workload's pods, or None."""
-        names = sorted(self._budget_selectors.matching(kept.template.metadata.labels))
-        return next((self._budgets[name] for name in names if self.owner(name) is None), None)
+        keys = sorted(self._budget_selectors.matching(kept.template.metadata.labels, kept.key[0]))
+        return next((self._budgets[key] for key in keys if self.owner(key) is None), None)
 
     def default_budgets(self, kept: ProtectedWorkload) -> list[PodDisruptionBudget]:
         """Return the workload's default budgets, by name."""
-        return [self._budgets[name] for name in sorted(self._owned.get(kept.workload.metadata.uid, ()))]
+        return [self._budgets[key] for key in sorted(self._owned.get(kept.workload.metadata.uid, ()))]
 
     def owner(self, budget: str) -> WorkloadKey | None:
         """Return the workload of a default budget; None for other budgets."""
@@ -164,9 +157,9 @@ class NamespaceProtection:
 
     def free_name(self, kept: ProtectedWorkload) -> str:
         """Return an unused name for the workload's default budget."""
-        base = kept.key[0][:_MOST_OF_NAME].rstrip("-.") + "-default"
+        base = kept.key[1][:_MOST_OF_NAME].rstrip("-.") + "-default"
         names = (base if number == 1 else f"{base}-{number}" for number in count(1))
-        return next(name for name in names if name not in self._budgets)
+        return next(name for name in names if f"{kept.key[0]}/{name}" not in self._budgets)
 
     def _drop(self, kept: ProtectedWorkload) -> list[WorkloadKey]:
         concerned = self.overlapping(kept)
@@ -178,20 +171,21 @@ class NamespaceProtection:
 
     def _drop_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
         concerned = self._under(budget)
-        del self._budgets[budget.metadata.name]
-        self._budget_selectors.remove(budget.metadata.name)
-        self._owned.discard(_default_for(budget), budget.metadata.name)
+        del self._budgets[budget.key]
+        self._budget_selectors.remove(budget.key)
+        self._owned.discard(_default_for(budget), budget.key)
         return concerned
 
     def _under(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
         """Return the workloads whose pods a budget covers, and those that overlap with them."""
-        covered = self._labels.matching(compile_label_selector(budget.spec.selector))
+        selector = compile_label_selector(budget.spec.selector)
+        covered = self._labels.matching(selector, budget.metadata.namespace)
         return [key for workload in covered for key in self.overlapping(self.workloads[workload])]
 
 
 def workload_key(workload: Keeper) -> WorkloadKey:
-    """Return the name and kind of a workload."""
-    return workload.metadata.name, type(workload).__name__
+    """Return the namespace, name and kind of a workload."""
+    return workload.metadata.namespace, workload.metadata.name, type(workload).__name__
 
 
 def _default_for(budget: PodDisruptionBudget) -> str:
@@ -210,10 +204,8 @@ _CAUSE = "default-budget-controller"
 _KIND = "PodDisruptionBudget"
 _NO_POLICY = DisruptionPolicy()
 
-_Key = tuple[str, WorkloadKey]
 
-
-class DefaultBudgets(Reconciler[_Key]):
+class DefaultBudgets(Reconciler[WorkloadKey]):
     """Maintains a PodDisruptionBudget for each workload to which the DisruptionPolicy gives one.
 
     Workloads are Deployments, StatefulSets, ReplicationControllers, and ReplicaSets without owner. The policy's first
@@ -235,12 +227,12 @@ class DefaultBudgets(Reconciler[_Key]):
         self._rules = NO_RULES
         self._labels: dict[str, dict[str, str]] = {}
         self._classes: dict[str, PriorityClass] = {}
-        self._namespaces: defaultdict[str, NamespaceProtection] = defaultdict(NamespaceProtection)
+        self._protection = Protection()
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         name = object_.metadata.name
         if isinstance(object_, PodDisruptionBudget | Keeper):
-            self._touch(object_, self._namespaces[object_.metadata.namespace].put(object_))
+            self._queue.add_all(self._protection.put(object_))
         elif isinstance(object_, Namespace):
             self._see_namespace(name, object_.metadata.labels)
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
@@ -248,70 +240,57 @@ class DefaultBudgets(Reconciler[_Key]):
         elif isinstance(object_, PriorityClass):
             before, self._classes[name] = self._classes.get(name), object_
             if before is None or (before.value, before.global_default) != (object_.value, object_.global_default):
-                self._touch_all()
+                self._queue.add_all(self._protection.workloads)
         return []
 
     def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        name, place = object_.metadata.name, self._namespaces.get(object_.metadata.namespace)
+        name = object_.metadata.name
         if isinstance(object_, PodDisruptionBudget | Keeper):
-            if place is not None:
-                self._touch(object_, place.remove(object_))
+            self._queue.add_all(self._protection.remove(object_))
         elif isinstance(object_, Namespace):
             self._see_namespace(name, {})
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
             self._see_policy(_NO_POLICY)
         elif isinstance(object_, PriorityClass):
             self._classes.pop(name, None)
-            self._touch_all()
+            self._queue.add_all(self._protection.workloads)
         return []
-
-    def _touch(self, object_: Kubernetes, workloads: Iterable[WorkloadKey]) -> None:
-        """Check the workloads that a change of an object affects; forget its namespace if nothing is left there."""
-        namespace = object_.metadata.namespace
-        self._queue.add_all((namespace, key) for key in workloads)
-        if self._namespaces[namespace].is_empty:
-            del self._namespaces[namespace]
-
-    def _touch_all(self) -> None:
-        self._queue.add_all((name, key) for name, place in self._namespaces.items() for key in place.workloads)
 
     def _see_policy(self, policy: DisruptionPolicy) -> None:
         before, self._policy = self._policy, policy.spec
         if before.priority_rules != policy.spec.priority_rules:
             self._rules = PriorityRules(policy.spec.priority_rules, lambda namespace: self._labels.get(namespace, {}))
-            self._touch_all()
+            self._queue.add_all(self._protection.workloads)
         elif before.default_budgets != policy.spec.default_budgets:
-            self._touch_all()
+            self._queue.add_all(self._protection.workloads)
 
     def _see_namespace(self, name: str, labels: dict[str, str]) -> None:
         """Record the labels of a namespace, which priority rules may select."""
         before = self._labels.pop(name, {})
         if labels:
             self._labels[name] = labels
-        if self._rules and before != labels and name in self._namespaces:
-            self._queue.add_all((name, key) for key in self._namespaces[name].workloads)
+        if self._rules and before != labels:
+            self._queue.add_all(key for key in self._protection.workloads if key[0] == name)
 
-    def _reconcile(self, key: _Key, now: int) -> list[Action]:
-        namespace, workload = key
-        place = self._namespaces.get(namespace)
-        kept = None if place is None else place.workloads.get(workload)
-        wanted = [] if place is None or kept is None else self._sync(place, kept)
+    def _reconcile(self, key: WorkloadKey, now: int) -> list[Action]:
+        kept = self._protection.workloads.get(key)
+        wanted = [] if kept is None else self._sync(kept)
         if not wanted:
             self._forget(key)
         return wanted
 
-    def _sync(self, place: NamespaceProtection, kept: ProtectedWorkload) -> list[Action]:
+    def _sync(self, kept: ProtectedWorkload) -> list[Action]:
         """Return the writes that give the workload its default budget, or none."""
-        existing, entry = place.default_budgets(kept), self._entry(kept)
+        existing, entry = self._protection.default_budgets(kept), self._entry(kept)
         why_none = f"{kept.label} {kept.unfit}" if kept.unfit else ""
         if entry is None:
             why_none = why_none or f"the DisruptionPolicy gives {kept.label} none"
-        if not why_none and (protector := self._protector(place, kept)):
+        if not why_none and (protector := self._protector(kept)):
             why_none = f"{protector} covers pods that {kept.label} selects"
         if why_none or entry is None:
             return [deletion_of(budget, _CAUSE, message=why_none) for budget in existing]
         if not existing:
-            return [CreateObject(_new(kept, place.free_name(kept), entry), _CAUSE)]
+            return [CreateObject(_new(kept, self._protection.free_name(kept), entry), _CAUSE)]
         surplus = [deletion_of(budget, _CAUSE, message=f"{kept.label} has another") for budget in existing[1:]]
         return [*_changes(existing[0], kept, entry), *surplus]
 
@@ -319,8 +298,9 @@ class DefaultBudgets(Reconciler[_Key]):
         namespace = kept.workload.metadata.namespace
         return self._policy.default_budget(self._rules.template_priority(kept.template, namespace, self._classes))
 
-    def _protector(self, place: NamespaceProtection, kept: ProtectedWorkload) -> str:
+    def _protector(self, kept: ProtectedWorkload) -> str:
         """Return what covers pods that the workload selects, in words; "" for nothing."""
+        place = self._protection
         made = place.made_budget(kept)
         if made is not None:
             return f"{_KIND} {made.key}"
