@@ -82,7 +82,7 @@ from podium.api.times import format_exact_time, format_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
 from podium.app.explaining.explainer import Explainer
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import Plugin, PluginContext

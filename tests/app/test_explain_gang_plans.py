@@ -7,8 +7,8 @@ from typing import Any
 from podium.api.meta import Kubernetes
 from podium.app.console.page import Page
 from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.text import write_explanation
-from podium.app.explaining.workload import Explanation
 from tests.builders import configuration, member, node, pod, pod_group
 
 LOW, HIGH = 10, 100

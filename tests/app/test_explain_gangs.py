@@ -11,7 +11,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.policy import PriorityClass
 from podium.app.explaining.explainer import Explainer
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.framework.settings.configuration import Configuration
 from tests.builders import configuration, member, node, pod, pod_group
 

@@ -14,8 +14,9 @@ import podium
 from podium.api.errors import PodiumError
 from podium.app.cluster import Cluster
 from podium.app.console.command import podium as command
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.on_node import answer_on
-from podium.app.explaining.workload import Explanation, WorkloadExplanation
+from podium.app.explaining.workload import WorkloadExplanation
 
 
 def node(name: str, cpu: str, **spec: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_explain_names_preemptors_of_a_placed_pod_even_if_it_moves() -> None:
     settings = configuration({"DefaultPreemption": {"acrossNodes": True}})
 
     takers = {
-        key: [(taker.pod.name, taker.is_chosen) for taker in placed.preemptors]
+        key: [(taker.name, is_chosen) for taker, is_chosen in placed.preemptors]
         for key in ("default/w2", "default/w3")
         if (placed := Explainer(OBJECTS, settings, now_ns=0).explain(key).placed) is not None
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import podium
-from podium.app.explaining.workload import Explanation, WorkloadExplanation
+from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.workload import WorkloadExplanation
 from tests.devices import claim, claim_template, device, device_class, devices_of, request, using
 from tests.store.objects import Raw, node, pod
 

@@ -11,10 +11,10 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
 from podium.api.resource_requests import node_allocatable
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
 from podium.app.explaining.preemption_text import victim_facts
 from podium.app.explaining.remedies import MAX_USER_PRIORITY, Remedies, find_remedies
-from podium.app.explaining.workload import Explanation
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 
 
@@ -183,9 +183,9 @@ def test_unknown_filter_messages_are_shown_unchanged() -> None:
 def test_nodes_with_the_same_obstacles_are_one_remedy() -> None:
     found = remedies_of(node("a", cpu=1), node("b", cpu=1), node("c", cpu=2), pod("p", cpu=3))
 
-    assert [(one.nodes, one.obstacles) for one in found.nodes] == [
-        (("c",), ("cpu: 3 asked, 2 in all",)),
-        (("a", "b"), ("cpu: 3 asked, 1 in all",)),
+    assert list(found.nodes.items()) == [
+        (("cpu: 3 asked, 2 in all",), ["c"]),
+        (("cpu: 3 asked, 1 in all",), ["a", "b"]),
     ]
 
 

@@ -27,7 +27,7 @@ from podium.api.errors import PodiumError
 from podium.api.input.codec import decode
 from podium.api.versions.release import DEFAULT_RELEASE, Release, read_version
 from podium.app.explaining.explainer import Explainer
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import place
 from podium.decide.post_filter import ask_post_filters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.decide.placement import full_outcome, place
 from podium.decide.preempting.preemption_plan import PreemptionCandidate
 from podium.plugins.default_preemption import DefaultPreemption

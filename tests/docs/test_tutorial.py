@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.meta import Kubernetes
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.framework.settings.configuration import (
     API_VERSION,
     KIND,

@@ -7,7 +7,7 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.app.explaining.attempts import explain_decision
-from podium.app.explaining.pod_decision import PodDecision
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
@@ -66,7 +66,7 @@ class Accepts:
         return SUCCESS if node.name in self._names else unschedulable("not this one")
 
 
-def explained(*objects: Kubernetes, by: Plugin, target: Pod) -> PodDecision:
+def explained(*objects: Kubernetes, by: Plugin, target: Pod) -> Explanation:
     cluster = cluster_of(*objects)
     return explain_decision(plain_runner(cluster, extra=[by]), cluster.read(target))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
@@ -23,10 +23,10 @@ from podium.api.versions.release import Release
 from podium.api.warnings import InputWarning
 from podium.app.cluster_session import ClusterSession, ClusterVersion
 from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.workload import (
     KIND_OF_WORD,
     POD,
-    Explanation,
     WorkloadExplanation,
     find_workload,
     maker_of,
@@ -76,7 +76,7 @@ class Cluster:
         self._decided: tuple[Release, tuple[Caveat, ...]] = (
             settings.release.for_documents(read.documents) if like is None else like._decided
         )
-        self._session = ClusterSession(partial(_explainer_of, settings, self.release))
+        self._session = self._new_session()
 
     def __repr__(self) -> str:
         from podium.app.console.page import counted
@@ -191,9 +191,7 @@ class Cluster:
             raise TypeError("a sweep has many seeds: give `seeds` and `first_seed`")
         settings = self.settings
         options = replace(
-            run_options(**arguments),
-            release=settings.release,
-            ignore_extenders=settings.ignore_extenders,
+            run_options(**arguments), release=settings.release, ignore_extenders=settings.ignore_extenders
         )
 
         def read(file: str) -> Input:
@@ -224,9 +222,7 @@ class Cluster:
         other arguments are those of `podium.load`; None keeps a setting. Raises PodiumError for wrong and unknown
         objects.
         """
-        changed = self._objects.copy()
-        if without:
-            changed = changed.without(several(without))
+        changed = replace(self._objects, gone=(), come=()).without(several(without))
         if objects:
             changed = changed.with_documents(read_objects(objects).documents)
         if fields:
@@ -243,6 +239,10 @@ class Cluster:
         if settings == self.settings:
             copy._session = self._session
         return copy
+
+    def _new_session(self) -> ClusterSession:
+        settings, release = self.settings, self.release
+        return ClusterSession(lambda objects, now_ns: Explainer(objects, settings.deciding(), release, now_ns=now_ns))
 
     @cached_property
     def _objects(self) -> KeyedObjects:
@@ -261,7 +261,7 @@ class Cluster:
         found = self._session.show(self._version)
         if found is None:
             # The copy differs too much from its original.
-            self._session = ClusterSession(partial(_explainer_of, self.settings, self.release))
+            self._session = self._new_session()
             found = self._session.show(self._version)
         if found is None:
             raise AssertionError("a session does not show the version that it is made for")
@@ -278,8 +278,15 @@ class Cluster:
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """Return the explanation bound to this cluster, so that facts computed later are those of this copy."""
-        stand = partial(self._session.show_again, self._version)
-        as_decided = partial(_as_decided, stand, explanation.as_decided)
+        session, version, decided = self._session, self._version, explanation.as_decided
+
+        @contextmanager
+        def as_decided() -> Iterator[None]:
+            """Restore the copy of the question inside the context, and the cluster as the decision found it."""
+            session.show_again(version)
+            with decided():
+                yield
+
         return replace(explanation, as_decided=as_decided, caveats_found=lambda: self.caveats)
 
     def _deciding_by(self, options: RunOptions) -> RunOptions:
@@ -299,70 +306,44 @@ class Cluster:
         return (document.object.key for document in self.read.documents if isinstance(document.object, type_))
 
 
-def _explainer_of(
-    settings: DecisionSettings, release: Release, objects: Iterable[Kubernetes], now_ns: int
-) -> Explainer:
-    return Explainer(objects, settings.deciding(), release, now_ns=now_ns)
-
-
-@contextmanager
-def _as_decided(stand: Callable[[], object], decided: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    """Restore the copy of the question inside the context, and the cluster as the decision found it."""
-    stand()
-    with decided():
-        yield
-
-
 def ask(
     documents: Sequence[Document], explainer: Explainer, text: str, namespace: str, scheduler: str
 ) -> Explanation | WorkloadExplanation:
     """Return the answer about the target of ``text`` (`read_target`). Raises PodiumError."""
-    target = read_target(text, namespace, explainer.is_pod)
-    if target.kind == POD:
-        _refuse_slip(text, documents, explainer.is_pod(target.key))
-        return explainer.explain(target.key, scheduler)
-    document, workload = find_workload(documents, target)
+    kind, key = read_target(text, namespace, explainer.is_pod)
+    first, slash, name = text.partition("/")
+    if kind == POD and slash and not explainer.is_pod(key):
+        # A kind may be misspelled, such as `dploy/web`, which is no pod of a namespace `dploy`.
+        namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
+        near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
+        if near:
+            raise PodiumError(f"{shown(text)} is not a pod of the input; did you mean {near[0]}/{name}?")
+    if kind == POD:
+        return explainer.explain(key, scheduler)
+    document, workload = find_workload(documents, kind, key)
     pods = pods_of([found.object for found in documents if found.object is not None], workload)
     pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
     if pending is not None:
         explanation = explainer.explain(pending, scheduler)
     else:
-        made = next_pod(maker_of(documents, document), pods)
-        explanation = explainer.explain_made(made.pod, made.claims, scheduler)
-    return WorkloadExplanation(target.kind, target.key, wanted_of(workload), pods, explanation, pending is None)
-
-
-def _refuse_slip(text: str, documents: Sequence[Document], is_there: bool) -> None:
-    """Raise PodiumError for a misspelled kind such as `dploy/web`, which is no pod of a namespace `dploy`."""
-    first, slash, name = text.partition("/")
-    if is_there or not slash:
-        return
-    namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
-    near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
-    if near:
-        raise PodiumError(f"{shown(text)} is not a pod of the input; did you mean {near[0]}/{name}?")
+        explanation = explainer.explain_made(*next_pod(maker_of(documents, document), pods), scheduler)
+    return WorkloadExplanation(kind, key, wanted_of(workload), pods, explanation, pending is None)
 
 
 Place = tuple[str | int, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class KeyedObjects:
     """The documents of an input in their order, by group, kind, namespace and name. Copies share them.
 
     In a copy, `gone` are the documents of the original that were removed or replaced, `come` the new ones.
     """
 
-    def __init__(
-        self,
-        documents: dict[Place, Document],
-        left_out: tuple[InputWarning, ...],
-        gone: tuple[Document, ...] = (),
-        come: tuple[Document, ...] = (),
-    ) -> None:
-        self._documents = documents
-        self._left_out = left_out
-        self.gone = gone
-        self.come = come
+    documents: dict[Place, Document]
+    left_out: tuple[InputWarning, ...]
+    gone: tuple[Document, ...] = ()
+    come: tuple[Document, ...] = ()
 
     @classmethod
     def of(cls, read: Input) -> KeyedObjects:
@@ -373,29 +354,27 @@ class KeyedObjects:
             documents[(*place, number) if place in documents else place] = document
         return cls(documents, read.left_out)
 
-    def copy(self) -> KeyedObjects:
-        """Return an unchanged copy."""
-        return KeyedObjects(self._documents, self._left_out)
-
     @property
     def input(self) -> Input:
         """The documents as an input."""
-        return Input(list(self._documents.values()), self._left_out)
+        return Input(list(self.documents.values()), self.left_out)
 
     def find(self, text: str) -> Document:
         """Return the document of the object that `kind/name` or `kind/namespace/name` means. Raises InputError."""
-        return self._documents[self._place_of(text)]
+        from podium.app.planning.questions.change import object_named
+
+        return object_named(self.input, text)
 
     def without(self, names: Iterable[str]) -> KeyedObjects:
         """Return a copy without some objects. Raises InputError for an unknown object."""
-        documents, gone = self._documents.copy(), list(self.gone)
-        for place in dict.fromkeys(map(self._place_of, names)):
+        documents, gone = self.documents.copy(), list(self.gone)
+        for place in dict.fromkeys(place_of(self.find(name)) for name in names):
             gone.append(documents.pop(place))
-        return KeyedObjects(documents, self._left_out, tuple(gone), self.come)
+        return replace(self, documents=documents, gone=tuple(gone))
 
     def with_documents(self, later: Iterable[Document]) -> KeyedObjects:
         """Return a copy in which the documents replace those of their kind and name, or follow at the end."""
-        documents, gone, come = self._documents.copy(), list(self.gone), list(self.come)
+        documents, gone, come = self.documents.copy(), list(self.gone), list(self.come)
         for document in later:
             place = place_of(document)
             earlier = documents.get(place)
@@ -403,7 +382,7 @@ class KeyedObjects:
             come.append(documents[place])
             if earlier is not None:
                 gone.append(earlier)
-        return KeyedObjects(documents, self._left_out, tuple(gone), tuple(come))
+        return replace(self, documents=documents, gone=tuple(gone), come=tuple(come))
 
     def with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> KeyedObjects:
         """Return a copy with fields of objects set as `podium plan set` does; None removes one. Raises InputError."""
@@ -417,8 +396,3 @@ class KeyedObjects:
             for change in changes_set(Input([document]), name, assignments_of(values)):
                 found = found.with_documents(load_text(msgspec.json.encode(change.after), document.source))
         return found
-
-    def _place_of(self, text: str) -> Place:
-        from podium.app.planning.questions.change import object_named
-
-        return place_of(object_named(self.input, text))

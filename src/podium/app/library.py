@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from podium.api.warnings import Validation
 from podium.app.cluster import Cluster
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.app.inputs import ConfigurationGiven, Objects, read_objects, read_settings
 
 __all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
@@ -90,10 +90,7 @@ def load(
 
 
 def explain(
-    objects: Objects,
-    pod: str,
-    configuration: ConfigurationGiven | None = None,
-    **arguments: Unpack[ExplainArguments],
+    objects: Objects, pod: str, configuration: ConfigurationGiven | None = None, **arguments: Unpack[ExplainArguments]
 ) -> Explanation:
     """Explain what would happen to the pending pod `namespace/name` (or `name`, in `default`), and why.
 

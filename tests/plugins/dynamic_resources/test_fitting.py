@@ -12,7 +12,7 @@ from podium.api.input.codec import decode
 from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim
 from podium.app.explaining.explainer import Explainer
-from podium.app.explaining.workload import Explanation
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources import fitting
 from podium.plugins.dynamic_resources.allocator import allocate

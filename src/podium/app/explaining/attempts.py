@@ -11,17 +11,16 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.app.explaining.gang import beside_those_before, decide_gang
-from podium.app.explaining.pod_decision import (
+from podium.app.explaining.explanation import (
     NO_DEVICES,
     Claims,
     DeviceFindings,
+    Explanation,
     OutcomeName,
-    PendingPreemptor,
     PlacedPodFacts,
-    PodDecision,
     limited_search,
 )
+from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.cluster.view import View
@@ -71,82 +70,75 @@ class LazyMapping(Mapping[str, Value]):
         return self._built
 
 
-def explain_decision(runner: Runner, pod: PodRecord) -> PodDecision:
+def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
     """Decide about a pending pod, and record everything that led to the decision."""
     gate = runner.pre_enqueue(pod)
     if not gate.is_success:
-        return PodDecision(pod.key, "gated", pod, runner, pre_enqueue=gate)
+        return Explanation(pod.key, "gated", pod, runner, pre_enqueue=gate)
     try:
         return _attempt(runner, pod)
     except PluginError as error:
-        return PodDecision(pod.key, "error", pod, runner, error=str(error))
+        return Explanation(pod.key, "error", pod, runner, error=str(error))
 
 
-def explain_with_group(runner: Runner, pod: PodRecord) -> PodDecision:
+def explain_with_group(runner: Runner, pod: PodRecord) -> Explanation:
     """Decide about a pending pod together with its group, if its profile places them together."""
-    if not runner.pre_enqueue(pod).is_success:
-        return explain_decision(runner, pod)
     try:
-        gang = decide_gang(runner, pod)
+        gang = decide_gang(runner, pod) if runner.pre_enqueue(pod).is_success else None
     except PluginError as error:
-        return PodDecision(pod.key, "error", pod, runner, error=str(error))
+        return Explanation(pod.key, "error", pod, runner, error=str(error))
     if gang is None:
         return explain_decision(runner, pod)
     before = partial(beside_those_before, runner, gang, pod)
     with before():
         alone = explain_decision(runner, pod)
     node = gang.node_of(pod.uid)
-    outcome: OutcomeName = "unschedulable"
-    if node:
-        outcome = "schedulable" if gang.is_enough else "preempts"
+    outcome: OutcomeName = "schedulable" if gang.is_enough else "preempts"
     if alone.outcome == "error":
         outcome = "error"
+    elif not node:
+        outcome = "unschedulable"
     decision = replace(alone, outcome=outcome, node=node, plan=None, gang=gang, as_decided=before)
     # The scores mean nothing for a pod whose node they do not determine.
     is_by_scores = outcome == "schedulable" and not gang.placement.is_arranged
     return decision if is_by_scores else replace(decision, scores={}, totals={}, best=())
 
 
-def _attempt(runner: Runner, pod: PodRecord) -> PodDecision:
+def _attempt(runner: Runner, pod: PodRecord) -> Explanation:
     cluster = runner.cluster
     placement = place(runner, pod, nominated_first=False)
-    nodes, rejection = _verdicts(cluster, placement)
+    is_rejected = not placement.pre_filter.status.is_success
+    nodes = {} if is_rejected else _verdicts(cluster, placement)
     scores, totals, best = _scores(runner, placement)
-    devices = _devices(runner, placement)
+    found = Explanation(pod.key, "unschedulable", pod, runner, nodes=nodes, devices=_devices(runner, placement))
     if placement.error:
-        return PodDecision(pod.key, "error", pod, runner, nodes=nodes, error=placement.error)
+        return replace(found, outcome="error", error=placement.error)
     if best:
         tried = (cluster.nodes.row_of.get(name) for name in tried_first(cluster, pod))
         row = next((row for row in tried if row is not None and row in placement.feasible), placement.row)
         if row is None:
             raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
         node = cluster.nodes.name(row)
-        fits = PodDecision(pod.key, "schedulable", pod, runner, node, nodes=nodes, devices=devices)
         search = None if node in tried_first(cluster, pod) else limited_search(runner, placement, len(best))
-        return replace(fits, scores=scores, totals=totals, best=best, search=search)
+        chosen = replace(found, outcome="schedulable", node=node)
+        return replace(chosen, scores=scores, totals=totals, best=best, search=search)
     plan, proposal = _preemption(runner, placement) if len(cluster.nodes) else (None, None)
-    outcome: OutcomeName = "unschedulable"
     node = plan.chosen.node_name if plan and plan.chosen else ""
-    default = _default_preemption(runner)
-    early = ""
+    default, early = _default_preemption(runner), ""
     if default is not None and plan is not None:
         # The node that the pod is bound to while its victims terminate.
         early = default.binds_early(plan, placement.state, pod, runner)
     if proposal is not None and proposal.status.is_success:
         node, early = proposal.binds_to or proposal.nominated_node or "", proposal.binds_to
     node = early or node
-    if node:
-        outcome = "preempts"
-    elif plan is not None and not plan.eligible:
-        outcome = "not-eligible"
-    found = PodDecision(pod.key, outcome, pod, runner, node, rejection, nodes, plan=plan, devices=devices)
+    outcome: OutcomeName = "preempts" if node else "unschedulable" if plan is None or plan.eligible else "not-eligible"
+    rejection = placement.pre_filter.status if is_rejected else None
+    found = replace(found, outcome=outcome, node=node, pre_filter=rejection, plan=plan)
     return replace(found, proposal=proposal, is_bound_early=bool(early))
 
 
-def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Status], Status | None]:
-    """Return each node's status by name, and the PreFilter's rejection if there was one."""
-    if not placement.pre_filter.status.is_success:
-        return {}, placement.pre_filter.status
+def _verdicts(cluster: Cluster, placement: Placement) -> Mapping[str, Status]:
+    """Return each node's status by name."""
     names, outcome, rest = list(cluster.nodes.names), placement.outcome, placement.pre_filter.left_out
 
     def build() -> dict[str, Status]:
@@ -155,7 +147,7 @@ def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Stat
         by_name = sorted((name, row) for row, name in enumerate(names) if name)
         return {name: decoded[refused[row]] if row in refused else rest for name, row in by_name}
 
-    return LazyMapping(build), None
+    return LazyMapping(build)
 
 
 def _scores(
@@ -235,13 +227,13 @@ def _preemption(runner: Runner, placement: Placement) -> tuple[PreemptionPlan | 
 
 def explain_placed(
     runner: Runner, record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
-) -> PodDecision:
+) -> Explanation:
     """Explain why a pod is on its node, where it would go if evicted, and which pending pods could preempt it.
 
     The decision that placed it is unknown; this is what would be decided now without it.
     """
     preemptors, not_asked = _preemptors(record, pending, runners)
-    as_decided = partial(_without, runner.cluster, record)
+    as_decided, node = partial(_without, runner.cluster, record), record.node_name
     with as_decided():
         then = explain_decision(runner, record.without_node(terminating=False))
         # Deferred values are computed while the cluster is as it was decided on.
@@ -249,29 +241,23 @@ def explain_placed(
         devices = replace(then.devices, claims=dict(then.devices.claims))
     controller = record.controller
     covering = runner.cluster.budgets.covering([record.pod_class])
+    rank = 1 if not totals and node in then.best else None
+    if node in totals:
+        rank = 1 + sum(total > totals[node] for total in totals.values())
     facts = PlacedPodFacts(
-        node=record.node_name,
+        node=node,
         then=then.outcome,
         then_node=then.node,
         by="kubelet" if record.is_mirror else "scheduler",
         since_ns=None if record.start_ns == NOT_STARTED_NS else record.start_ns,
         controller="" if controller is None else f"{controller.kind} {record.namespace}/{controller.name}",
-        rank=_rank(totals, then.best, record.node_name),
+        rank=rank,
         preemptors=preemptors,
         not_asked=not_asked,
         budgets=tuple(sorted((budget.key, budget.disruptions_allowed) for budget in covering)),
     )
-    return replace(
-        then,
-        outcome="placed",
-        node=record.node_name,
-        nodes=nodes,
-        scores=scores,
-        totals=totals,
-        devices=devices,
-        placed=facts,
-        as_decided=as_decided,
-    )
+    then = replace(then, nodes=nodes, scores=scores, totals=totals, devices=devices)
+    return replace(then, outcome="placed", node=node, placed=facts, as_decided=as_decided)
 
 
 def may_preempt(runners: Mapping[str, Runner], pod: PodRecord, priority: int) -> bool:
@@ -299,7 +285,7 @@ Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedu
 """The effects of a pod on others: it preempts them now; it would on a node that is not the best; ..."""
 
 
-def effect_on(decision: PodDecision, uids: Collection[str]) -> Effect:
+def effect_on(decision: Explanation, uids: Collection[str]) -> Effect:
     """Return the effect of a decision's pod on the pods with these uids."""
     if any(victim.uid in uids for victim in decision.victims):
         return "preempts"
@@ -313,20 +299,19 @@ def effect_on(decision: PodDecision, uids: Collection[str]) -> Effect:
 
 def _preemptors(
     record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
-) -> tuple[tuple[PendingPreemptor, ...], int]:
-    """Return the pending pods that preempt the pod, or may, the most important first, and how many were not tried.
+) -> tuple[tuple[tuple[PodRecord, bool], ...], int]:
+    """Return the pending pods that may preempt the pod, the most important first, each with whether it would do so now.
 
-    Of equal pods one is tried.
+    Of equal pods one is tried. The second result is the number of pods that were not tried.
     """
     if not record.is_preemptible or record.is_mirror:
         return (), 0
-    above = [pod for pod in pending if not pod.gates and may_preempt(runners, pod, record.priority)]
-    found: list[PendingPreemptor] = []
+    found: list[tuple[PodRecord, bool]] = []
     effects: dict[tuple[object, ...], Effect] = {}
     not_asked = 0
-    for pod in sorted(above, key=lambda pod: (-pod.priority, pod.key)):
+    for pod in sorted(pending, key=lambda pod: (-pod.priority, pod.key)):
         runner = runners.get(pod.scheduler_name)
-        if runner is None:
+        if runner is None or pod.gates or not may_preempt(runners, pod, record.priority):
             continue
         kind = (pod.pod_class, pod.priority, pod.preemption_policy, pod.scheduler_name, pod.nominated_node_name)
         if kind not in effects:
@@ -335,11 +320,5 @@ def _preemptors(
                 continue
             effects[kind] = effect_on(explain_decision(runner, pod), (record.uid,))
         if effects[kind] in ("preempts", "may-preempt"):
-            found.append(PendingPreemptor(pod, effects[kind] == "preempts"))
+            found.append((pod, effects[kind] == "preempts"))
     return tuple(found), not_asked
-
-
-def _rank(totals: Mapping[str, int], best: Sequence[str], node: str) -> int | None:
-    if not totals:
-        return 1 if node in best else None
-    return None if node not in totals else 1 + sum(total > totals[node] for total in totals.values())

@@ -80,6 +80,20 @@ class GangDecision:
             return f"waits: {self.placement.problem}"
         return f"waits: {self.placement.fitting:,} of the {max(self.placement.needed, 1):,} that it needs would fit"
 
+    def caveats(self) -> Iterator[Caveat]:
+        """Yield the caveats that not all arrangements of the group, and not all sets of victims, were tried."""
+        if self.placement.is_cut:
+            message = "the search for another arrangement of a gang was cut at maxArrangementSteps"
+            yield Caveat("search-cut", message, 1)
+        plan = self.plan
+        search = None if plan is None or (plan.chosen is None and not plan.message) else plan.search
+        if search is not None and not search.is_complete:
+            is_cut = search.steps >= search.most_steps
+            cut = f"the search for a gang's victims was cut at maxSearchSteps, {search.most_steps:,}"
+            what = f"{search.left_out:,} domains were not examined" if search.left_out else "there may be cheaper ones"
+            message = f"{cut if is_cut else 'not all sets of victims of a gang were tried'}: {what}"
+            yield Caveat("search-cut", message, search.left_out)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain values."""
         found: dict[str, Any] = {
@@ -185,29 +199,6 @@ def search_dict(search: SearchEffort, left_out: str) -> dict[str, Any]:
         left_out: search.left_out,
         "isComplete": search.is_complete,
     }
-
-
-def gang_caveat(plan: GangPlan) -> Caveat | None:
-    """Return the caveat of an incomplete search; None if it was complete."""
-    search = plan.search
-    if search is None or search.is_complete or (plan.chosen is None and not plan.message):
-        return None
-    what = f"{search.left_out:,} domains were not examined" if search.left_out else "there may be cheaper ones"
-    if search.steps >= search.most_steps:
-        return Caveat(
-            "search-cut",
-            f"the search for a gang's victims was cut at maxSearchSteps, {search.most_steps:,}: {what}",
-            search.left_out,
-        )
-    message = f"not all sets of victims of a gang were tried: {what}"
-    return Caveat("search-cut", message, search.left_out)
-
-
-def arrangement_caveat(placement: GroupPlacement) -> Caveat | None:
-    """Return the caveat that not all arrangements of a group were tried; None if they were, or one was found."""
-    if not placement.is_cut:
-        return None
-    return Caveat("search-cut", "the search for another arrangement of a gang was cut at maxArrangementSteps", 1)
 
 
 def _way(plan: GangPlan, way: GangCandidate) -> dict[str, Any]:

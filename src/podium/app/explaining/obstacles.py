@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from podium.api.node import Node, Taint
+from podium.api.node import Taint
 from podium.api.quantity import format_quantity
-from podium.api.selectors import NodeTerm, Requirement
+from podium.api.selectors import Requirement
 from podium.app.console.cells import counted, listed
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -21,7 +21,7 @@ from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Calling, Status, Verdicts
 from podium.plugins.node_affinity import required_nodes
-from podium.plugins.pod_topology_spread import SpreadConstraint, matching_in_domains, own_constraints
+from podium.plugins.pod_topology_spread import matching_in_domains, own_constraints
 
 RESOURCES = "NodeResourcesFit"
 _TAINTS, _CORDON, _AFFINITY = "TaintToleration", "NodeUnschedulable", "NodeAffinity"
@@ -128,10 +128,9 @@ def obstacle_texts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -
             if "Too many pods" in status.reasons:
                 pods, allowed = cluster.nodes.pod_count[row], cluster.nodes.allowed_pods[row]
                 found.append(f"full: {pods} pods, and {allowed} allowed")
-            continue
-        describe = _DESCRIBED.get(status.plugin)
-        phrases = list(describe(cluster, pod, row)) if describe else []
-        found += phrases or [status.message]
+        else:
+            describe = _DESCRIBED.get(status.plugin)
+            found += list(describe(cluster, pod, row) if describe else ()) or [status.message]
     if obstacles.nominated:
         kept = listed([f"{other.key} (priority {other.priority})" for other in obstacles.nominated], _MAX_PODS)
         found.append(f"room kept for {kept}, nominated there")
@@ -151,30 +150,24 @@ def taint_text(taint: Taint) -> str:
 
 def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     """Yield the unmet conditions of the node selector, and of the nearest term of the node affinity."""
-    required, node = required_nodes(pod.pod_class), cluster.nodes.node(row)
-    labels = node.metadata.labels
-    for requirement in required.selector.requirements:
-        if not requirement.matches(labels.get(requirement.key)):
-            yield _mismatch(requirement, labels.get(requirement.key))
-    if required.terms is not None and not any(term.matches(labels, node.metadata.name) for term in required.terms):
-        unmet = min((list(_unmet(term, node)) for term in required.terms), key=len, default=[])
+    required, node = required_nodes(pod.pod_class), cluster.nodes.node(row).metadata
+    yield from _unmet(required.selector.requirements, node.labels)
+    if required.terms is not None and not any(term.matches(node.labels, node.name) for term in required.terms):
+        of_terms = [
+            [*_unmet(term.labels, node.labels), *(f"not {each}" for each in term.fields if not each.matches(node.name))]
+            for term in required.terms
+        ]
         more = f" (the nearest of {len(required.terms)} terms)" if len(required.terms) > 1 else ""
-        yield (" and ".join(unmet) or "no term of the pod's node affinity can match") + more
+        nearest = min(of_terms, key=len, default=[])
+        yield (" and ".join(nearest) or "no term of the pod's node affinity can match") + more
 
 
-def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
-    labels = node.metadata.labels
-    for label in term.labels:
-        if not label.matches(labels.get(label.key)):
-            yield _mismatch(label, labels.get(label.key))
-    for field in term.fields:
-        if not field.matches(node.metadata.name):
-            yield f"not {field}"
-
-
-def _mismatch(requirement: Requirement, value: str | None) -> str:
-    found = f"no label {requirement.key}" if value is None else f"label {requirement.key}={value}"
-    return found if requirement.operator == "Exists" else f"{found} (wanted: {requirement})"
+def _unmet(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> Iterator[str]:
+    for requirement in requirements:
+        key, value = requirement.key, labels.get(requirement.key)
+        if not requirement.matches(value):
+            found = f"no label {key}" if value is None else f"label {key}={value}"
+            yield found if requirement.operator == "Exists" else f"{found} (wanted: {requirement})"
 
 
 def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
@@ -240,17 +233,12 @@ def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
             yield f"no label {constraint.key}, which the pod must spread over"
             continue
         matching = matching_in_domains(cluster, domains)
-        yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)
-
-
-def _skew(
-    cluster: Cluster, constraint: SpreadConstraint, own_count: int, domains: list[int], row: int
-) -> Iterator[str]:
-    lowest = 0 if len(domains) < constraint.min_domains else min(domains, default=0)
-    if own_count + int(constraint.matches_self) - lowest > constraint.max_skew:
-        value = cluster.nodes.node(row).metadata.labels[constraint.key]
-        counts = f"has {counted(own_count, 'matching pod')} and the emptiest domain {lowest}"
-        yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
+        own_count, others = int(matching[code]), matching[domains.exists].tolist()
+        lowest = 0 if len(others) < constraint.min_domains else min(others, default=0)
+        if own_count + int(constraint.matches_self) - lowest > constraint.max_skew:
+            value = cluster.nodes.node(row).metadata.labels[constraint.key]
+            counts = f"has {counted(own_count, 'matching pod')} and the emptiest domain {lowest}"
+            yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
 
 
 _DESCRIBED: dict[str, Callable[[Cluster, PodRecord, int], Iterable[str]]] = {
@@ -263,15 +251,8 @@ _DESCRIBED: dict[str, Callable[[Cluster, PodRecord, int], Iterable[str]]] = {
 }
 
 
-RESOURCE, TOO_LARGE, FULL, TAINT, CORDONED, SELECTION, OTHER = (
-    "resource",
-    "too-large",
-    "full",
-    "taint",
-    "cordoned",
-    "selection",
-    "filter",
-)
+RESOURCE, TOO_LARGE, FULL = "resource", "too-large", "full"
+TAINT, CORDONED, SELECTION, OTHER = "taint", "cordoned", "selection", "filter"
 """The types of obstacles on a node: too little left, a request above allocatable, too many pods, ..."""
 
 
@@ -313,10 +294,11 @@ def cut(text: str) -> str:
 
 def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -> Iterator[NodeGroup]:
     """Yield the nodes of some rows grouped by obstacles; nodes that could take the pod have none."""
-    cluster = runner.cluster
+    cluster, nominations = runner.cluster, runner.cluster.nominations
     rows = rows[cluster.nodes.present[rows]]
+    if not len(rows):
+        return
     verdicts = filter_verdicts(runner, state, pod, View(cluster, rows))
-    nominations = cluster.nominations
     kept = [
         row
         for row in (nominations.rows() if nominations else ())
@@ -327,40 +309,35 @@ def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s)
     # Taints are named, so that nodes with different taints are kept apart.
     if any(name == _TAINTS and each.codes.any() for name, each in verdicts):
         columns.append(cluster.nodes.taint_group[rows].astype(np.int64))
-    for positions in _equal_positions(columns, len(rows)):
+    table = np.stack([column for column in columns if column.any()] or [nominated])
+    order = np.lexsort(table)
+    groups = np.split(order, np.flatnonzero(np.diff(table[:, order]).any(axis=0)) + 1)
+    for positions in sorted(groups, key=lambda found: int(found[0])):
         position = int(positions[0])
-        found = [
-            obstacle
-            for name, each in verdicts
-            if each.codes[position]
-            for obstacle in obstacles_of(
-                cluster, pod, int(rows[position]), each.status(int(each.codes[position])).by(name)
-            )
-        ]
+        row, found = int(rows[position]), list[Obstacle]()
+        for name, each in verdicts:
+            code = int(each.codes[position])
+            found += obstacles_of(cluster, pod, row, each.status(code).by(name)) if code else ()
         if nominated[position]:
             found.append(Obstacle(OTHER, "room kept for pods nominated there"))
         yield NodeGroup(frozenset(found), rows[positions])
 
 
-def _equal_positions(columns: Sequence[Int64s], size: int) -> Iterator[Int64s]:
-    """Yield the positions that are equal in all columns, by their first one."""
-    number: Int64s = np.zeros(size, dtype=np.int64)
-    for column in columns:
-        if column.any():
-            _, of_column = np.unique(column, return_inverse=True)
-            _, number = np.unique(number * (int(of_column.max()) + 1) + of_column, return_inverse=True)
-    order = np.argsort(number, kind="stable")
-    starts = np.flatnonzero(np.diff(number[order], prepend=-1))
-    for positions in sorted(np.split(order, starts[1:]), key=lambda found: int(found[0]) if len(found) else -1):
-        if len(positions):
-            yield positions
-
-
 def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:
     """Yield the obstacles behind a filter's rejection of a node."""
+    nodes, requests = cluster.nodes, pod.pod_class.requests
     if status.plugin == RESOURCES:
         for reason in status.reasons:
-            yield _resource_obstacle(cluster, pod, row, reason)
+            name = reason.removeprefix(_INSUFFICIENT)
+            index = nodes.resource_index.get(name)
+            allocatable = 0 if index is None else int(nodes.allocatable[index, row])
+            if name == reason:
+                yield Obstacle(FULL, reason, RESOURCES)
+            elif index is not None and requests.get(index, 0) > allocatable:
+                text = f"asks for more {name} than the node has" if allocatable else f"no {name}"
+                yield Obstacle(TOO_LARGE, text, RESOURCES, name)
+            else:
+                yield Obstacle(RESOURCE, reason, RESOURCES, name)
     elif status.plugin == _TAINTS:
         for taint, text in _untolerated(cluster, pod, row):
             yield Obstacle(TAINT, text, status.plugin, taint)
@@ -370,18 +347,6 @@ def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> 
         yield Obstacle(SELECTION, f"does not match {required_text(pod)}", status.plugin)
     else:
         yield Obstacle(OTHER, cut(status.message), status.plugin)
-
-
-def _resource_obstacle(cluster: Cluster, pod: PodRecord, row: int, reason: str) -> Obstacle:
-    nodes = cluster.nodes
-    name = reason.removeprefix(_INSUFFICIENT)
-    if name == reason:
-        return Obstacle(FULL, reason, RESOURCES)
-    index = nodes.resource_index.get(name)
-    if index is not None and pod.pod_class.requests.get(index, 0) > int(nodes.allocatable[index, row]):
-        text = f"asks for more {name} than the node has" if int(nodes.allocatable[index, row]) else f"no {name}"
-        return Obstacle(TOO_LARGE, text, RESOURCES, name)
-    return Obstacle(RESOURCE, reason, RESOURCES, name)
 
 
 def required_text(pod: PodRecord) -> str:

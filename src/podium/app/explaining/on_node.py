@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import node_hint
 from podium.app.answers import Shown
 from podium.app.console.page import Cell, Page, Part, Section, counted, listed
+from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, status_dict
 from podium.app.explaining.obstacles import filter_verdicts, find_obstacles, obstacle_texts
-from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision, status_dict
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.placement import place
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.scoring import Score
@@ -26,31 +26,24 @@ from podium.framework.verdicts import SUCCESS, PluginError, Status, Verdicts
 _MAX_VICTIMS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class FilterVerdict:
-    """The verdict of one Filter plugin on a node; `status` is None if the plugin does not apply to the pod."""
-
-    plugin: str
-    status: Status | None
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class NodeAnswer(Shown):
     """Every plugin's verdict on one node, compared with the node that the pod gets.
 
-    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is examined, for the reason
-    `before`. `beside` are nominated pods whose requests count on the node. `scores` are those of a feasible node,
-    `taken_scores` those of the node that the pod gets. `obstacles` say what is missing, in words.
+    `verdicts` has the filters in their order, None for those that do not apply to the pod; it is empty if the pod is
+    rejected before any node is examined, for the reason `before`. `beside` are nominated pods whose requests count on
+    the node. `scores` are those of a feasible node, `taken_scores` those of the node that the pod gets. `obstacles` say
+    what is missing, in words.
     """
 
-    explanation: PodDecision
+    explanation: Explanation
     node: str
-    before: Status | None
-    verdicts: tuple[FilterVerdict, ...]
-    beside: tuple[PodRecord, ...]
-    obstacles: tuple[str, ...]
-    scores: tuple[Score, ...]
-    taken_scores: tuple[Score, ...]
+    before: Status | None = None
+    verdicts: Mapping[str, Status | None] = field(default_factory=dict)
+    beside: tuple[PodRecord, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    scores: tuple[Score, ...] = ()
+    taken_scores: tuple[Score, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -59,10 +52,8 @@ class NodeAnswer(Shown):
         pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, if evicted,"
         if explanation.pre_enqueue is not None or explanation.error:
             return f"{pod} goes to no node: it is not attempted, or the attempt fails"
-        if self.fits and self.taken == node:
-            return f"{pod} goes to {node}"
         if self.fits:
-            return f"{pod} fits on {node}, and goes to {self.taken}"
+            return f"{pod} goes to {node}" if self.taken == node else f"{pod} fits on {node}, and goes to {self.taken}"
         if self.taken == node:
             return f"{pod} does not fit on {node} as it is, and preempts there"
         does = "preempts on" if explanation.victims else "goes to"
@@ -85,41 +76,35 @@ class NodeAnswer(Shown):
         return self.explanation.pending_node
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values."""
-        found: dict[str, Any] = {
+        """Return the answer as plain values; ``preemption`` is None if none was planned."""
+        plan, preemption = self.explanation.plan, None
+        if plan is not None and plan.eligible:
+            candidate, rejected = plan.candidates.get(self.node), plan.rejected.get(self.node)
+            preemption = {"helps": False, "reasons": [] if rejected is None else list(rejected.reasons)}
+            if candidate is not None:
+                victims = [victim.key for victim in candidate.victims]
+                preemption = {"helps": True, "victims": victims, "pdbViolations": candidate.budget_violations}
+        return {
             "schemaVersion": SCHEMA_VERSION,
             "pod": self.explanation.pod,
             "outcome": self.explanation.outcome,
             "node": self.node,
             "fits": self.fits,
             "taken": self.taken,
+            **({} if self.before is None else {"preFilter": _reasons(self.before)}),
+            "filters": [
+                {"plugin": plugin, **({"status": "Skip"} if status is None else _reasons(status))}
+                for plugin, status in self.verdicts.items()
+            ],
+            "nominatedThere": [pod.key for pod in self.beside],
+            "obstacles": list(self.obstacles),
+            "scores": [score.to_dict() for score in self.scores],
+            "takenScores": [score.to_dict() for score in self.taken_scores],
+            "preemption": preemption,
         }
-        if self.before is not None:
-            found["preFilter"] = _reasons(self.before)
-        found["filters"] = [
-            {"plugin": verdict.plugin, **({"status": "Skip"} if verdict.status is None else _reasons(verdict.status))}
-            for verdict in self.verdicts
-        ]
-        found["nominatedThere"] = [pod.key for pod in self.beside]
-        found["obstacles"] = list(self.obstacles)
-        found["scores"] = [score.to_dict() for score in self.scores]
-        found["takenScores"] = [score.to_dict() for score in self.taken_scores]
-        found["preemption"] = self._preemption()
-        return found
-
-    def _preemption(self) -> dict[str, Any] | None:
-        """Return the victims of a preemption there, or why it does not help; None if none was planned."""
-        plan = self.explanation.plan
-        if plan is None or not plan.eligible:
-            return None
-        candidate, rejected = plan.candidates.get(self.node), plan.rejected.get(self.node)
-        if candidate is not None:
-            victims = [victim.key for victim in candidate.victims]
-            return {"helps": True, "victims": victims, "pdbViolations": candidate.budget_violations}
-        return {"helps": False, "reasons": [] if rejected is None else list(rejected.reasons)}
 
 
-def answer_on(decision: PodDecision, node: str) -> NodeAnswer:
+def answer_on(decision: Explanation, node: str) -> NodeAnswer:
     """Return every plugin's verdict on the node for the decision's pod. Raises PodiumError for an unknown node."""
     runner, pod = decision.runner, decision.record
     with decision.as_decided():
@@ -127,7 +112,7 @@ def answer_on(decision: PodDecision, node: str) -> NodeAnswer:
     if row is None:
         raise PodiumError(f"node {node} is not in the input{node_hint(node, runner.cluster.nodes.row_of)}")
     if decision.pre_enqueue is not None or decision.error:
-        return NodeAnswer(decision, node, decision.pre_enqueue, (), (), (), (), ())
+        return NodeAnswer(decision, node, decision.pre_enqueue)
     with decision.as_decided():
         before, verdicts = _verdicts(runner, pod, row)
         on_node = next((found for found in find_obstacles(runner, pod) if found.node == node), None)
@@ -144,7 +129,7 @@ def answer_on(decision: PodDecision, node: str) -> NodeAnswer:
         )
 
 
-def scores_of(decision: PodDecision) -> Mapping[str, tuple[Score, ...]]:
+def scores_of(decision: Explanation) -> Mapping[str, tuple[Score, ...]]:
     """Return each Score plugin's score by feasible node, in the profile's order."""
     runner, pod = decision.runner, decision.record
     placement = place(runner, pod, nominated_first=False)
@@ -166,16 +151,16 @@ def scores_of(decision: PodDecision) -> Mapping[str, tuple[Score, ...]]:
     }
 
 
-def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, tuple[FilterVerdict, ...]]:
+def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, Mapping[str, Status | None]]:
     """Return the rejection of the pod before this node is examined, and each filter's verdict on the node."""
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)
     if not pre_filter.status.is_success:
-        return pre_filter.status, ()
+        return pre_filter.status, {}
     before = pre_filter.left_out if pre_filter.rows is not None and row not in pre_filter.rows else None
     view = View(runner.cluster, np.array([row], dtype=np.int64))
     found = {name: _statuses(name, verdicts)[0] for name, verdicts in filter_verdicts(runner, state, pod, view)}
-    return before, tuple(FilterVerdict(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter)
+    return before, {plugin.name: found.get(plugin.name) for plugin in runner.profile.filter}
 
 
 def _statuses(plugin: str, verdicts: Verdicts) -> list[Status]:
@@ -204,14 +189,24 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
         page.title("Room is kept there for")
         page.paragraph(listed([pod.key for pod in answer.beside], _MAX_VICTIMS), indent=2)
     page.sections([scores])
-    _write_preemption(page, answer)
+    plan = answer.explanation.plan
+    if plan is not None and plan.eligible and not answer.fits:
+        page.title("Preemption there")
+        page.paragraph(_preemption_text(answer, plan), indent=2, hanging=2)
     page.caveats(answer.explanation.caveats)
 
 
 def verdict_sections(answer: NodeAnswer) -> list[Section]:
     """Return each filter's verdict on the node, and the scores beside those of the node that the pod gets."""
     order = "in the order of the profile; the first that rejects is the node's verdict"
-    filters = [(verdict.plugin, *_verdict_cells(verdict.status)) for verdict in answer.verdicts]
+    filters: list[tuple[Part, ...]] = []
+    for plugin, status in answer.verdicts.items():
+        if status is None:
+            filters.append((plugin, Cell("does not apply", "dim"), ""))
+        elif status.is_success:
+            filters.append((plugin, Cell("passes", "good"), ""))
+        else:
+            filters.append((plugin, Cell(status.code.value, "bad"), ", ".join(status.reasons)))
     taken = [] if answer.taken == answer.node else [answer.taken]
     other = {score.plugin: score.weighted for score in answer.taken_scores}
     scores: list[tuple[Part, ...]] = [
@@ -232,31 +227,18 @@ def verdict_sections(answer: NodeAnswer) -> list[Section]:
     ]
 
 
-def _verdict_cells(status: Status | None) -> tuple[Part, str]:
-    if status is None:
-        return Cell("does not apply", "dim"), ""
-    if status.is_success:
-        return Cell("passes", "good"), ""
-    return Cell(status.code.value, "bad"), ", ".join(status.reasons)
-
-
-def _write_preemption(page: Page, answer: NodeAnswer) -> None:
-    plan = answer.explanation.plan
-    if plan is None or not plan.eligible or answer.fits:
-        return
-    page.title("Preemption there")
+def _preemption_text(answer: NodeAnswer, plan: PreemptionPlan) -> str:
     candidate, rejected = plan.candidates.get(answer.node), plan.rejected.get(answer.node)
-    if candidate is not None:
-        victims = listed([victim.key for victim in candidate.victims], _MAX_VICTIMS)
-        text = f"would preempt {victims}, with {counted(candidate.budget_violations, 'budget violation')}"
-        better = "" if answer.taken == answer.node or not plan.criterion else f"; decided by the {plan.criterion}"
-        page.paragraph(text + better, indent=2, hanging=2)
-    else:
+    if candidate is None:
         why = "preemption cannot change the node's verdict" if rejected is None else rejected.message
-        page.paragraph(f"does not help: {why}", indent=2, hanging=2)
+        return f"does not help: {why}"
+    victims = listed([victim.key for victim in candidate.victims], _MAX_VICTIMS)
+    text = f"would preempt {victims}, with {counted(candidate.budget_violations, 'budget violation')}"
+    better = "" if answer.taken == answer.node or not plan.criterion else f"; decided by the {plan.criterion}"
+    return text + better
 
 
-def verdict_table(decision: PodDecision) -> dict[str, Any]:
+def verdict_table(decision: Explanation) -> dict[str, Any]:
     """Return the verdicts of all filters on all nodes, by name, and the scores of feasible nodes, as plain values.
 
     Filters and scores are columns in the profile's order, without filters if the pod is rejected before any node is
@@ -266,43 +248,35 @@ def verdict_table(decision: PodDecision) -> dict[str, Any]:
     runner, pod = decision.runner, decision.record
     row_of = runner.cluster.nodes.row_of
     nodes = sorted(row_of)
-    if decision.pre_enqueue is not None or decision.error:
-        held = decision.error or "; ".join(decision.pre_enqueue.reasons if decision.pre_enqueue else ())
-        return _table(nodes, [held] * len(nodes))
-    rows = np.array([row_of[node] for node in nodes], dtype=np.int64)
-    with decision.as_decided():
-        state = CycleState()
-        pre_filter = runner.pre_filter(state, pod)
-        if not pre_filter.status.is_success:
-            reason = f"{pre_filter.status.plugin}: {'; '.join(pre_filter.status.reasons)}"
-            return _table(nodes, [reason] * len(nodes))
-        why = "; ".join(pre_filter.left_out.reasons)
-        looked_at = rows if pre_filter.rows is None else pre_filter.rows
-        before = ["" if is_there else why for is_there in np.isin(rows, looked_at).tolist()]
-        found = dict(filter_verdicts(runner, state, pod, View(runner.cluster, rows)))
-        filters = [_column(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter]
-        scores = scores_of(decision)
-    return _table(nodes, before, filters, scores)
-
-
-def _table(
-    nodes: list[str],
-    before: list[str],
-    filters: Sequence[dict[str, Any]] = (),
-    by_node: Mapping[str, tuple[Score, ...]] = MappingProxyType({}),
-) -> dict[str, Any]:
-    of_nodes = [by_node.get(node, ()) for node in nodes]
+    before = [decision.error or "; ".join(decision.pre_enqueue.reasons if decision.pre_enqueue else ())] * len(nodes)
+    filters: list[dict[str, Any]] = []
+    scores: Mapping[str, tuple[Score, ...]] = {}
+    if decision.pre_enqueue is None and not decision.error:
+        rows = np.array([row_of[node] for node in nodes], dtype=np.int64)
+        with decision.as_decided():
+            state = CycleState()
+            pre_filter = runner.pre_filter(state, pod)
+            if not pre_filter.status.is_success:
+                before = [f"{pre_filter.status.plugin}: {'; '.join(pre_filter.status.reasons)}"] * len(nodes)
+            else:
+                why = "; ".join(pre_filter.left_out.reasons)
+                looked_at = rows if pre_filter.rows is None else pre_filter.rows
+                before = ["" if is_there else why for is_there in np.isin(rows, looked_at).tolist()]
+                found = dict(filter_verdicts(runner, state, pod, View(runner.cluster, rows)))
+                filters = [_column(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter]
+                scores = scores_of(decision)
+    of_nodes = [scores.get(node, ()) for node in nodes]
     columns = [
         {
             "plugin": score.plugin,
             "weight": score.weight,
-            "raw": [scores[place].raw if scores else None for scores in of_nodes],
-            "normalized": [scores[place].normalized if scores else None for scores in of_nodes],
+            "raw": [some[place].raw if some else None for some in of_nodes],
+            "normalized": [some[place].normalized if some else None for some in of_nodes],
         }
         for place, score in enumerate(next(filter(None, of_nodes), ()))
     ]
-    totals = [sum(score.weighted for score in scores) if scores else None for scores in of_nodes]
-    return {"nodes": nodes, "before": before, "filters": list(filters), "scores": columns, "totals": totals}
+    totals = [sum(score.weighted for score in some) if some else None for some in of_nodes]
+    return {"nodes": nodes, "before": before, "filters": filters, "scores": columns, "totals": totals}
 
 
 def _column(plugin: str, verdicts: Verdicts | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from podium.app.console.cells import NODES, WORKLOADS, Cell, Name, Part, counted, names_of
 from podium.app.console.page import Page
-from podium.app.explaining.pod_decision import PodDecision
+from podium.app.explaining.explanation import Explanation
 from podium.cluster.pods import PodRecord
 
 MAX_OUTCOMES = 100
@@ -53,7 +53,7 @@ class TieOutcome:
         }
 
 
-def outcomes_of(decision: PodDecision) -> tuple[TieOutcome, ...]:
+def outcomes_of(decision: Explanation) -> tuple[TieOutcome, ...]:
     """Return the outcomes that the decision may have, the most probable first, then by losses.
 
     There is one if nothing depends on chance, and none if the pod gets no node.
@@ -104,7 +104,7 @@ def _workload(victim: PodRecord) -> str:
     return f"Pod {victim.key}" if controller is None else f"{controller.kind} {victim.namespace}/{controller.name}"
 
 
-def write_outcomes(page: Page, decision: PodDecision) -> None:
+def write_outcomes(page: Page, decision: Explanation) -> None:
     """Write the preempted workloads and the nodes of each outcome."""
     outcomes = outcomes_of(decision)
     choices = sum(len(outcome.victims) for outcome in outcomes)
@@ -118,17 +118,14 @@ def write_outcomes(page: Page, decision: PodDecision) -> None:
     page.title("Outcomes", f"{choices:,} choices {why}")
     rows: list[list[Part]] = []
     for outcome in outcomes:
+        pods = sum(number for _, number in outcome.losses)
+        names = ", ".join(workload for workload, _ in outcome.losses)
+        lost: Part = Cell(f"{counted(pods, 'pod')} of {names}", "bad")
+        if not pods:
+            lost = Cell("no pod is preempted", "good")
+        elif len(outcome.losses) == 1:
+            lost = Name(names, WORKLOADS, "bad", after="" if pods == 1 else f": {pods} pods")
         nodes = names_of([node for node, _ in outcome.victims], NODES, most=_MAX_NODES)
         share: list[Part] = [f"{outcome.chance:.0%}"] if is_limited else []
-        rows.append([*share, _losses(outcome.losses), counted(len(outcome.victims), "node"), nodes])
+        rows.append([*share, lost, counted(len(outcome.victims), "node"), nodes])
     page.table(rows, most=MAX_OUTCOMES)
-
-
-def _losses(losses: Sequence[tuple[str, int]]) -> Part:
-    if not losses:
-        return Cell("no pod is preempted", "good")
-    if len(losses) == 1:
-        ((workload, pods),) = losses
-        return Name(workload, WORKLOADS, "bad", after="" if pods == 1 else f": {pods} pods")
-    pods = sum(number for _, number in losses)
-    return Cell(f"{counted(pods, 'pod')} of {', '.join(workload for workload, _ in losses)}", "bad")

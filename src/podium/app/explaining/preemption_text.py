@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from podium.api.quantity import format_quantity
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.gang import GangDecision
 from podium.app.explaining.obstacles import RESOURCES, NodeObstacles
-from podium.app.explaining.pod_decision import PodDecision
 from podium.app.explaining.remedies import protected_pods
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.pod_reports import fit_error
-from podium.decide.gang_placement import MemberPlacement
 from podium.decide.preempting.criteria import CostColumn
 from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, Plan, PreemptionCandidate, PreemptionPlan
 from podium.framework.plugin import PostFilterResult
@@ -33,32 +32,27 @@ _HEADINGS = ("violations", "priority", "victims")
 
 def write_by_reason(page: Page, statuses: Mapping[str, Status]) -> None:
     """Write a row for each message: the number of nodes, the message, and their names; nodes that fit come first."""
-    nodes = by_key((_FITS if status.is_success else status.message, node) for node, status in sorted(statuses.items()))
-    order = sorted(nodes, key=lambda reason: (reason != _FITS, -len(nodes[reason]), reason))
-    rows: list[list[Part]] = [
-        [
-            counted(len(nodes[reason]), "node"),
-            Cell(reason, "good" if reason == _FITS else ""),
-            names_of(nodes[reason], NODES, "dim"),
-        ]
-        for reason in order
+    alike = by_key((_FITS if status.is_success else status.message, node) for node, status in sorted(statuses.items()))
+    rows = [
+        (counted(len(nodes), "node"), Cell(reason, "good" if reason == _FITS else ""), names_of(nodes, NODES, "dim"))
+        for reason, nodes in sorted(alike.items(), key=lambda item: (item[0] != _FITS, -len(item[1]), item[0]))
     ]
     page.columns(rows, indent=2, right=(0,))
 
 
 def write_preemption(
-    page: Page, decision: PodDecision, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
+    page: Page, decision: Explanation, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
 ) -> None:
     """Write the candidates, the victims on the chosen node, and the nodes where preemption does not help."""
     if plan.chosen is None:
         page.title("Preemption", _no_way(decision, plan))
     else:
-        chosen = plan.chosen.node_name
+        name = plan.chosen.node_name
         page.title("Preemption", _decision(page, plan))
-        order = sorted(plan.candidates.values(), key=lambda each: (each.cost, each.node_name != chosen, each.node_name))
-        places: list[Part] = [Name(each.node_name, NODES, "good" if each.node_name == chosen else "") for each in order]
+        order = sorted(plan.candidates.values(), key=lambda each: (each.cost, each.node_name != name, each.node_name))
+        places: list[Part] = [Name(each.node_name, NODES, "good" if each.node_name == name else "") for each in order]
         _write_ways(page, plan, order, "node", places)
-        _write_victims(page, decision, plan.chosen, obstacles.get(plan.chosen.node_name))
+        _write_victims(page, decision, plan.chosen, obstacles.get(name))
     if plan.rejected:
         page.title("Not candidates")
         write_by_reason(page, plan.rejected)
@@ -76,29 +70,30 @@ def write_proposal(page: Page, proposal: PostFilterResult) -> None:
         page.table(rows, most=_MAX_VICTIMS)
 
 
-def _no_way(decision: PodDecision, plan: PreemptionPlan) -> str:
+def _no_way(decision: Explanation, plan: PreemptionPlan) -> str:
     """Return why no pod is preempted: because of a cap or of pods' policies, or because it would not help."""
     if plan.put_off is not None:
         return f"put off: {plan.put_off}"
     if plan.held_back is not None:
         return f"no way: {plan.held_back}"
-    protected = protected_pods(decision)
+    protected = [pod.key for pod in protected_pods(decision)]
+    text = "no way: on no node would removing pods of lower priority be enough"
     if not protected:
-        return "no way: on no node would removing pods of lower priority be enough"
-    names = listed([pod.key for pod in protected], 1)
-    may_not = f"{names}, whose preemptionPolicy forbids it" if len(protected) > 1 else f"{names}: its policy forbids it"
-    return f"no way: on no node would removing pods of lower priority be enough, without {may_not}"
+        return text
+    forbids = ", whose preemptionPolicy forbids it" if len(protected) > 1 else ": its policy forbids it"
+    return f"{text}, without {listed(protected, 1)}{forbids}"
 
 
 def _decision(page: Page, plan: PreemptionPlan) -> str:
-    equals = "of pods of its own priority, for fairer shares; " if plan.is_exchange else ""
+    parts = ["of pods of its own priority, for fairer shares"] if plan.is_exchange else []
     if len(plan.candidates) == 1:
-        return f"{equals}the only candidate"
-    tied = (
-        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.names_width)}" if len(plan.selected) > 1 else ""
-    )
-    decided = f"decided by the {plan.criterion}" if plan.criterion else ""
-    return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
+        return "; ".join([*parts, "the only candidate"])
+    parts.append(counted(len(plan.candidates), "candidate"))
+    if plan.criterion:
+        parts.append(f"decided by the {plan.criterion}")
+    if len(plan.selected) > 1:
+        parts.append(f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.names_width)}")
+    return "; ".join(parts)
 
 
 def costs_of(plan: Plan, way: PreemptionCandidate | GangCandidate) -> list[str]:
@@ -143,7 +138,7 @@ def _cost_text(criterion: CostColumn, value: int) -> str:
 
 
 def _write_victims(
-    page: Page, decision: PodDecision, chosen: PreemptionCandidate, obstacles: NodeObstacles | None
+    page: Page, decision: Explanation, chosen: PreemptionCandidate, obstacles: NodeObstacles | None
 ) -> None:
     nodes = {victim.node_name for victim in chosen.victims}
     where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
@@ -175,14 +170,12 @@ def _victim_cells(victim: PodRecord, *where: Part, why: str = "") -> list[Part]:
 def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles: NodeObstacles | None) -> list[str]:
     """Return the victim's resources that the pod needs on its node, in words; [] if no known filter shows any."""
     refusing = {status.plugin: status for status in obstacles.refusals} if obstacles else {}
-    found = []
     names = cluster.nodes.resources
     short = {shortage.resource for shortage in obstacles.shortages} if obstacles else set()
     if obstacles and obstacles.nominated:
         short |= {names[index] for index in pod.pod_class.requests}
-    for index, amount in sorted(victim.pod_class.requests.items()):
-        if names[index] in short:
-            found.append(f"frees {format_quantity(amount, names[index])} {names[index]}")
+    freed = ((names[index], amount) for index, amount in sorted(victim.pod_class.requests.items()))
+    found = [f"frees {format_quantity(amount, name)} {name}" for name, amount in freed if name in short]
     if RESOURCES in refusing and "Too many pods" in refusing[RESOURCES].reasons:
         found.append("frees a place")
     if "NodePorts" in refusing:
@@ -191,25 +184,19 @@ def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles:
             for held in victim.pod_class.host_ports
             if any(held.conflicts(wanted) for wanted in pod.pod_class.host_ports)
         ]
-    if "InterPodAffinity" in refusing:
-        found += _apart(cluster, pod, victim)
-    if "PodTopologySpread" in refusing and _counts(cluster, pod, victim):
-        found.append("counts for its spread")
-    return found
 
-
-def _apart(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> list[str]:
-    def is_apart(victim: PodRecord, other: PodRecord) -> bool:
-        terms = victim.pod_class.required_anti_affinity
+    def avoids(one: PodRecord, other: PodRecord) -> bool:
+        terms = one.pod_class.required_anti_affinity if "InterPodAffinity" in refusing else ()
         return any(SelectedByTerms((term,)).matches(other.pod_class, cluster.namespaces) for term in terms)
 
-    found = ["is one that its anti-affinity avoids"] if is_apart(pod, victim) else []
-    return [*found, "avoids it by anti-affinity"] if is_apart(victim, pod) else found
-
-
-def _counts(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> bool:
-    hard = own_constraints(pod.pod_class, "DoNotSchedule").constraints
-    return any(constraint.predicate.matches(victim.pod_class, cluster.namespaces) for constraint in hard)
+    if avoids(pod, victim):
+        found.append("is one that its anti-affinity avoids")
+    if avoids(victim, pod):
+        found.append("avoids it by anti-affinity")
+    hard = own_constraints(pod.pod_class, "DoNotSchedule").constraints if "PodTopologySpread" in refusing else ()
+    if any(constraint.predicate.matches(victim.pod_class, cluster.namespaces) for constraint in hard):
+        found.append("counts for its spread")
+    return found
 
 
 def write_gang(page: Page, decision: GangDecision) -> None:
@@ -223,22 +210,22 @@ def write_gang(page: Page, decision: GangDecision) -> None:
         page.paragraph(Cell(shown, "dim"), indent=2)
     if placement.is_arranged:
         page.paragraph(Cell("one by one too few fit; another arrangement was found", "dim"), indent=2)
-    page.table([_member_row(decision, member) for member in placement.members], most=_MAX_MEMBERS)
+    rows: list[tuple[Part, ...]] = []
+    for member in placement.members:
+        node_name = decision.node_of(member.pod.uid)
+        if node_name:
+            rows.append((member.pod.key, Name(node_name, NODES, "good"), ""))
+        elif member.fits:
+            rows.append((member.pod.key, "", Cell(f"would fit on {member.node_name}", "warn")))
+        else:
+            reserved = "" if member.reserved.is_success else member.reserved.message
+            why = reserved or fit_error(member.placement, placement.node_count, "")
+            rows.append((member.pod.key, "", Cell(why, "bad")))
+    page.table(rows, most=_MAX_MEMBERS)
     if decision.plan is not None and decision.plan.chosen is not None:
         _write_gang_plan(page, decision.plan, decision.plan.chosen)
     elif decision.way_out is not None and decision.way_out.status.message:
         page.paragraph(decision.way_out.status.message, indent=2, hanging=2)
-
-
-def _member_row(decision: GangDecision, member: MemberPlacement) -> list[Part]:
-    pod, node_name = member.pod.key, decision.node_of(member.pod.uid)
-    if node_name:
-        return [pod, Name(node_name, NODES, "good"), ""]
-    if member.fits:
-        return [pod, "", Cell(f"would fit on {member.node_name}", "warn")]
-    if not member.reserved.is_success:
-        return [pod, "", Cell(member.reserved.message, "bad")]
-    return [pod, "", Cell(fit_error(member.placement, decision.placement.node_count, ""), "bad")]
 
 
 def _write_gang_plan(page: Page, plan: GangPlan, chosen: GangCandidate) -> None:
@@ -252,22 +239,16 @@ def _write_gang_plan(page: Page, plan: GangPlan, chosen: GangCandidate) -> None:
     ways = (chosen, *plan.alternatives)
     domains: list[Part] = [Cell(way.domain, "good" if way is chosen else "") for way in ways]
     _write_ways(page, plan, ways, "domain", domains if any(way.domain for way in ways) else ())
-    _write_gang_victims(page, chosen)
-
-
-def _write_gang_victims(page: Page, way: GangCandidate) -> None:
-    by_node = way.victims_by_node
-    page.title("Victims", f"{counted(len(way.victims), 'pod')} on {counted(len(by_node), 'node')}")
-    comes_to = by_key((node_name, member.key) for member, node_name in way.placements)
+    by_node = chosen.victims_by_node
+    page.title("Victims", f"{counted(len(chosen.victims), 'pod')} on {counted(len(by_node), 'node')}")
+    comes_to = by_key((node_name, member.key) for member, node_name in chosen.placements)
     rows: list[list[Part]] = []
-    for name, victims in by_node.items():
-        members = comes_to.get(name, [])
-        for victim in victims:
-            group, other = victim.pod_class.pod_group, way.depends_on.get(victim.uid, "")
-            why = f"goes with its group, {group}" if group else "is in the way elsewhere"
-            if other:
-                why = f"requires to be near {other}"
-            elif members:
-                why = f"for {listed(members, 1)}"
-            rows.append([Name(name, NODES), *_victim_cells(victim, why=why)])
+    for name, victim in ((name, victim) for name, victims in by_node.items() for victim in victims):
+        group, other = victim.pod_class.pod_group, chosen.depends_on.get(victim.uid, "")
+        why = f"goes with its group, {group}" if group else "is in the way elsewhere"
+        if other:
+            why = f"requires to be near {other}"
+        elif name in comes_to:
+            why = f"for {listed(comes_to[name], 1)}"
+        rows.append([Name(name, NODES), *_victim_cells(victim, why=why)])
     page.table(rows, most=_MAX_VICTIMS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from podium.api.errors import PodiumError, shown
@@ -12,22 +13,17 @@ from podium.api.input.codec import Document, decode
 from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PRIORITY_RULE_ANNOTATION
 from podium.api.schemas.suggestion import likely
 from podium.api.storage import PersistentVolumeClaim
-from podium.api.times import format_time
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
-from podium.app.answers import Frame, Shown, Value, filled, kinds
+from podium.app.answers import Frame, Shown
 from podium.app.console.page import Cell, Page, counted, fitted, listed
-from podium.app.explaining.on_node import NodeAnswer, answer_on, write_on_node
-from podium.app.explaining.outcomes import outcomes_dict, outcomes_of
-from podium.app.explaining.pod_decision import SCHEMA_VERSION, PlacedPodFacts, PodDecision
-from podium.app.explaining.remedies import remedies_dict
-from podium.app.explaining.text import headline_of, write_explanation
+from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
+from podium.app.explaining.on_node import NodeAnswer, write_on_node
+from podium.app.explaining.text import write_explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
 from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
 from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
-from podium.sim.results.disruption_state import DisruptionState
 
 POD = "Pod"
 _MAX_PARTS = 3
@@ -39,22 +35,14 @@ _REVISION = "deployment.kubernetes.io/revision"
 _NEXT = "next"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainTarget:
-    """A pod or workload, by kind and `namespace/name`."""
-
-    kind: str
-    key: str
-
-
 KIND_OF_WORD = {
     word: kind.name for kind in KINDS.values() if kind.name == POD or kind.name in WORKLOADS for word in kind.words
 }
 """The kinds of pods and workloads, by each of the words that kubectl knows for them."""
 
 
-def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> ExplainTarget:
-    """Return the target of `name`, `namespace/name`, `kind/name` or `kind/namespace/name`.
+def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tuple[str, str]:
+    """Return the kind and key of the pod or workload `name`, `namespace/name`, `kind/name` or `kind/namespace/name`.
 
     ``namespace`` is the default. If a namespace has the name of a kind, an existing pod (``is_pod`` of its key) is
     preferred to a workload. Raises PodiumError for other text.
@@ -63,24 +51,16 @@ def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> Exp
     if len(parts) > _MAX_PARTS or not all(parts):
         raise PodiumError(f"{shown(text)} is neither a pod, as in shop/web, nor a workload, as in deploy/web")
     if not rest:
-        return ExplainTarget(POD, f"{namespace}/{first}")
+        return POD, f"{namespace}/{first}"
     kind = KIND_OF_WORD.get(first.lower().partition(".")[0])
     if len(parts) == _MAX_PARTS:
         if kind is None:
             known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
             raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
-        return ExplainTarget(kind, "/".join(rest))
+        return kind, "/".join(rest)
     if kind is None or is_pod(text):
-        return ExplainTarget(POD, text)
-    return ExplainTarget(kind, f"{namespace}/{rest[0]}")
-
-
-@dataclass(frozen=True, slots=True)
-class MadePod:
-    """A pod that does not exist, and the claims that would be created for it."""
-
-    pod: Pod
-    claims: tuple[PersistentVolumeClaim, ...] = ()
+        return POD, text
+    return kind, f"{namespace}/{rest[0]}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,18 +108,18 @@ class WorkloadExplanation(Shown):
         }
 
 
-def find_workload(documents: Iterable[Document], target: ExplainTarget) -> tuple[Document, Kubernetes]:
+def find_workload(documents: Iterable[Document], kind: str, key: str) -> tuple[Document, Kubernetes]:
     """Return the document and the object of a workload. Raises PodiumError if there is none."""
     known = []
     for document in documents:
         found = document.object
-        if found is not None and found.kind == target.kind:
-            if found.key == target.key:
+        if found is not None and found.kind == kind:
+            if found.key == key:
                 return document, found
             known.append(found.key)
-    near = likely(target.key, sorted(known)) or sorted(known)[:3]
+    near = likely(key, sorted(known)) or sorted(known)[:3]
     hint = f"; there is: {', '.join(near)}" if near else ""
-    raise PodiumError(f"{target.kind} {target.key} is not in the input{hint}")
+    raise PodiumError(f"{kind} {key} is not in the input{hint}")
 
 
 def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, ...]:
@@ -179,64 +159,42 @@ def maker_of(documents: Iterable[Document], workload: Document) -> Document:
     owner = workload.object
     if not isinstance(owner, Deployment):
         return workload
-    mine = (
-        (_age(document.object), document)
-        for document in documents
-        if isinstance(document.object, ReplicaSet) and _is_controlled(document.object, owner)
-    )
-    return max(mine, key=lambda found: found[0], default=(None, workload))[1]
+    newest, first = workload, (-1, "", "")
+    for document in documents:
+        item = document.object
+        if not isinstance(item, ReplicaSet) or item.metadata.namespace != owner.metadata.namespace:
+            continue
+        meta, controller = item.metadata, item.metadata.controller
+        is_named = controller is not None and (controller.kind, controller.name) == (owner.kind, owner.metadata.name)
+        revision = meta.annotations.get(_REVISION, "")
+        age = int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
+        if is_named and _is_of(item, owner) and age > first:
+            newest, first = document, age
+    return newest
 
 
-def _is_controlled(item: Kubernetes, owner: Kubernetes) -> bool:
-    controller = item.metadata.controller
-    if controller is None or item.metadata.namespace != owner.metadata.namespace:
-        return False
-    return (controller.kind, controller.name) == (owner.kind, owner.metadata.name) and _is_of(item, owner)
-
-
-def _age(replica_set: ReplicaSet) -> tuple[int, str, str]:
-    """Return a sort key: revision, then creation time, then name."""
-    meta = replica_set.metadata
-    revision = meta.annotations.get(_REVISION, "")
-    return int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
-
-
-def next_pod(document: Document, pods: Sequence[Pod]) -> MadePod:
-    """Return the pod that a workload would create next; a DaemonSet's is for any node."""
-    workload, made = _made(document.object, document.raw, pods)
-    typed = decode(made)
-    if not isinstance(typed, Pod):
-        raise AssertionError(f"{workload.label} makes no pod")
-    if not isinstance(workload.object, StatefulSet):
-        return MadePod(typed)
-    claims = (decode(raw) for raw in claims_of(workload, _ordinal(workload, pods)).values())
-    return MadePod(typed, tuple(claim for claim in claims if isinstance(claim, PersistentVolumeClaim)))
-
-
-def _made(typed: Kubernetes | None, raw: Raw, pods: Sequence[Pod]) -> tuple[WorkloadObject[Any], Raw]:
-    """Return the workload, and the manifest of its next pod as it sends it to the API server, with a name."""
+def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[PersistentVolumeClaim, ...]]:
+    """Return the pod that a workload would create next, and its claims; the pod of a DaemonSet is for any node."""
+    typed = document.object
     if typed is None:
         raise AssertionError("a workload of a kind that is not read")
-    workload: WorkloadObject[Any] = WorkloadObject(typed, raw)
+    workload: WorkloadObject[Any] = WorkloadObject(typed, document.raw)
+    template, claims = workload.template, dict[str, Raw]()
     if isinstance(typed, StatefulSet):
-        return workload, numbered_pod(workload, _ordinal(workload, pods), workload.template, "")
-    template, metadata = workload.template, {"name": f"{typed.metadata.name}-{_NEXT}"}
-    if isinstance(typed, CronJob):
-        template = workload.spec.get("jobTemplate", {}).get("spec", {}).get("template", {})
-    spec = template.get("spec", {})
-    if isinstance(typed, DaemonSet):
-        spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}
-    return workload, workload.new_pod(template, metadata, {}, spec)
-
-
-def _ordinal(workload: WorkloadObject[StatefulSet], pods: Sequence[Pod]) -> int:
-    """Return the lowest ordinal that no pod of a StatefulSet has."""
-    meta = workload.object.metadata
-    taken = {ordinal_of(meta.name, pod.metadata.name) for pod in pods}
-    ordinal = workload.object.spec.ordinals.start
-    while ordinal in taken:
-        ordinal += 1
-    return ordinal
+        taken = {ordinal_of(typed.metadata.name, pod.metadata.name) for pod in pods}
+        ordinal = next(number for number in count(typed.spec.ordinals.start) if number not in taken)
+        manifest, claims = numbered_pod(workload, ordinal, template, ""), claims_of(workload, ordinal)
+    else:
+        if isinstance(typed, CronJob):
+            template = workload.spec.get("jobTemplate", {}).get("spec", {}).get("template", {})
+        spec = template.get("spec", {})
+        if isinstance(typed, DaemonSet):
+            spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}
+        manifest = workload.new_pod(template, {"name": f"{typed.metadata.name}-{_NEXT}"}, {}, spec)
+    made = decode(manifest)
+    if not isinstance(made, Pod):
+        raise AssertionError(f"{workload.label} makes no pod")
+    return made, tuple(claim for claim in map(decode, claims.values()) if isinstance(claim, PersistentVolumeClaim))
 
 
 def write_workload(page: Page, answer: WorkloadExplanation) -> None:
@@ -259,7 +217,7 @@ def write_workload(page: Page, answer: WorkloadExplanation) -> None:
 
 def write_answer(
     page: Page,
-    answer: PodDecision | WorkloadExplanation,
+    answer: Explanation | WorkloadExplanation,
     on_node: NodeAnswer | None,
     *,
     all_nodes: bool,
@@ -273,91 +231,3 @@ def write_answer(
         write_on_node(page, on_node)
     else:
         write_explanation(page, answer, all_nodes=all_nodes, outcomes=outcomes)
-
-
-_COLUMNS = kinds("node status plugin reasons", "total")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Explanation(PodDecision, Shown):
-    """The decision about one pod of a loaded cluster."""
-
-    @classmethod
-    def of(cls, decision: PodDecision, disruptions: Callable[[], DisruptionState] = DisruptionState) -> Explanation:
-        """Return the explanation of a decision."""
-        values = {field.name: getattr(decision, field.name) for field in fields(decision)}
-        return cls(**{**values, "disruptions_found": disruptions})
-
-    @property
-    def headline(self) -> str:
-        """The outcome for the pod, in one line."""
-        return headline_of(self)
-
-    def on_node(self, node: str) -> NodeAnswer:
-        """Return every plugin's verdict on one node: "why not there?". Raises PodiumError for an unknown node."""
-        return answer_on(self, node)
-
-    def write(self, page: Page) -> None:
-        """Write it as `podium explain` does."""
-        write_explanation(page, self)
-
-    def frame(self, name: str = "nodes") -> Frame:
-        """Return a table of the explanation: `nodes`, the only one. Raises PodiumError for another.
-
-        A row for each node, by name: `node`, `status` as kube-scheduler names it, the `plugin` that rejected it, its
-        `reasons`; the `total` score and the weighted one of each plugin, as `score.PLUGIN`, if the pod fits; and if
-        preemption was tried the number of `victims`, and of these those that violate a budget.
-        """
-        if name != "nodes":
-            raise PodiumError(f"an explanation has no table {name}; it has: nodes")
-        return Frame.of_rows("nodes", [self._row(node) for node in self.nodes], _COLUMNS)
-
-    def _row(self, node: str) -> dict[str, Value]:
-        status = self.nodes[node]
-        row: dict[str, Value] = {
-            "node": node,
-            "status": status.code.value,
-            "plugin": status.plugin or None,
-            "reasons": ", ".join(status.reasons) or None,
-            "total": self.totals.get(node),
-        }
-        row |= {f"score.{plugin}": score for plugin, score in self.scores.get(node, {}).items()}
-        candidate = None if self.plan is None else self.plan.candidates.get(node)
-        if candidate is not None:
-            row |= {"victims": len(candidate.victims), "pdbViolations": candidate.budget_violations}
-        return row
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values: the decision, equal outcomes, what would have to change, the caveats."""
-        record, outcomes = self.record, outcomes_of(self)
-        found = {"schemaVersion": SCHEMA_VERSION, **self.decision(), "priority": record.priority}
-        if PRIORITY_RULE_ANNOTATION in record.annotations:
-            found["priorityRule"] = record.annotations[PRIORITY_RULE_ANNOTATION]
-        found |= filled(nominatedNode=record.nominated_node_name, gates=list(record.gates))
-        if self.plan is not None and self.plan.criterion:
-            found["preemption"] = {**found["preemption"], "decidedBy": self.plan.criterion}
-        if sum(len(outcome.victims) for outcome in outcomes) > 1:
-            found |= outcomes_dict(outcomes)
-        return {
-            **found,
-            **filled(
-                remedies=remedies_dict(self),
-                placed=self.placed and _placed_dict(self.placed),
-                disruptions=self.disruptions and self.disruptions.to_dict(),
-            ),
-            "caveats": [caveat.to_dict() for caveat in self.caveats],
-        }
-
-
-def _placed_dict(placed: PlacedPodFacts) -> dict[str, Any]:
-    return {
-        "placedBy": placed.by,
-        "since": None if placed.since_ns is None else format_time(placed.since_ns),
-        "rank": placed.rank,
-        "ifEvicted": {"outcome": placed.then, "node": placed.then_node, "replacedBy": placed.controller or None},
-        "preemptors": [
-            {"pod": each.pod.key, "priority": each.pod.priority, "now": each.is_chosen} for each in placed.preemptors
-        ],
-        "preemptorsNotAsked": placed.not_asked,
-        "budgets": [{"budget": name, "allowed": allowed} for name, allowed in placed.budgets],
-    }

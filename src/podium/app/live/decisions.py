@@ -23,7 +23,6 @@ from podium.api.times import format_exact_time
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, counted, names_of
 from podium.app.explaining.attempts import explain_decision
-from podium.app.explaining.workload import Explanation
 from podium.app.live.live_scheduler import Attempt
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
@@ -102,7 +101,7 @@ class DecisionRecorder:
     def before(self, queued: QueuedPod, runner: Runner, now: int) -> None:
         """Explain the decision in full before the attempt, and keep the explanation for its line."""
         pod = queued.record
-        explanation = Explanation.of(explain_decision(runner, pod))
+        explanation = explain_decision(runner, pod)
         found = explanation.to_dict()
         found.pop("caveats", None)
         found["nodes"] = grouped(found.get("nodes", {}))

@@ -6,16 +6,19 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from podium.api.basis import Caveat
+from podium.api.errors import PodiumError
 from podium.api.meta import plain
+from podium.api.policy import PRIORITY_RULE_ANNOTATION
 from podium.api.resource_claims import AllocationResult, ResourceClaim
-from podium.app.answers import filled
-from podium.app.explaining.gang import GangDecision, arrangement_caveat, gang_caveat, search_dict
+from podium.api.times import format_time
+from podium.app.answers import Frame, Shown, Value, filled, kinds
+from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -31,9 +34,14 @@ from podium.plugins.dynamic_resources.fitting import IN_MEMORY
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.sim.results.disruption_state import DisruptionState
 
+if TYPE_CHECKING:
+    from podium.app.console.page import Page
+    from podium.app.explaining.on_node import NodeAnswer
+
 SCHEMA_VERSION = 1
 """The version of the JSON of explanations; it grows when a key is removed or changes its meaning."""
 
+_COLUMNS = kinds("node status plugin reasons", "total")
 OutcomeName = Literal["schedulable", "preempts", "unschedulable", "not-eligible", "gated", "error", "placed"]
 Claims = list[tuple[ResourceClaim, AllocationResult]]
 
@@ -56,21 +64,14 @@ NO_DEVICES = DeviceFindings()
 
 
 @dataclass(frozen=True, slots=True)
-class PendingPreemptor:
-    """A pending pod that may preempt a placed one; `is_chosen`: it would preempt it now."""
-
-    pod: PodRecord
-    is_chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class PlacedPodFacts:
     """A pod on its node: why it is there as far as that can be known, and which pods could preempt it.
 
     `then` is the outcome of the decision if it were evicted, `then_node` its node then. `by` is what placed it: a
     scheduler (or another client that set the node's name), or the kubelet whose static pod it mirrors. `controller`
     replaces it, "" for none. `rank` is its node's place by score among the feasible ones, None if the node is not
-    feasible now. `preemptors` are by priority; `not_asked` pending pods were not tried.
+    feasible now. `preemptors` are the pending pods that may preempt it, by priority, each with whether it would preempt
+    it now; `not_asked` pending pods were not tried.
     """
 
     node: str
@@ -80,13 +81,13 @@ class PlacedPodFacts:
     since_ns: int | None
     controller: str
     rank: int | None
-    preemptors: tuple[PendingPreemptor, ...]
+    preemptors: tuple[tuple[PodRecord, bool], ...]
     not_asked: int
     budgets: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PodDecision:
+class Explanation(Shown):
     """The whole decision about one pod.
 
     ``outcome`` is what would happen, ``node`` the node that the pod gets or is nominated to ("" for none). ``nodes``
@@ -171,30 +172,30 @@ class PodDecision:
         """The search for a node or a candidate if kube-scheduler ends it early, else None."""
         plan = self.plan
         if plan is not None and plan.chosen is not None and self.proposal is None:
-            return limited_candidates_of(self.runner, plan)
+            return _limited_candidates(self.runner, plan)
         return self.search if self.outcome == "schedulable" else None
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
         """The caveats of the decision: unknown input, and parts that it does not cover."""
-        search = None if self.plan is None else self.plan.search
+        search, limited = None if self.plan is None else self.plan.search, self.limited_search
+        found = list(self.caveats_found())
         if self.gang is not None:
-            of_plan = None if self.gang.plan is None else gang_caveat(self.gang.plan)
-            of_gang = (arrangement_caveat(self.gang.placement), of_plan)
-            return (*self.caveats_found(), *(caveat for caveat in of_gang if caveat is not None))
-        if search is None or search.is_complete:
-            limited = self.limited_search
-            return (*self.caveats_found(), *(() if limited is None else (limited.caveat(),)))
-        what = f"{search.left_out:,} nodes were not examined" if search.left_out else "there may be cheaper ones"
-        message = f"the search for victims was cut at maxSearchSteps, {search.most_steps:,}: {what}"
-        return (*self.caveats_found(), Caveat("search-cut", message, search.left_out))
+            found += self.gang.caveats()
+        elif search is not None and not search.is_complete:
+            what = f"{search.left_out:,} nodes were not examined" if search.left_out else "there may be cheaper ones"
+            message = f"the search for victims was cut at maxSearchSteps, {search.most_steps:,}: {what}"
+            found.append(Caveat("search-cut", message, search.left_out))
+        elif limited is not None:
+            found.append(limited.caveat())
+        return tuple(found)
 
     def decision(self) -> dict[str, Any]:
         """Return the decision as plain values, in the form of the conformance cases.
 
         Nodes that a PreFilter excluded have the plugin's name "PreFilter" and no reason of their own.
         """
-        claims = {node: shown for node, some in self.devices.claims.items() if (shown := claims_dict(some))}
+        claims = {node: shown for node, some in self.devices.claims.items() if (shown := _claims_dict(some))}
         found: dict[str, Any] = {
             **{"pod": self.pod, "outcome": self.outcome, "node": self.node},
             **filled(
@@ -215,19 +216,85 @@ class PodDecision:
             isBoundEarly=self.is_bound_early,
             gang=self.gang and self.gang.to_dict(),
         )
-        return found | self._post_filters()
-
-    def _post_filters(self) -> dict[str, Any]:
-        """Return the answers of PostFilter plugins other than DefaultPreemption, and the successful one's proposal."""
-        proposal = self.proposal
-        if proposal is None:
-            status = self.devices.post_filter
-            return {} if status is None else {"postFilter": {DynamicResources.name: status_dict(status)}}
-        found: dict[str, Any] = {"postFilter": {answer.plugin: status_dict(answer) for answer in proposal.answers}}
-        if self.node:
-            victims = [victim.key for victim in proposal.victims]
-            found["proposal"] = {"plugin": proposal.status.plugin, "node": self.node, "victims": victims}
+        # The answers of PostFilter plugins other than DefaultPreemption, and what the successful one proposes.
+        proposal, status = self.proposal, self.devices.post_filter
+        if proposal is not None:
+            found["postFilter"] = {answer.plugin: status_dict(answer) for answer in proposal.answers}
+            if self.node:
+                victims = [victim.key for victim in proposal.victims]
+                found["proposal"] = {"plugin": proposal.status.plugin, "node": self.node, "victims": victims}
+        elif status is not None:
+            found["postFilter"] = {DynamicResources.name: status_dict(status)}
         return found
+
+    @property
+    def headline(self) -> str:
+        """The outcome for the pod, in one line."""
+        from podium.app.explaining.text import headline_of
+
+        return headline_of(self)
+
+    def on_node(self, node: str) -> NodeAnswer:
+        """Return every plugin's verdict on one node: "why not there?". Raises PodiumError for an unknown node."""
+        from podium.app.explaining.on_node import answer_on
+
+        return answer_on(self, node)
+
+    def write(self, page: Page) -> None:
+        """Write it as `podium explain` does."""
+        from podium.app.explaining.text import write_explanation
+
+        write_explanation(page, self)
+
+    def frame(self, name: str = "nodes") -> Frame:
+        """Return a table of the explanation: `nodes`, the only one. Raises PodiumError for another.
+
+        A row for each node, by name: `node`, `status` as kube-scheduler names it, the `plugin` that rejected it, its
+        `reasons`; the `total` score and the weighted one of each plugin, as `score.PLUGIN`, if the pod fits; and if
+        preemption was tried the number of `victims`, and of these those that violate a budget.
+        """
+        if name != "nodes":
+            raise PodiumError(f"an explanation has no table {name}; it has: nodes")
+        return Frame.of_rows("nodes", [self._row(node) for node in self.nodes], _COLUMNS)
+
+    def _row(self, node: str) -> dict[str, Value]:
+        status = self.nodes[node]
+        row: dict[str, Value] = {
+            "node": node,
+            "status": status.code.value,
+            "plugin": status.plugin or None,
+            "reasons": ", ".join(status.reasons) or None,
+            "total": self.totals.get(node),
+        }
+        row |= {f"score.{plugin}": score for plugin, score in self.scores.get(node, {}).items()}
+        candidate = None if self.plan is None else self.plan.candidates.get(node)
+        if candidate is not None:
+            row |= {"victims": len(candidate.victims), "pdbViolations": candidate.budget_violations}
+        return row
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values: the decision, equal outcomes, what would have to change, the caveats."""
+        from podium.app.explaining.outcomes import outcomes_dict, outcomes_of
+        from podium.app.explaining.remedies import remedies_dict
+
+        record, outcomes = self.record, outcomes_of(self)
+        found = {"schemaVersion": SCHEMA_VERSION, **self.decision(), "priority": record.priority}
+        if PRIORITY_RULE_ANNOTATION in record.annotations:
+            found["priorityRule"] = record.annotations[PRIORITY_RULE_ANNOTATION]
+        found |= filled(nominatedNode=record.nominated_node_name, gates=list(record.gates))
+        if self.plan is not None and self.plan.criterion:
+            found["preemption"] = {**found["preemption"], "decidedBy": self.plan.criterion}
+        if sum(len(outcome.victims) for outcome in outcomes) > 1:
+            found |= outcomes_dict(outcomes)
+        return {
+            **found,
+            **filled(
+                remedies=remedies_dict(self),
+                placed=self.placed and _placed_dict(self.placed),
+                disruptions=self.disruptions and self.disruptions.to_dict(),
+            ),
+            "caveats": [caveat.to_dict() for caveat in self.caveats],
+        }
 
 
 def status_dict(status: Status) -> dict[str, Any]:
@@ -267,7 +334,19 @@ def _candidate(plan: PreemptionPlan, candidate: PreemptionCandidate) -> dict[str
     }
 
 
-def claims_dict(claims: Claims) -> dict[str, Any]:
+def _placed_dict(placed: PlacedPodFacts) -> dict[str, Any]:
+    return {
+        "placedBy": placed.by,
+        "since": None if placed.since_ns is None else format_time(placed.since_ns),
+        "rank": placed.rank,
+        "ifEvicted": {"outcome": placed.then, "node": placed.then_node, "replacedBy": placed.controller or None},
+        "preemptors": [{"pod": pod.key, "priority": pod.priority, "now": now} for pod, now in placed.preemptors],
+        "preemptorsNotAsked": placed.not_asked,
+        "budgets": [{"budget": name, "allowed": allowed} for name, allowed in placed.budgets],
+    }
+
+
+def _claims_dict(claims: Claims) -> dict[str, Any]:
     """Return what a pod's own claims would get on one node, by name, in the form of the conformance cases."""
     found: dict[str, Any] = {}
     for claim, allocation in claims:
@@ -340,7 +419,7 @@ def limited_search(runner: Runner, placement: Placement, best: int) -> LimitedSe
     return LimitedSearch(len(order), len(placement.feasible), wanted, best, preempts=False, chances=chances)
 
 
-def limited_candidates_of(runner: Runner, plan: PreemptionPlan) -> LimitedSearch | None:
+def _limited_candidates(runner: Runner, plan: PreemptionPlan) -> LimitedSearch | None:
     """Return the limit of the search for candidates; None if it finds all of them."""
     tried = len(plan.candidates) + len(plan.rejected)
     enough = enough_candidates(UPSTREAM_MINIMUM, tried)
