@@ -162,7 +162,7 @@ def test_seeds_are_chosen_for_outcomes_that_no_run_had() -> None:
     found = sampled(run(0), ties, run, 100, 0)
 
     assert len(found.counts) == 40
-    assert found.not_sampled == 0
+    assert found.sections()[1].data["notSampled"] == 0
     assert len(seeds) == len(set(seeds)) == 100
 
 

@@ -272,7 +272,7 @@ def test_quota_usage_is_counted_once_for_all_rejected_pods(monkeypatch: pytest.M
 
     monkeypatch.setattr(causes_module, "usage_of", counted)
 
-    assert len(causes_module.QuotaRefusals(decisions).refused()) == len(sets)
+    assert len(causes_module.refused_pods(decisions)) == len(sets)
     assert len(asked) == len(running) + len(sets)
 
 

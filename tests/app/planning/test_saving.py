@@ -9,7 +9,7 @@ import yaml
 
 import podium
 from podium.app.planning.deciding.capacity import shapes_of
-from podium.app.planning.deciding.causes import QuotaRefusals, blocked_pods
+from podium.app.planning.deciding.causes import blocked_pods, refused_pods
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.protection import Protection
 from podium.app.planning.deciding.search import helpful_changes, raised_quotas, remedy_of
@@ -113,7 +113,7 @@ def test_a_quota_is_raised_in_the_file_that_raises_it(tmp_path: Path) -> None:
     }
     cluster = podium.load(written(tmp_path, quota, node("a"), replica_set("web", 3), pod("web-0", on="a", owner="web")))
     decisions = Decisions(cluster)
-    (found,) = raised_quotas(decisions, QuotaRefusals(decisions).refused())
+    (found,) = raised_quotas(decisions, refused_pods(decisions))
 
     remedy = remedy_of(decisions, found.change, ())
 

@@ -59,18 +59,6 @@ _RUN_TABLES = {name: name for name in ("events", "pods", "series", "workloads", 
 _TABLE = "table"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTable:
-    """The rows for spreadsheets of questions without an impact by workload.
-
-    ``numbers`` are the headings of whole numbers; all others are of text.
-    """
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str | int | None, ...], ...]
-    numbers: frozenset[str] = frozenset()
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanAnswer(Shown):
     """The answer to a question (drain, deploy, ...).
@@ -81,7 +69,8 @@ class PlanAnswer(Shown):
     preempted and are evicted in both runs; no other count contains them. ``scenario`` was played over ``read`` with
     ``options``, or reproduces the answer when it is played; ``remedy`` is the change that helps, for questions that
     look for one. ``sections`` are the question's own, ``further`` are shown on request, named like the options.
-    ``table`` replaces the impact for questions that are not played. ``runs`` are the names of baseline and result.
+    ``table`` replaces the impact in spreadsheets for questions that are not played. ``runs`` are the names of baseline
+    and result.
     """
 
     question: str
@@ -100,7 +89,7 @@ class PlanAnswer(Shown):
     remedy: Remedy | None = None
     sections: tuple[Section, ...] = ()
     further: tuple[Section, ...] = ()
-    table: PlanTable | None = None
+    table: Frame | None = None
     runs: tuple[str, str] = _RUNS
 
     def _in_a_line(self) -> str:
@@ -129,11 +118,7 @@ class PlanAnswer(Shown):
         """
         name = name or ("impact" if self.table is None else _TABLE)
         if name == _TABLE and self.table is not None:
-            headings = self.table.headings
-            columns: dict[str, Kind] = {
-                heading: "int64" if heading in self.table.numbers else "string" for heading in headings
-            }
-            return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in self.table.rows], columns)
+            return self.table
         if name in _COLUMNS:
             # The times for which budgets held a workload are in `to_dict` alone.
             rows = [
@@ -145,7 +130,8 @@ class PlanAnswer(Shown):
             from podium.app.simulating.simulation_result import frame_of
 
             return frame_of(self.result, _RUN_TABLES[name])
-        known = (*_COLUMNS, *(_RUN_TABLES if self.result is not None else ()), *((_TABLE,) if self.table else ()))
+        own = [_TABLE] if self.table is not None else []
+        known = [*_COLUMNS, *(_RUN_TABLES if self.result is not None else ()), *own]
         raise PodiumError(f"the answer to {self.question} has no table {name}; it has: {', '.join(known)}")
 
     @property
@@ -192,13 +178,13 @@ class PlanAnswer(Shown):
 def plan_csv(answer: PlanAnswer) -> str:
     """Return the impact by workload, or the answer's own table, as CSV."""
     if answer.table is not None:
-        return in_csv(answer.table.headings, answer.table.rows)
+        return in_csv(answer.table.columns, [list(row.values()) for row in answer.table])
     columns = (*_COLUMNS["impact"], "disruptions", "why")
     rows = []
     for impact in answer.impact:
-        row = impact.to_dict()
-        row["shortLasts"] = "true" if impact.short_lasts else "false"
-        row["disruptions"] = "; ".join(f"{cause}: {number}" for cause, number in impact.disruptions.items())
+        lasts = "true" if impact.short_lasts else "false"
+        disruptions = "; ".join(f"{cause}: {number}" for cause, number in impact.disruptions.items())
+        row = {**impact.to_dict(), "shortLasts": lasts, "disruptions": disruptions}
         rows.append([row[column] for column in columns])
     return in_csv(columns, rows)
 
@@ -230,22 +216,18 @@ def impact_sections(answer: PlanAnswer) -> list[Section]:
     headings = tuple(_HEADINGS[at] for at in kept)
     shown = tuple(tuple(row[at] for at in kept) for row in rows)
     on = f"on {counted(len(impact), 'workload')}: ready pods and disruptions"
-    missing = [workload for workload in impact if workload.missing and workload.why]
-    short = counted(sum(workload.missing for workload in impact), "pod")
-    stuck = [workload for workload in impact if workload.stuck]
-    waiting = sum(workload.stuck for workload in stuck)
+    missing, stuck = sum(each.missing for each in impact), sum(each.stuck for each in impact)
+    waits = f"{counted(stuck, 'pod')} of a rollout {agreeing(stuck, 'waits')} for a node at the end"
     return [
         Section("impact", "Impact", shown, headings, on, None, _MAX_WORKLOADS, "workload", (1, 2, 3, 4)),
-        _reasons("Not back", f"{short} short at the end", missing),
-        _reasons(
-            "Stuck", f"{counted(waiting, 'pod')} of a rollout {agreeing(waiting, 'waits')} for a node at the end", stuck
-        ),
+        _reasons("Not back", f"{counted(missing, 'pod')} short at the end", [each for each in impact if each.missing]),
+        _reasons("Stuck", waits, [each for each in impact if each.stuck]),
     ]
 
 
 def _reasons(title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> Section:
     """Return each reason once, with the workloads for which it holds."""
-    reasons = by_key((workload.why, workload.workload) for workload in workloads)
+    reasons = by_key((workload.why, workload.workload) for workload in workloads if workload.why)
     rows = [(names_of(names, cells.WORKLOADS, "warn", _MAX_NAMES), why) for why, names in reasons.items()]
     return Section(title, title, tuple(rows[:_MAX_WORKLOADS]), rest=rest)
 
@@ -291,9 +273,8 @@ def _write_held(page: Page, answer: PlanAnswer) -> None:
     budgets = [finding for finding in answer.findings if finding.code == "budget"]
     held = [*(finding for finding in budgets if len(finding.subjects) > 1), *refused]
     low = [finding.subjects[0] for finding in budgets if len(finding.subjects) == 1]
-    if not held and not low:
-        return
-    page.title("Held", "by budgets and refusals")
+    if held or low:
+        page.title("Held", "by budgets and refusals")
     for finding in held[:_MAX_NODES]:
         page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
     page.more(len(held) - _MAX_NODES)
@@ -305,13 +286,13 @@ def _write_held(page: Page, answer: PlanAnswer) -> None:
 def _write_nodes(page: Page, answer: PlanAnswer) -> None:
     if not answer.nodes:
         return
-    by_change: dict[str, list[Name]] = {}
+    names = []
     for node in answer.nodes:
         before = "" if node.pods_before == node.pods_after else f"{node.pods_before:,} -> "
-        name = Name(node.node, cells.NODES, after=f" ({before}{counted(node.pods_after, 'pod')})")
-        by_change.setdefault(node.change, []).append(name)
+        after = f" ({before}{counted(node.pods_after, 'pod')})"
+        names.append((node.change, Name(node.node, cells.NODES, after=after)))
     page.title("Nodes", node_hours_text(answer))
-    page.table([(change, len(nodes), Names(tuple(nodes), most=_MAX_NAMES)) for change, nodes in by_change.items()])
+    page.table([(change, len(some), Names(tuple(some), most=_MAX_NAMES)) for change, some in by_key(names).items()])
 
 
 def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts: Collection[str]) -> None:

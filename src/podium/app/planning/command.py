@@ -34,7 +34,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     from podium.app.planning.questions.pending import pending_answer
 
     loaded = inputs.load()
-    inputs.decide(lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
+    inputs.show("deciding", lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
 @click.command(cls=Command)
@@ -59,7 +59,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
         raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
     target, others = fit_target(inputs.documents(manifests))
     loaded = inputs.load(separately=True).with_(*others)
-    inputs.decide(lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
+    inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
 @click.command(cls=Command)
@@ -78,7 +78,7 @@ def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
     from podium.app.planning.questions.survive import survive_answer
 
     loaded = inputs.load()
-    inputs.decide(lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
+    inputs.show("deciding", lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
 
 
 _EPILOG = """
@@ -188,9 +188,9 @@ def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     A file holds the changed fields, with apiVersion, kind and name. Name the cluster before the word patch, or with
     --cluster or --context.
     """
-    from podium.app.planning.questions.change import patch
+    from podium.app.planning.questions.change import patch, read_patches
 
-    inputs.answer(patch, inputs.patches(manifests), separately=True)
+    inputs.answer(patch, read_patches(manifests), separately=True)
 
 
 @plan.command(cls=Command)
@@ -229,8 +229,10 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
 def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     """Reschedule pods: which ones a rescheduler would move where and why, and what that does to workloads."""
     from podium.app.planning.questions.reschedule import reschedule
+    from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
-    inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")
+    rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
+    inputs.answer(reschedule, rescheduler, doing="planning")
 
 
 @plan.command(cls=Command)
@@ -252,9 +254,12 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
     KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its spec.
     Both are played for the same time, with the same seed.
     """
-    from podium.app.planning.questions.diff import diff
+    from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting
 
-    settings = inputs.setting("before", before_files), inputs.setting("after", after_files)
+    settings = []
+    for files in (before_files, after_files):
+        names = (file.rstrip("/").rpartition("/")[2] for file in files)
+        settings.append(read_setting(" and ".join(names) or UNCHANGED, inputs.documents(files)))
     inputs.answer(diff, *settings, doing="preparing", **options)
 
 

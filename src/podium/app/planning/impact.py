@@ -116,7 +116,12 @@ def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
         causes = disrupted[label] - disrupted_anyway[label]
         if causes or label in held or before is None or _state(workload) != _state(before):
             found.append(_impact(workload, before, causes, tuple(held.get(label, ())), reasons))
-    return tuple(sorted(found, key=_order))
+
+    def order(impact: WorkloadImpact) -> tuple[int, bool, int, float, str]:
+        disrupted = sum(impact.disruptions.values())
+        return (-impact.missing, not impact.is_new, -disrupted, -impact.short_seconds, impact.workload)
+
+    return tuple(sorted(found, key=order))
 
 
 def nodes_of(result: Result, baseline: Result) -> tuple[NodeImpact, ...]:
@@ -191,12 +196,11 @@ def anyway_of(result: Result, baseline: Result) -> dict[str, int]:
         "preempted": lambda pod: cause_of(pod) == PREEMPTION,
         "evicted": lambda pod: bool(pod["evictedBy"]),
     }
-    runs = (result, baseline)
-    found = {
-        what: [Counter(pod["workload"] for pod in run.pods if counts(pod)) for run in runs]
-        for what, counts in of.items()
-    }
-    return {what: (of_result & of_baseline).total() for what, (of_result, of_baseline) in found.items()}
+    found = {}
+    for what, counts in of.items():
+        both = (Counter(pod["workload"] for pod in run.pods if counts(pod)) for run in (result, baseline))
+        found[what] = (next(both) & next(both)).total()
+    return found
 
 
 def new_holds(result: Result, baseline: Result) -> list[Hold]:
@@ -212,9 +216,8 @@ def beyond(some: Iterable[Item], others: Iterable[Item], likeness: Callable[[Ite
     """Return the items without those that the others match, the first ones of each likeness."""
     anyway, found = Counter(map(likeness, others)), []
     for each in some:
-        if anyway[likeness(each)]:
-            anyway[likeness(each)] -= 1
-        else:
+        anyway[likeness(each)] -= 1
+        if anyway[likeness(each)] < 0:
             found.append(each)
     return found
 
@@ -242,40 +245,33 @@ def _state(workload: WorkloadReadiness) -> tuple[int, ...]:
 
 def _impact(
     workload: WorkloadReadiness,
-    before: WorkloadReadiness | None,
+    known: WorkloadReadiness | None,
     causes: Counter[str],
     held: tuple[HeldEvictions, ...],
     reasons: _Reasons,
 ) -> WorkloadImpact:
-    short, pending = workload.short_ns, workload.pending_ns
-    missing = max(_missing(workload) - (0 if before is None else _missing(before)), 0)
-    waiting = max(workload.pending - (0 if before is None else before.pending), 0)
+    from podium.sim.results.readiness import WorkloadReadiness
+
+    before = known or WorkloadReadiness(workload.workload)
+    missing, missing_before = max(workload.wanted - workload.ready, 0), max(before.wanted - before.ready, 0)
+    waiting = max(workload.pending - before.pending, 0)
     return WorkloadImpact(
         workload.workload,
         ready_before=workload.before,
         lowest_ready=workload.lowest,
         ready_after=workload.ready,
-        ready_without_plan=before.ready if before is not None else 0,
+        ready_without_plan=before.ready,
         wanted=workload.wanted,
-        missing=missing,
+        missing=max(missing - missing_before, 0),
         pending=waiting,
-        short_seconds=seconds(short - (before.short_ns if before is not None else 0)),
-        pending_seconds=seconds(pending - (before.pending_ns if before is not None else 0)),
+        short_seconds=seconds(workload.short_ns - before.short_ns),
+        pending_seconds=seconds(workload.pending_ns - before.pending_ns),
         disruptions=dict(sorted(causes.items())),
         held=held,
-        is_new=before is None,
-        why=reasons.of(workload.workload) if workload.ready < workload.wanted or workload.pending else "",
-        stuck=0 if _missing(workload) else waiting,
+        is_new=known is None,
+        why=reasons.of(workload.workload) if missing or workload.pending else "",
+        stuck=0 if missing else waiting,
     )
-
-
-def _missing(workload: WorkloadReadiness) -> int:
-    return max(workload.wanted - workload.ready, 0)
-
-
-def _order(impact: WorkloadImpact) -> tuple[int, bool, int, float, str]:
-    disrupted = sum(impact.disruptions.values())
-    return (-impact.missing, not impact.is_new, -disrupted, -impact.short_seconds, impact.workload)
 
 
 def _disruptions(result: Result) -> defaultdict[str, Counter[str]]:
@@ -301,20 +297,16 @@ def cause_of(pod: dict[str, Any]) -> str:
 def _held(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
     """Return by workload which budgets held its pods, and would not without the plan."""
     measures = result.measures
-    found: dict[str, dict[str, list[tuple[float, bool]]]] = {}
-    for hold in new_holds(result, baseline):
-        workload = measures.workload_of[hold.uid]
-        until = measures.end_ns if hold.until_ns is None else hold.until_ns
-        entry = (seconds(until - hold.from_ns), hold.until_ns is not None)
-        for budget in hold.budgets:
-            found.setdefault(workload, {}).setdefault(budget, []).append(entry)
-    return {
-        workload: [
-            HeldEvictions(budget, max(lasted for lasted, _ in times), len(times), all(ended for _, ended in times))
-            for budget, times in sorted(by_budget.items())
+    holds = new_holds(result, baseline)
+    alike = by_key(((measures.workload_of[hold.uid], budget), hold) for hold in holds for budget in hold.budgets)
+    found = []
+    for (workload, budget), some in sorted(alike.items(), key=lambda item: item[0]):
+        lasted = [
+            seconds((measures.end_ns if hold.until_ns is None else hold.until_ns) - hold.from_ns) for hold in some
         ]
-        for workload, by_budget in found.items()
-    }
+        has_ended = all(hold.until_ns is not None for hold in some)
+        found.append((workload, HeldEvictions(budget, max(lasted), len(some), has_ended)))
+    return by_key(found)
 
 
 class _Reasons:
@@ -377,19 +369,12 @@ def _change(node: FinalNode) -> str:
 
 
 def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
-    counts = counts_of(impact)
-    evicted = sum(number for cause, number in counts.items() if cause not in (PREEMPTION, _DELETION))
-    preempted = counts[PREEMPTION]
-    for code, number, done in (("preempt", preempted, "preempted"), ("evict", evicted, "evicted")):
-        if number:
-            workloads = [
-                workload.workload
-                for workload in impact
-                if any(
-                    (cause == PREEMPTION) is (code == "preempt") for cause in workload.disruptions.keys() - {_DELETION}
-                )
-            ]
-            message = f"{counted(number, 'pod', 'is')} {done}: {listed(workloads, _MAX_NAMES)}"
+    causes = counts_of(impact).keys() - {_DELETION}
+    for code, of_code in (("preempt", causes & {PREEMPTION}), ("evict", causes - {PREEMPTION})):
+        workloads = [workload.workload for workload in impact if of_code & workload.disruptions.keys()]
+        if workloads:
+            number = sum(counts_of(impact)[cause] for cause in of_code)
+            message = f"{counted(number, 'pod', 'is')} {code}ed: {listed(workloads, _MAX_NAMES)}"
             yield PlanFinding(code, message, tuple(workloads[:_MAX_SUBJECTS]))
 
 
@@ -397,34 +382,23 @@ def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     waiting = [workload for workload in impact if workload.pending and (workload.missing or workload.stuck)]
     for workload in waiting[:_MAX_SUBJECTS]:
         waits = f"{counted(workload.pending, 'pod')} of {workload.workload} {agreeing(workload.pending, 'waits')}"
-        message = f"{waits}: {workload.why}"
-        yield PlanFinding("unschedulable", message, (workload.workload,))
+        yield PlanFinding("unschedulable", f"{waits}: {workload.why}", (workload.workload,))
     for workload in impact:
         if workload.short_seconds > 0 and not workload.is_new:
-            message = (
-                f"{workload.workload} has fewer ready pods than it wants ({workload.wanted:,}), "
-                f"{workload.lowest_ready:,} at the least"
-            )
-            yield PlanFinding("short", message, (workload.workload,))
+            short = f"{workload.workload} has fewer ready pods than it wants ({workload.wanted:,})"
+            yield PlanFinding("short", f"{short}, {workload.lowest_ready:,} at the least", (workload.workload,))
         if workload.missing:
             message = f"{workload.workload} ends with {workload.ready_after:,} of {workload.wanted:,} ready"
             yield PlanFinding("not-ready", f"{message}: {workload.why}", (workload.workload,))
 
 
 def _budgets(result: Result, baseline: Result) -> Iterator[PlanFinding]:
-    held: dict[str, set[str]] = {}
-    used_up: dict[str, str] = {}
-    for hold in new_holds(result, baseline):
-        for budget in hold.budgets:
-            held.setdefault(budget, set()).add(hold.pod)
-            if hold.cause == RATE_CAUSE:
-                used_up.setdefault(budget, hold.message.partition(": ")[2])
-    for budget, pods in sorted(held.items()):
-        names = sorted(pods)
-        why = f": {used_up[budget]}" if budget in used_up else ""
-        yield PlanFinding(
-            "budget", f"budget {budget} holds {listed(names, _MAX_NAMES)}{why}", (budget, *names[:_MAX_SUBJECTS])
-        )
+    held = by_key((budget, hold) for hold in new_holds(result, baseline) for budget in hold.budgets)
+    for budget, holds in sorted(held.items(), key=lambda item: item[0]):
+        names = sorted({hold.pod for hold in holds})
+        why = next((f": {hold.message.partition(': ')[2]}" for hold in holds if hold.cause == RATE_CAUSE), "")
+        message = f"budget {budget} holds {listed(names, _MAX_NAMES)}{why}"
+        yield PlanFinding("budget", message, (budget, *names[:_MAX_SUBJECTS]))
     anyway = {budget.budget: budget.below_ns for budget in baseline.measures.budgets}
     for health in result.measures.budgets:
         below_ns = health.below_ns - anyway.get(health.budget, 0)
@@ -450,10 +424,9 @@ def _refusals(result: Result, baseline: Result) -> Iterator[PlanFinding]:
     for short in refused_workloads(result, baseline):
         message = f"{short['workload']} wants {short['wants']:,} pods and has {short['has']:,}: {short['reason']}"
         yield PlanFinding("refused", message, (short["workload"],))
-    for subject, message in beyond(_skipped(result), _skipped(baseline), lambda skipped: skipped):
+    skipped, anyway = (
+        [(event.pod or "", event.message) for event in run.events if event.reason == "StepSkipped"]
+        for run in (result, baseline)
+    )
+    for subject, message in beyond(skipped, anyway, lambda each: each):
         yield PlanFinding("refused", f"{subject}: {message}", (subject,))
-
-
-def _skipped(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield the subject and the message of each step that was skipped."""
-    return ((event.pod or "", event.message) for event in result.events if event.reason == "StepSkipped")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -32,13 +31,10 @@ from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
-    from podium.api.meta import Raw
     from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
-    from podium.app.planning.questions.diff import Setting
-    from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
@@ -151,38 +147,18 @@ class PlanInputs:
 
         return load_files(list(files), self.validation) if files else []
 
-    def patches(self, files: Sequence[str]) -> list[Raw]:
-        """Return the patches in files."""
-        from podium.app.planning.questions.change import read_patches
+    def show(self, doing: str, ask: Callable[[Progress], PlanAnswer]) -> None:
+        """Ask a question, showing progress, and print the answer.
 
-        return read_patches(files)
-
-    def rescheduler(self, file: str) -> ReschedulerConfiguration:
-        """Return the rescheduler's configuration; a cautious one without a file."""
-        from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
-
-        return load_rescheduler(file) if file else default_rescheduler()
-
-    def setting(self, _: str, files: Sequence[str]) -> Setting:
-        """Return the setting in files; that of the cluster without files."""
-        from podium.app.planning.questions.diff import UNCHANGED, read_setting
-
-        names = (file.rstrip("/").rpartition("/")[2] for file in files)
-        return read_setting(" and ".join(names) or UNCHANGED, self.documents(files))
-
-    @contextmanager
-    def progress(self, what: str) -> Iterator[Progress]:
-        from podium.app.console.progress import ProgressBar
-
-        with ProgressBar(what) as bar:
-            yield lambda share, doing: bar.update(share, lambda: doing)
-
-    def show(self, answer: PlanAnswer) -> None:
-        """Print the answer, save its scenario with --save, and exit with 2 for findings of --fail-on."""
+        Save its scenario with --save, and exit with 2 for findings of --fail-on.
+        """
         from podium.app.console.output import show_answer
+        from podium.app.console.progress import ProgressBar
         from podium.app.planning.answer import plan_csv, write_answer
         from podium.app.planning.scenarios import save_answer
 
+        with ProgressBar(doing) as bar:
+            answer = ask(lambda share, what: bar.update(share, lambda: what))
         if self.save:
             save_answer(self.save, answer)
         if self.form == "csv":
@@ -231,9 +207,11 @@ class RunInputs(PlanInputs):
         from podium.app.planning.question import PlanRun
 
         read = self.read(separately=separately)
-        with self.progress(doing) as progress:
-            answer = question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
-        self.show(answer)
+
+        def ask(progress: Progress) -> PlanAnswer:
+            return question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
+
+        self.show(doing, ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +225,6 @@ class DecisionInputs(PlanInputs):
         from podium.app.cluster import Cluster
 
         return Cluster(self.read(separately=separately), self.settings)
-
-    def decide(self, ask: Callable[[Progress], PlanAnswer]) -> None:
-        """Ask a question, showing progress, and show the answer."""
-        with self.progress("deciding") as progress:
-            answer = ask(progress)
-        self.show(answer)
 
 
 _OPTIONS = (

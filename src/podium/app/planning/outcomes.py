@@ -6,10 +6,9 @@ kube-scheduler breaks ties at random, and searches for nodes of a large cluster 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -46,16 +45,11 @@ class Tie:
     uid: str
     outcomes: tuple[TieOutcome, ...]
 
-    def seed_for(self, outcome: TieOutcome) -> int | None:
-        """Return a seed with which the pod gets a node of the outcome; None if no small seed does."""
-        wanted = {node for node, _ in outcome.victims}
-        return next((seed for seed in range(1, _MAX_SEEDS + 1) if self.node_by(seed) in wanted), None)
-
     def node_by(self, seed: int) -> str:
         """Return the node that the pod gets with a seed."""
         return self._order[lot(self.uid, seed) % len(self._order)]
 
-    def is_seen(self, outcome: TieOutcome, went: frozenset[tuple[str, str]]) -> bool:
+    def is_seen(self, outcome: TieOutcome, went: Set[tuple[str, str]]) -> bool:
         """Return whether the pod went to a node of the outcome; ``went`` has pods with their nodes."""
         return any((self.pod, node) in went for node, _ in outcome.victims)
 
@@ -86,8 +80,16 @@ class TieBreaks:
         number, profile = len(runner.cluster.nodes), runner.profile
         if profile.is_sampling:
             self.is_limited |= nodes_to_find(profile.percentage_of_nodes_to_score, number) < number
+        plugin = next((each for each in profile.post_filter if isinstance(each, DefaultPreemption)), None)
         try:
-            self._record(runner, pod, _equal_choices(runner, pod, self._seed, preempts=preempts))
+            placement = place(runner, pod, self._seed)
+            if placement.row is not None:
+                self._record(runner, pod, _equal_nodes(runner, placement))
+            elif plugin is not None and preempts and not placement.error:
+                outcome = full_outcome(runner.cluster, placement)
+                plan = plugin.plan(placement.state, pod, runner, outcome, detailed=True)
+                selected = (name for name in plan.selected if name in plan.candidates)
+                self._record(runner, pod, {name: plan.candidates[name].victims for name in selected})
         except PluginError:
             return
 
@@ -105,18 +107,6 @@ class TieBreaks:
         self.deciding += len(outcomes) > 1
         if len(outcomes) > 1 and len(self.named) < MAX_OUTCOMES:
             self.named.append(Tie(runner.cluster.now, pod.key, pod.uid, outcomes))
-
-
-def _equal_choices(runner: Runner, pod: PodRecord, seed: int, *, preempts: bool) -> Mapping[str, tuple[PodRecord, ...]]:
-    """Return the nodes equal to the chosen one with the victims on each; fewer than two if there is no tie."""
-    placement = place(runner, pod, seed)
-    if placement.row is not None:
-        return _equal_nodes(runner, placement)
-    plugin = next((each for each in runner.profile.post_filter if isinstance(each, DefaultPreemption)), None)
-    if plugin is None or placement.error or not preempts:
-        return {}
-    plan = plugin.plan(placement.state, pod, runner, full_outcome(runner.cluster, placement), detailed=True)
-    return {name: plan.candidates[name].victims for name in plan.selected if name in plan.candidates}
 
 
 def _equal_nodes(runner: Runner, placement: Placement) -> Mapping[str, tuple[PodRecord, ...]]:
@@ -164,29 +154,18 @@ class SampledOutcomes:
     start_ns: int
     is_limited: bool = False
 
-    @property
-    def not_sampled(self) -> int:
-        """The number of named ties' outcomes that no run had."""
-        return sum(not is_seen for _, seen in self.named for is_seen in seen.values())
-
     def sections(self) -> tuple[Section, ...]:
         """Return the answer's sections: how often which workloads lose pods, and the ties that decide it."""
-        if not self.ties and not self.is_limited:
-            rows: tuple[tuple[Part, ...], ...] = (("one: no decision depends on chance",),)
-            return (Section("outcomes", "Outcomes", rows, data=self._counts_data()),)
-        return (self._outcomes_section(), *((self._ties_section(),) if self.ties else ()))
-
-    def _counts_data(self) -> dict[str, Any]:
         shown = list(self.counts.items())[:MAX_OUTCOMES]
-        return {
+        data = {
             "samples": self.runs,
             "outcomes": [{"losses": msgspec.to_builtins(losses), "samples": number} for losses, number in shown],
             "furtherOutcomes": len(self.counts) - len(shown),
         }
-
-    def _outcomes_section(self) -> Section:
+        if not self.ties and not self.is_limited:
+            return (Section("outcomes", "Outcomes", (("one: no decision depends on chance",),), data=data),)
         rows: list[tuple[Part, ...]] = []
-        for index, (losses, number) in enumerate(list(self.counts.items())[:_MAX_ROWS]):
+        for index, (losses, number) in enumerate(shown[:_MAX_ROWS]):
             lost = listed([str(each) for each in losses], _MAX_NAMES) if losses else "no losses"
             rows.append((f"{number:,} of {self.runs:,}", lost + ("" if index else " (this plan)")))
         if len(self.counts) > _MAX_ROWS:
@@ -194,7 +173,8 @@ class SampledOutcomes:
         runs = "in the only run" if self.runs == 1 else f"in {self.runs:,} runs with other tie-breaks"
         chance = "breaks ties at random" + (", and begins searches at any node" if self.is_limited else "")
         rest = f"losses by workload {runs}; kube-scheduler {chance}"
-        return Section("outcomes", "Outcomes", tuple(rows), rest=rest, data=self._counts_data())
+        section = Section("outcomes", "Outcomes", tuple(rows), rest=rest, data=data)
+        return (section, self._ties_section()) if self.ties else (section,)
 
     def _ties_section(self) -> Section:
         rows: list[tuple[Part, ...]] = []
@@ -208,24 +188,21 @@ class SampledOutcomes:
         if others:
             noun = "further decision" if rows else "decision"
             rows.append(("", "", f"{counted(others, noun)} between equal nodes, without victims"))
-        rest = "in this plan"
-        if self.not_sampled:
-            rest += f"; {counted(self.not_sampled, 'outcome')} in no run"
+        not_sampled = sum(not is_seen for _, seen in self.named for is_seen in seen.values())
+        rest = "in this plan" + (f"; {counted(not_sampled, 'outcome')} in no run" if not_sampled else "")
         data = {
             "decisions": self.ties,
             "deciding": self.deciding,
             "named": [
-                (
-                    {
-                        "time": (tie.time_ns - self.start_ns) / _SECOND,
-                        "pod": tie.pod,
-                        "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
-                        "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),
-                    }
-                )
+                {
+                    "time": (tie.time_ns - self.start_ns) / _SECOND,
+                    "pod": tie.pod,
+                    "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
+                    "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),
+                }
                 for tie, seen in self.named
             ],
-            "notSampled": self.not_sampled,
+            "notSampled": not_sampled,
         }
         return Section("ties", "Ties", tuple(rows), rest=rest, data=data)
 
@@ -248,17 +225,16 @@ def sampled(
 
     Seeds that lead to outcomes of the ties which no run had yet come first, then any.
     """
-    runs = [first]
+    runs, went = [first], set(first.went)
     tried: set[int] = {0}
     aimed: set[tuple[int, TieOutcome]] = set()
     while (ties.number or ties.is_limited) and len(runs) < min(samples, MAX_SAMPLES):
-        went = frozenset().union(*(each.went for each in runs))
         seed = next(_leading_seeds(ties.named, went, tried, aimed), None)
         if seed is None:
             seed = next(number for number in range(1, len(tried) + 2) if number not in tried)
         tried.add(seed)
         runs.append(run(seed))
-    went = frozenset().union(*(each.went for each in runs))
+        went |= runs[-1].went
     named = tuple((tie, {each: tie.is_seen(each, went) for each in tie.outcomes}) for tie in ties.named)
     counts = Counter(each.losses for each in runs)
     order = sorted(counts, key=lambda losses: (losses != first.losses, -counts[losses], losses))
@@ -267,13 +243,14 @@ def sampled(
 
 
 def _leading_seeds(
-    ties: Sequence[Tie], went: frozenset[tuple[str, str]], tried: set[int], aimed: set[tuple[int, TieOutcome]]
+    ties: Sequence[Tie], went: Set[tuple[str, str]], tried: set[int], aimed: set[tuple[int, TieOutcome]]
 ) -> Iterator[int]:
     """Yield untried seeds that may lead to outcomes which no run had; each outcome is aimed at once."""
     for index, tie in enumerate(ties):
         for outcome in tie.outcomes:
             if (index, outcome) not in aimed and not tie.is_seen(outcome, went):
                 aimed.add((index, outcome))
-                seed = tie.seed_for(outcome)
+                wanted = {node for node, _ in outcome.victims}
+                seed = next((seed for seed in range(1, _MAX_SEEDS + 1) if tie.node_by(seed) in wanted), None)
                 if seed is not None and seed not in tried:
                     yield seed

@@ -11,7 +11,7 @@ from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.change import patch, read_patches, set_fields
 from podium.app.planning.questions.deploy import deploy
-from podium.app.planning.questions.diff import UNCHANGED, Setting, diff, read_setting
+from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting
 from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
 from podium.app.planning.questions.nodes import DrainOptions, change_nodes, drain, fail
 from podium.app.planning.questions.pending import pending_answer
@@ -82,12 +82,7 @@ class Plans:
         return fail(self._run, nodes, selector, None if for_ is None else duration_ns_of("for_", for_))
 
     def nodes(
-        self,
-        *objects: Given,
-        add: int = 0,
-        like: str = "",
-        remove: str | Iterable[str] = (),
-        selector: str = "",
+        self, *objects: Given, add: int = 0, like: str = "", remove: str | Iterable[str] = (), selector: str = ""
     ) -> PlanAnswer:
         """Add nodes, remove nodes, or both.
 
@@ -117,7 +112,13 @@ class Plans:
         `rescheduler` is a ReschedulerConfiguration or a DeschedulerPolicy, as a dictionary or its file; the default is
         a cautious rescheduler.
         """
-        return reschedule(self._run, _rescheduler(rescheduler))
+        if rescheduler is None:
+            rescheduler = default_rescheduler()
+        elif isinstance(rescheduler, dict):
+            rescheduler = read_rescheduler(as_document(rescheduler, "rescheduler").raw, "rescheduler")
+        elif not isinstance(rescheduler, ReschedulerConfiguration):
+            rescheduler = load_rescheduler(str(rescheduler))
+        return reschedule(self._run, rescheduler)
 
     def pending(self, namespace: str = "") -> PlanAnswer:
         """Explain why pods wait for a node, each cause once, and which one change would place most of them.
@@ -146,13 +147,7 @@ class Plans:
         """
         return survive_answer(self._cluster, target, namespace, samples=self._run.samples)
 
-    def diff(
-        self,
-        before: Objects = (),
-        after: Objects = (),
-        *,
-        renew_priorities: bool = False,
-    ) -> PlanAnswer:
+    def diff(self, before: Objects = (), after: Objects = (), *, renew_priorities: bool = False) -> PlanAnswer:
         """Compare two settings over the cluster: which workloads gain, lose or move.
 
         A setting is objects such as priority classes, budgets and policies, which take the place of those of the
@@ -160,22 +155,10 @@ class Plans:
         in its spec. Without one it is the cluster as it is. With `renew_priorities` pods get the priority that their
         class then has.
         """
-        settings = _setting("before", before), _setting("after", after)
+        read = {name: read_objects(given).documents for name, given in (("before", before), ("after", after))}
+        settings = (read_setting(name if documents else UNCHANGED, documents) for name, documents in read.items())
         return diff(self._run, *settings, renews_priorities=renew_priorities)
 
     def upgrade(self, to: str) -> PlanAnswer:
         """Upgrade the control plane to a Kubernetes version: which pods run, wait or go elsewhere, and what is new."""
         return upgrade(self._run, to)
-
-
-def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | None) -> ReschedulerConfiguration:
-    if given is None:
-        return default_rescheduler()
-    if isinstance(given, dict):
-        return read_rescheduler(as_document(given, "rescheduler").raw, "rescheduler")
-    return given if isinstance(given, ReschedulerConfiguration) else load_rescheduler(str(given))
-
-
-def _setting(name: str, given: Objects) -> Setting:
-    documents = read_objects(given).documents
-    return read_setting(name if documents else UNCHANGED, documents)

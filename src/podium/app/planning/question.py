@@ -58,6 +58,7 @@ def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], A
 
 
 _PLACED = ("Scheduled", "Nominated")
+_DRAIN_OPTIONS = {"force: true": "--force", "deleteEmptyDirData: true": "--delete-emptydir-data"}
 # The share of the run with the plan; the run without it has less to do.
 _SHARE_OF_PLAN = 0.6
 
@@ -113,8 +114,8 @@ class PlanQuestion:
 class PlayedPlan:
     """A question that was played: `result` with the steps, `baseline` without them, over the same time.
 
-    `read` is the input, `scenario` what was played, with these `options`. `outcomes` are sampled ones, None if that was
-    not asked for.
+    `read` is the input, `scenario` what was played, with these `options`. `caveats` are those of the comparison.
+    `outcomes` are sampled ones, None if that was not asked for.
     """
 
     read: Input
@@ -123,7 +124,7 @@ class PlayedPlan:
     result: SimulationResult
     baseline: SimulationResult
     scenario: Raw
-    assumptions: tuple[Caveat, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     outcomes: SampledOutcomes | None = None
 
     @cached_property
@@ -132,7 +133,10 @@ class PlayedPlan:
 
     def answer(self, headline: str = "", *, sections: Sequence[Section] = ()) -> PlanAnswer:
         """Return the answer; without a headline it is the impact."""
-        result, baseline = self.result, self.baseline
+        result, baseline, caveats = self.result, self.baseline, [*self.result.caveats, *self.caveats]
+        if not self.options.start_delay_ns:
+            message = "pods are assumed to run as soon as they are bound, which hides gaps; set --start-delay"
+            caveats.append(Caveat("start-delay", message, 1))
         return PlanAnswer(
             self.question.name,
             headline or impact_text(self.impact),
@@ -140,7 +144,7 @@ class PlayedPlan:
             impact=self.impact,
             nodes=nodes_of(result, baseline),
             node_hours=(result.summary["nodeHours"], baseline.summary["nodeHours"]),
-            caveats=(*result.caveats, *self.assumptions),
+            caveats=tuple(caveats),
             result=result,
             baseline=baseline,
             anyway=anyway_of(result, baseline),
@@ -195,8 +199,7 @@ class PlanRun:
             read, deciding = after(options)
             baseline, result = _play_both((before(replace(options, on_attempt=None)), (read, deciding)), progress)
             scenario = scenario_of_spec(read, name, {})
-            assumed = (*caveats, *assumptions(options))
-            return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, assumed)
+            return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, tuple(caveats))
 
         return self._sampled(play)
 
@@ -255,7 +258,7 @@ def _play_once(
     elif not options.records_placements:
         baseline = replace(baseline, with_reasons=replay_with_reasons(read, anyway))
     result = _with_options(result, question)
-    return PlayedPlan(begun, options, question, result, baseline, scenario, assumptions(options))
+    return PlayedPlan(begun, options, question, result, baseline, scenario)
 
 
 def _play_both_at_once(
@@ -337,40 +340,21 @@ def _with_options(result: SimulationResult, question: PlanQuestion) -> Simulatio
     nodes = {found["drain"]["name"] for found in question.steps if "drain" in found}
     if not nodes:
         return result
-    drains = [
-        {**report, "pods": [{**pod, "reason": _as_options(pod["reason"])} for pod in report["pods"]]}
-        if report["node"] in nodes
-        else report
-        for report in result.summary["drains"]
-    ]
+    drains = []
+    for report in result.summary["drains"]:
+        pods = [dict(pod) for pod in report["pods"]]
+        for pod in pods if report["node"] in nodes else ():
+            for field, option in _DRAIN_OPTIONS.items():
+                pod["reason"] = pod["reason"] and pod["reason"].replace(field, option)
+        drains.append({**report, "pods": pods})
     more = result.with_reasons
     with_reasons = None if more is None else lambda: _with_options(more(), question)
     return replace(result, summary={**result.summary, "drains": drains}, with_reasons=with_reasons)
 
 
-def _as_options(reason: str | None) -> str | None:
-    if reason is None:
-        return None
-    return reason.replace("force: true", "--force").replace("deleteEmptyDirData: true", "--delete-emptydir-data")
-
-
 def _sampled_run(played: PlayedPlan) -> SampledRun:
-    losses = (
-        WorkloadLoss(impact.workload, disrupted, impact.missing)
-        for impact in played.impact
-        if (disrupted := sum(impact.disruptions.values())) > 0 or impact.missing
-    )
-    went = (
-        (event.pod, event.node)
-        for event in played.result.events
-        if event.reason in _PLACED and event.pod is not None and event.node is not None
-    )
+    counts = ((impact, sum(impact.disruptions.values())) for impact in played.impact)
+    losses = [WorkloadLoss(each.workload, number, each.missing) for each, number in counts if number or each.missing]
+    placed = (event for event in played.result.events if event.reason in _PLACED)
+    went = ((event.pod, event.node) for event in placed if event.pod is not None and event.node is not None)
     return SampledRun(tuple(sorted(losses)), frozenset(went))
-
-
-def assumptions(options: RunOptions) -> tuple[Caveat, ...]:
-    """Return the caveats for options that are not set."""
-    if options.start_delay_ns:
-        return ()
-    message = "pods are assumed to run as soon as they are bound, which hides gaps; set --start-delay"
-    return (Caveat("start-delay", message, 1),)

@@ -18,7 +18,6 @@ from podium.api.pod import Pod, ResourceRequirements, Toleration
 from podium.api.policy import NEVER_PREEMPTS, PriorityClass
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, milli_value, whole_value
 from podium.api.resource_requests import pod_requests
-from podium.api.selectors import Requirement
 from podium.api.storage import (
     BIND_COMPLETED,
     ClaimReference,
@@ -40,9 +39,9 @@ from podium.app.explaining.obstacles import (
     required_text,
     taint_text,
 )
-from podium.app.planning.deciding.capacity import NodeShape, add_node
-from podium.app.planning.deciding.causes import CAPPED, GATED, SCHEDULER, TURNED_DOWN, BlockedPods
-from podium.app.planning.deciding.decisions import Decisions, PodKind, kind_of
+from podium.app.planning.deciding.capacity import NodeShape, add_nodes
+from podium.app.planning.deciding.causes import GATED, SCHEDULER, TURNED_DOWN, BlockedPods
+from podium.app.planning.deciding.decisions import CAPPED, Decisions, PodKind, kind_of
 from podium.app.planning.scenarios import nodes_text
 from podium.cluster.nodes import CPU as CPU_INDEX
 from podium.cluster.pods import PodRecord
@@ -107,7 +106,7 @@ class ProposedChange:
         """Return whether the change may help the pod."""
         return self.kinds is None or kind_of(pod) in self.kinds
 
-    def applied(self, decisions: Decisions, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
+    def applied(self, decisions: Decisions, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
         """Make the change and return the changed pods; None if no API server would accept it."""
         try:
             if self.to_cluster is not None:
@@ -123,17 +122,24 @@ def candidates(
     decisions: Decisions, waiting: Sequence[BlockedPods], shapes: Sequence[NodeShape]
 ) -> Iterator[ProposedChange]:
     """Yield all changes that may help waiting pods."""
-    for shape in shapes[:_MAX_SHAPES]:
-        yield ProposedChange("node", f"one more node like {shape.like}", partial(add_node, shape=shape))
-    yield from _taints(decisions, waiting)
-    yield from _cordons(decisions, waiting)
+    yield from (more_nodes(shape, 1) for shape in shapes[:_MAX_SHAPES])
+    columns = decisions.cluster.nodes
+    nodes = [columns.node(row) for _, row in sorted(columns.row_of.items())]
+    yield from _taints(nodes, waiting)
+    yield from _cordons(nodes, waiting)
     yield from _labels(decisions, waiting)
     yield from _claims(decisions, waiting)
-    yield from _gates(waiting)
-    yield from _schedulers(decisions, waiting)
+    yield from _not_attempted(decisions, waiting)
     yield from _caps(decisions, waiting)
     yield from manifest_changes(decisions, waiting)
     yield from _priorities(decisions, waiting)
+
+
+def more_nodes(shape: NodeShape, number: int) -> ProposedChange:
+    """Return the addition of several nodes of a shape."""
+    what = "one more node" if number == 1 else f"{number:,} more nodes"
+    add = partial(add_nodes, shape=shape, number=number)
+    return ProposedChange("node", f"{what} like {shape.like}", add, objects=number)
 
 
 def _grouped(
@@ -151,38 +157,47 @@ def _held_before(waiting: Iterable[BlockedPods], type_: str) -> list[BlockedPods
     return [blocked for blocked in waiting if blocked.before is not None and blocked.before.type == type_]
 
 
-def _taints(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    taints = _grouped(
-        waiting,
-        lambda blocked: [
-            obstacle.subject
-            for obstacle in blocked.obstacles
-            if obstacle.type == TAINT and isinstance(obstacle.subject, Taint)
-        ],
-    )
-    for taint, held in sorted(taints.items(), key=lambda item: taint_text(item[0])):
-        text, kinds = taint_text(taint), _kinds(held)
-        nodes = [node for node in _nodes(decisions) if taint in node.spec.taints]
-        clean = [_with(node, taints=tuple(each for each in node.spec.taints if each != taint)) for node in nodes]
-        removed = f"removal of taint {text} from {_names(nodes)}"
-        yield ProposedChange("taint", removed, _changing_nodes(clean), kinds=kinds, objects=len(nodes))
+def _of_nodes(type_: str, what: str, nodes: Sequence[Node], held: Iterable[BlockedPods]) -> ProposedChange:
+    """Return the change of nodes to these forms; ``what`` goes before their names."""
+
+    def change(decisions: Decisions) -> None:
+        for node in nodes:
+            decisions.scratch.change_node(node)
+
+    text = f"{what} {nodes_text([node.metadata.name for node in nodes])}"
+    return ProposedChange(type_, text, change, kinds=_kinds(held), objects=len(nodes))
+
+
+def _taints(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    def tainted(blocked: BlockedPods) -> Iterator[Taint]:
+        subjects = (obstacle.subject for obstacle in blocked.obstacles if obstacle.type == TAINT)
+        return (subject for subject in subjects if isinstance(subject, Taint))
+
+    for taint, held in sorted(_grouped(waiting, tainted).items(), key=lambda item: taint_text(item[0])):
+        text, some = taint_text(taint), [node for node in nodes if taint in node.spec.taints]
+        clean = [_with(node, taints=tuple(each for each in node.spec.taints if each != taint)) for node in some]
+        yield _of_nodes("taint", f"removal of taint {text} from", clean, held)
         pods = counted(sum(len(blocked.pods) for blocked in held), "pod")
         tolerating = partial(_tolerating, taint=taint)
         added = f"a toleration of {text} for {pods}"
-        yield ProposedChange("toleration", added, to_pod=tolerating, kinds=kinds, objects=len(held))
+        yield ProposedChange("toleration", added, to_pod=tolerating, kinds=_kinds(held), objects=len(held))
 
 
-def _cordons(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+def _cordons(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
     held = [blocked for blocked in waiting if any(obstacle.type == CORDONED for obstacle in blocked.obstacles)]
-    nodes = [node for node in _nodes(decisions) if node.spec.unschedulable] if held else []
-    for some in [nodes, *([node] for node in nodes[:_MAX_CORDONED] if len(nodes) > 1)] if held else ():
-        changed = _changing_nodes([_with(node, unschedulable=False) for node in some])
-        text = f"uncordoning of {_names(some)}"
-        yield ProposedChange("cordon", text, changed, kinds=_kinds(held), objects=len(some))
+    opened = [_with(node, unschedulable=False) for node in nodes if node.spec.unschedulable]
+    for some in [opened, *([node] for node in opened[:_MAX_CORDONED] if len(opened) > 1)] if held else ():
+        yield _of_nodes("cordon", "uncordoning of", some, held)
 
 
 def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
     """Yield the labels that pods select, on the nodes that lack nothing else: on the emptiest, and on all."""
+    columns = decisions.cluster.nodes
+
+    def free(node: Node) -> int:
+        row = columns.row_of[node.metadata.name]
+        return int(columns.allocatable[CPU_INDEX, row] - columns.requested[CPU_INDEX, row])
+
     for labels, held in sorted(_grouped(waiting, _wanted_labels).items()):
         rows = {
             int(row)
@@ -193,28 +208,17 @@ def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
         }
         nodes = [
             node
-            for node in sorted(map(decisions.cluster.nodes.node, rows), key=lambda node: node.metadata.name)
+            for node in sorted(map(columns.node, rows), key=lambda node: node.metadata.name)
             if all(node.metadata.labels.get(key, value) == value for key, value in labels)
         ]
         text = ",".join(f"{key}={value}" if value else key for key, value in labels)
-        for some in ([_emptiest(decisions, nodes)], nodes) if len(nodes) > 1 else ([nodes] if nodes else []):
+        emptiest = max(nodes, key=free, default=None)
+        for some in ([emptiest], nodes) if emptiest is not None and len(nodes) > 1 else ([nodes] if nodes else []):
             labelled = [
                 replace(node, metadata=replace(node.metadata, labels={**node.metadata.labels, **dict(labels)}))
                 for node in some
             ]
-            text_on = f"label {text} on {_names(some)}"
-            change = _changing_nodes(labelled)
-            yield ProposedChange("label", text_on, change, kinds=_kinds(held), objects=len(some))
-
-
-def _emptiest(decisions: Decisions, nodes: Sequence[Node]) -> Node:
-    columns = decisions.cluster.nodes
-
-    def free(node: Node) -> int:
-        row = columns.row_of[node.metadata.name]
-        return int(columns.allocatable[CPU_INDEX, row] - columns.requested[CPU_INDEX, row])
-
-    return max(nodes, key=free)
+            yield _of_nodes("label", f"label {text} on", labelled, held)
 
 
 def _wanted_labels(blocked: BlockedPods) -> list[tuple[tuple[str, str], ...]]:
@@ -222,34 +226,10 @@ def _wanted_labels(blocked: BlockedPods) -> list[tuple[tuple[str, str], ...]]:
     if not any(obstacle.type == SELECTION for obstacle in blocked.obstacles):
         return []
     required = required_nodes(blocked.pods[0].pod_class)
-    conditions = list(required.selector.requirements)
-    if required.terms:
-        conditions += required.terms[0].labels
-    labels = tuple(sorted(filter(None, map(_label, conditions))))
+    conditions = [*required.selector.requirements, *(required.terms[0].labels if required.terms else ())]
+    wanted = [condition for condition in conditions if condition.operator in ("In", "Exists")]
+    labels = tuple(sorted((each.key, each.values[0] if each.operator == "In" else "") for each in wanted))
     return [labels] if labels else []
-
-
-def _label(condition: Requirement) -> tuple[str, str] | None:
-    if condition.operator == "In":
-        return condition.key, condition.values[0]
-    return (condition.key, "") if condition.operator == "Exists" else None
-
-
-def _changing_nodes(nodes: Sequence[Node]) -> Callable[[Decisions], None]:
-    def change(decisions: Decisions) -> None:
-        for node in nodes:
-            decisions.scratch.change_node(node)
-
-    return change
-
-
-def _nodes(decisions: Decisions) -> list[Node]:
-    columns = decisions.cluster.nodes
-    return [columns.node(row) for _, row in sorted(columns.row_of.items())]
-
-
-def _names(nodes: Sequence[Node]) -> str:
-    return nodes_text([node.metadata.name for node in nodes])
 
 
 def _claims(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
@@ -289,17 +269,15 @@ def _bind(decisions: Decisions, key: str) -> None:
     )
 
 
-def _gates(waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+def _not_attempted(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the removal of scheduling gates, and a scheduler that is configured."""
     gates = _grouped(_held_before(waiting, GATED), lambda blocked: filter(None, [blocked.pods[0].gates]))
     for names, held in sorted(gates.items()):
         text, ungated = f"removal of scheduling gate {', '.join(names)}", partial(_with, scheduling_gates=())
         yield ProposedChange("gate", text, to_pod=ungated, kinds=_kinds(held), objects=len(held))
-
-
-def _schedulers(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
     known = sorted(decisions.runners)[0]
-    names = _grouped(_held_before(waiting, SCHEDULER), lambda blocked: [blocked.pods[0].scheduler_name])
-    for name, held in sorted(names.items()):
+    unknown = _grouped(_held_before(waiting, SCHEDULER), lambda blocked: [blocked.pods[0].scheduler_name])
+    for name, held in sorted(unknown.items()):
         text, moved = f"schedulerName {known} in place of {name}", partial(_with, scheduler_name=known)
         yield ProposedChange("scheduler", text, to_pod=moved, kinds=_kinds(held), objects=len(held))
 

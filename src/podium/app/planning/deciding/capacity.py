@@ -14,6 +14,7 @@ from podium.api.node import Node
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
 from podium.app.console.cells import by_key
+from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
 from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_PLACED_PODS
 from podium.app.planning.deciding.causes import blocked_pod, blocked_pods
@@ -24,7 +25,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.autoscaling import add_daemons
 from podium.framework.handle import CycleState
-from podium.framework.runner import Runner
+from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.node_affinity import required_nodes
 
 MAX_PER_NODE = 2_000
@@ -56,7 +57,11 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
 
     Only labels that the pods refer to, and the instance type, distinguish shapes.
     """
-    keys = _label_keys(pods) - _identifying_labels(cluster)
+    every = map(cluster.nodes.node, cluster.nodes.row_of.values())
+    values = by_key(label for node in every for label in node.metadata.labels.items())
+    # Without the labels that have another value on each of many nodes.
+    identifying = {key for key, some in values.items() if len(some) > _FEW and len(set(some)) == len(some)}
+    keys = _label_keys(pods) - identifying - {HOSTNAME}
     found: dict[bytes, list[tuple[str, int]]] = {}
     models: dict[bytes, Node] = {}
     encoder = msgpack.Encoder(order="deterministic")
@@ -73,12 +78,10 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
         for key in sorted(keys, key=lambda key: (key != _TYPE, key))
         if len({model.metadata.labels.get(key) for model in models.values()}) > 1
     ][:_MAX_LABELS]
-    shapes = [
-        NodeShape(
-            models[key], tuple(name for name, _ in nodes), tuple(row for _, row in nodes), _text(models[key], differing)
-        )
-        for key, nodes in found.items()
-    ]
+    shapes = []
+    for key, nodes in found.items():
+        names, rows = zip(*nodes, strict=True)
+        shapes.append(NodeShape(models[key], names, rows, _text(models[key], differing)))
     return sorted(shapes, key=lambda shape: (-len(shape.names), shape.like))
 
 
@@ -110,13 +113,6 @@ def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
         keys |= {term.topology_key for term in (*pod_class.required_affinity, *pod_class.required_anti_affinity)}
         keys |= {constraint.topology_key for constraint in pod_class.spec.topology_spread_constraints}
     return keys
-
-
-def _identifying_labels(cluster: Cluster) -> set[str]:
-    """Return the labels with another value on each of many nodes."""
-    nodes = map(cluster.nodes.node, cluster.nodes.row_of.values())
-    values = by_key(label for node in nodes for label in node.metadata.labels.items())
-    return {HOSTNAME, *(key for key, found in values.items() if len(found) > _FEW and len(set(found)) == len(found))}
 
 
 def _text(node: Node, differing: Iterable[str]) -> str:
@@ -157,10 +153,11 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     gang are placed together.
     """
     if decisions.is_of_gang(pod):
-        number = min(max(decisions.gang_min_count(pod), 1), MAX_PLACED_PODS)
+        group = decisions.cluster.pod_groups.of(pod)
+        number = min(max(group.min_count if group else 0, 1), MAX_PLACED_PODS)
         found = _gang_of(decisions, pod, number, preempts=preempts)
         # Further pods of a complete gang go wherever they fit.
-        is_free = found.is_cut and not preempts and not decisions.is_in_one_domain(pod)
+        is_free = found.is_cut and not preempts and not (group and group.topology_key)
         by_row = _by_row(decisions, pod, preempts=False) if is_free else None
         if by_row is not None:
             return by_row
@@ -185,8 +182,8 @@ def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity
     if not runner.is_row_local(state) or not len(rows) or is_wide:
         return None
     worlds = WhatIfView(cluster, rows)
-    if preempts:
-        _remove_preemptible(decisions, runner, pod, worlds)
+    if preempts and plugin is not None:
+        _remove_preemptible(decisions, plugin, pod, worlds)
     counts = dict.fromkeys(rows.tolist(), 0)
     limits: dict[int, str] = {}
     for _ in range(MAX_PER_NODE):
@@ -206,11 +203,8 @@ def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity
     return Capacity(counts, limits, is_cut=len(worlds) > 0)
 
 
-def _remove_preemptible(decisions: Decisions, runner: Runner, pod: PodRecord, worlds: WhatIfView) -> None:
+def _remove_preemptible(decisions: Decisions, plugin: DefaultPreemption, pod: PodRecord, worlds: WhatIfView) -> None:
     """Remove all pods that the pod may preempt, except mirror pods, which free nothing."""
-    plugin = preemption_of(runner)
-    if plugin is None:
-        return
     pods = decisions.cluster.pods
     slots = plugin.may_take(pod, decisions.cluster)
     slots = slots[np.array([not pods.record(slot).is_mirror for slot in slots.tolist()], dtype=np.bool_)]
@@ -236,8 +230,11 @@ def _gang_of(decisions: Decisions, pod: PodRecord, number: int, *, preempts: boo
     with decisions.what_if():
         result = decisions.schedule(decisions.copies(pod, number), preempts=preempts)
         if not result.placed:
-            reason = decisions.gang_reason(result.waiting[0])
-            return Capacity(before=f"{reason}{blocked_pods(decisions, result)[0].text}")
+            waiting = result.waiting[0]
+            runner = decisions.runners[waiting.scheduler_name]
+            gang = decide_gang(runner, waiting, preempts=False) if runner.pre_enqueue(waiting).is_success else None
+            lacks = f"its gang {gang.headline}; " if gang is not None and not gang.placement.problem else ""
+            return Capacity(before=f"{lacks}{blocked_pods(decisions, result)[0].text}")
         limits = _limits(decisions, result.waiting[0] if result.waiting else pod)
     return Capacity(_counts(decisions, result.placed), limits, is_cut=not result.waiting)
 

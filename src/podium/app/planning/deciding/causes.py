@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import msgspec
 
@@ -18,7 +17,7 @@ from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import NodeGroup, Obstacle, cut, joined, node_groups
 from podium.app.explaining.workload import next_pod, wanted_of
-from podium.app.planning.deciding.decisions import AwaitedVictims, Decisions, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
 from podium.cluster.pods import PodRecord
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
@@ -27,17 +26,9 @@ from podium.store.admission.quotas import Amounts, is_counted, read_amount, usag
 from podium.store.api_resources import POD
 from podium.store.stored import Stored
 
-GATED, TURNED_DOWN, SCHEDULER, ENDING, CAPPED, VICTIMS, FAILED = (
-    "gated",
-    "pre-filter",
-    "scheduler",
-    "terminating",
-    "capped",
-    "victims",
-    "failed",
-)
-"""The types of obstacles before any node: a gate, a PreFilter, an unknown scheduler, the pod's deletion, a cap on
-preemptions, victims that terminate, a plugin that fails."""
+GATED, TURNED_DOWN, SCHEDULER, ENDING, FAILED = "gated", "pre-filter", "scheduler", "terminating", "failed"
+"""The types of obstacles before any node: a gate, a PreFilter, an unknown scheduler, the pod's deletion, a plugin that
+fails."""
 
 _WITH_QUOTAS = (ReplicaSet, ReplicationController, StatefulSet)
 
@@ -85,13 +76,7 @@ def blocked_pods(decisions: Decisions, result: QueueResult) -> list[BlockedPods]
     found = []
     for kind, pods in kinds.items():
         postponed = result.postponed.get(kind)
-        if postponed is None:
-            found.append(_blocked(decisions, tuple(pods)))
-        elif isinstance(postponed, AwaitedVictims):
-            text = f"the pods that it preempted on {postponed.node} still terminate"
-            found.append(BlockedPods(tuple(pods), Obstacle(VICTIMS, text)))
-        else:
-            found.append(BlockedPods(tuple(pods), Obstacle(CAPPED, f"preemption is put off: {postponed.cap}")))
+        found.append(BlockedPods(tuple(pods), postponed) if postponed else _blocked(decisions, tuple(pods)))
     return found
 
 
@@ -165,69 +150,65 @@ class RefusedPods:
         return f"ResourceQuota {self.quota.key}: {'; '.join(parts)}"
 
 
-class QuotaRefusals:
-    """The pods that quotas keep workloads from creating."""
+def refused_pods(decisions: Decisions, namespace: str = "") -> list[RefusedPods]:
+    """Return the pods that quotas keep workloads of one namespace or of all from creating, by workload."""
+    items = (item for item in decisions.objects if isinstance(item, ResourceQuota))
+    by_namespace = by_key((quota.metadata.namespace, quota) for quota in items)
+    live = (pod for pod in decisions.pods.values() if by_namespace and not pod.is_terminal)
+    owners = ((pod.metadata.controller, pod.metadata.namespace) for pod in live)
+    created = Counter(f"{owner.kind} {space}/{owner.name}" for owner, space in owners if owner is not None)
+    used: dict[str, dict[str, int]] = {}
+    found = []
+    for document in decisions.loaded.read.documents if by_namespace else ():
+        item = document.object
+        if isinstance(item, _WITH_QUOTAS) and namespace in ("", item.metadata.namespace):
+            missing = (wanted_of(item) or 0) - created[f"{item.kind} {item.key}"]
+            quotas = by_namespace.get(item.metadata.namespace, [])
+            found.append(_refused(decisions, document, missing, quotas, used) if missing > 0 and quotas else None)
+    return sorted(filter(None, found), key=lambda each: each.workload)
 
-    def __init__(self, decisions: Decisions) -> None:
-        self._decisions = decisions
-        quotas = (item for item in decisions.objects if isinstance(item, ResourceQuota))
-        self._by_namespace = by_key((quota.metadata.namespace, quota) for quota in quotas)
-        self._usage: dict[str, dict[str, int]] = {}
 
-    def refused(self, namespace: str = "") -> list[RefusedPods]:
-        """Return the refused pods of one namespace or of all, by workload."""
-        found = []
-        for document in self._decisions.loaded.read.documents if self._by_namespace else ():
-            item = document.object
-            if isinstance(item, _WITH_QUOTAS) and (not namespace or item.metadata.namespace == namespace):
-                missing = (wanted_of(item) or 0) - self._created[f"{item.kind} {item.key}"]
-                quotas = self._by_namespace.get(item.metadata.namespace, [])
-                refused = self._refused(document, missing, quotas) if missing > 0 and quotas else None
-                found += [] if refused is None else [refused]
-        return sorted(found, key=lambda each: each.workload)
-
-    @cached_property
-    def _created(self) -> Counter[str]:
-        return Counter(
-            f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
-            for pod in self._decisions.pods.values()
-            if (controller := pod.metadata.controller) is not None and not pod.is_terminal
-        )
-
-    def _refused(self, document: Document, missing: int, quotas: Sequence[ResourceQuota]) -> RefusedPods | None:
-        """Return the missing pods of a workload if a quota refuses them."""
-        manifest = next_pod(document, ()).pod
-        try:
-            pod = self._decisions.read(manifest)
-        except InputError:
-            return None
-        stored = _stored(manifest)
-        for quota in quotas:
-            if not is_counted(quota, stored):
-                continue
-            if quota.key not in self._usage:
-                self._usage[quota.key] = self._used(quota)
-            asked, used = usage_of(stored), self._usage[quota.key]
-            names = tuple(
-                name
-                for name, hard in sorted(quota.spec.hard.items())
-                if asked.get(name, 0) > 0 and used[name] + asked[name] > read_amount(name, hard)
-            )
-            if names:
-                return RefusedPods(self._decisions.workloads.of(pod), missing, pod, quota, used, asked, names)
+def _refused(
+    decisions: Decisions,
+    document: Document,
+    missing: int,
+    quotas: Sequence[ResourceQuota],
+    used: dict[str, dict[str, int]],
+) -> RefusedPods | None:
+    """Return the missing pods of a workload if a quota refuses them; ``used`` keeps the usage of quotas by key."""
+    manifest, _ = next_pod(document, ())
+    try:
+        pod = decisions.read(manifest)
+    except InputError:
         return None
+    stored = _stored(manifest)
+    for quota in quotas:
+        if not is_counted(quota, stored):
+            continue
+        if quota.key not in used:
+            used[quota.key] = _used(decisions, quota)
+        asked, usage = usage_of(stored), used[quota.key]
+        names = tuple(
+            name
+            for name, hard in sorted(quota.spec.hard.items())
+            if asked.get(name, 0) > 0 and usage[name] + asked[name] > read_amount(name, hard)
+        )
+        if names:
+            return RefusedPods(decisions.workloads.of(pod), missing, pod, quota, usage, asked, names)
+    return None
 
-    def _used(self, quota: ResourceQuota) -> dict[str, int]:
-        """Return the usage of a quota from its status, or else from the pods."""
-        if quota.status.used:
-            return {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}
-        used = dict.fromkeys(quota.spec.hard, 0)
-        for pod in self._decisions.pods.values():
-            stored = _stored(pod) if pod.metadata.namespace == quota.metadata.namespace else None
-            for name, amount in usage_of(stored).items() if stored is not None and is_counted(quota, stored) else ():
-                if name in used:
-                    used[name] += amount
-        return used
+
+def _used(decisions: Decisions, quota: ResourceQuota) -> dict[str, int]:
+    """Return the usage of a quota from its status, or else from the pods."""
+    if quota.status.used:
+        return {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}
+    used = dict.fromkeys(quota.spec.hard, 0)
+    pods = (pod for pod in decisions.pods.values() if pod.metadata.namespace == quota.metadata.namespace)
+    for stored in map(_stored, pods):
+        for name, amount in usage_of(stored).items() if is_counted(quota, stored) else ():
+            if name in used:
+                used[name] += amount
+    return used
 
 
 def _stored(pod: Pod) -> Stored:

@@ -19,14 +19,15 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console.cells import by_key
 from podium.app.console.page import Section
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
+from podium.app.explaining.obstacles import Obstacle
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
-from podium.decide.cap import CapDelay
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import ClusterTransaction
@@ -38,6 +39,9 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
+CAPPED, VICTIMS = "capped", "victims"
+"""The types of obstacles to a preemption that would help: a cap on disruptions, and victims that terminate."""
+
 PodKind = tuple[object, ...]
 """The inputs of a decision about a pod besides the cluster; pods of one kind get the same decision."""
 
@@ -56,13 +60,6 @@ class PlacedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitedVictims:
-    """The reason of a preemptor that waits until its victims on a node have terminated."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
 class QueueResult:
     """The pods that get a node, in that order, and those that wait.
 
@@ -71,7 +68,7 @@ class QueueResult:
 
     placed: tuple[PlacedPod, ...]
     waiting: tuple[PodRecord, ...]
-    postponed: Mapping[PodKind, CapDelay | AwaitedVictims] = field(default_factory=dict)
+    postponed: Mapping[PodKind, Obstacle] = field(default_factory=dict)
 
     @property
     def preemptors(self) -> dict[str, PlacedPod]:
@@ -317,57 +314,28 @@ class Decisions:
         runner = self.runners.get(pod.scheduler_name)
         return runner is not None and bool(pod.pod_class.pod_group) and gang_plugin(runner) is not None
 
-    def gang_reason(self, pod: PodRecord) -> str:
-        """Return what the gang of a waiting pod lacks, as a prefix of a longer reason; "" if it is not attempted."""
-        runner = self.runners[pod.scheduler_name]
-        decision = decide_gang(runner, pod, preempts=False) if runner.pre_enqueue(pod).is_success else None
-        return "" if decision is None or decision.placement.problem else f"its gang {decision.headline}; "
-
-    def gang_min_count(self, pod: PodRecord) -> int:
-        """Return the minCount of the pod's group; 0 without a group."""
-        group = self.cluster.pod_groups.of(pod)
-        return 0 if group is None else group.min_count
-
-    def is_in_one_domain(self, pod: PodRecord) -> bool:
-        """Return whether all pods of the pod's group must be in one topology domain."""
-        group = self.cluster.pod_groups.of(pod)
-        return group is not None and bool(group.topology_key)
-
-    @contextmanager
-    def breaking_ties(self, seed: int, ties: TieBreaks | None = None) -> Iterator[None]:
-        """Break ties by a seed inside the context; ``ties`` records them."""
-        before = self._seed, self._ties
-        self._seed, self._ties = seed, ties
-        try:
-            yield
-        finally:
-            self._seed, self._ties = before
-
-    def schedule(self, pods: Iterable[PodRecord], *, preempts: bool = False, replaces: bool = False) -> QueueResult:
+    def schedule(
+        self,
+        pods: Iterable[PodRecord],
+        *,
+        preempts: bool = False,
+        replaces: bool = False,
+        seed: int = 0,
+        ties: TieBreaks | None = None,
+    ) -> QueueResult:
         """Place the pods in queue order, gangs as a whole, each beside those before it.
 
         With ``preempts`` they preempt where they may; victims leave at once, and with ``replaces`` the replacements
         that their controllers make join the queue. Waiting pods are tried again until no further pod finds a node.
+        Ties are broken by a ``seed``, and recorded by ``ties``.
         """
-        return _QueueRun(self, self._seed, self._ties, preempts=preempts).run(pods, replaces=replaces)
-
-
-class _QueueRun:
-    """One run through the queue on a what-if cluster."""
-
-    def __init__(self, what_if: Decisions, seed: int, ties: TieBreaks | None, *, preempts: bool) -> None:
-        self._what_if = what_if
-        self._seed = seed
-        self._ties = ties
-        self._preempts = preempts
-        self._postponed: dict[PodKind, CapDelay | AwaitedVictims] = {}
-
-    def run(self, pods: Iterable[PodRecord], *, replaces: bool) -> QueueResult:
+        self._seed, self._ties = seed, ties
         placed: list[PlacedPod] = []
-        left = list(self._what_if.in_order(pods))
+        postponed: dict[PodKind, Obstacle] = {}
+        left = list(self.in_order(pods))
         while left:
             for pod in left:
-                self._what_if.scratch.join_group(pod)
+                self.scratch.join_group(pod)
             tried, left = left, []
             hopeless: set[PodKind] = set()
             number = len(placed)
@@ -376,7 +344,7 @@ class _QueueRun:
             for pod in tried:
                 if pod.uid in done:
                     continue
-                found = () if kind_of(pod) in hopeless else self._attempt(pod)
+                found = () if kind_of(pod) in hopeless else self._attempt(pod, postponed, preempts=preempts)
                 if not found:
                     hopeless.add(kind_of(pod))
                     left.append(pod)
@@ -386,71 +354,77 @@ class _QueueRun:
                 victims = [victim for each in found for victim in each.victims]
                 if victims:
                     hopeless.clear()
-                    replacements += map(_replacement, filter(_is_replaced, victims)) if replaces else ()
+                    replacements += filter(None, map(_replacement, victims)) if replaces else ()
             if len(placed) == number:
                 break
-            left = list(self._what_if.in_order([*(pod for pod in left if pod.uid not in done), *replacements]))
-        return QueueResult(tuple(placed), tuple(left), self._postponed)
+            left = list(self.in_order([*(pod for pod in left if pod.uid not in done), *replacements]))
+        return QueueResult(tuple(placed), tuple(left), postponed)
 
-    def _attempt(self, pod: PodRecord) -> tuple[PlacedPod, ...]:
-        """Place the pod, or its whole gang; () if it waits."""
-        runner = self._what_if.runners.get(pod.scheduler_name)
+    def _attempt(self, pod: PodRecord, postponed: dict[PodKind, Obstacle], *, preempts: bool) -> tuple[PlacedPod, ...]:
+        """Place the pod, or its whole gang; () if it waits, for what ``postponed`` then says."""
+        runner, ties = self.runners.get(pod.scheduler_name), self._ties
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
             return ()
-        ties = self._ties
+        detailed = ties is not None
         try:
-            gang = decide_gang(
-                runner, pod, preempts=self._preempts, alike=kind_of, seed=self._seed, detailed=ties is not None
-            )
+            gang = decide_gang(runner, pod, preempts=preempts, alike=kind_of, seed=self._seed, detailed=detailed)
             if gang is not None:
                 if ties is not None:
                     ties.record_group(runner, gang.placement)
                 return self._place_gang(runner, gang)
-        except PluginError:
-            return ()
-        if ties is not None:
-            ties.record(runner, pod, preempts=self._preempts)
-        placed = self._place_one(runner, pod)
-        return () if placed is None else (placed,)
-
-    def _place_gang(self, runner: Runner, gang: GangDecision) -> tuple[PlacedPod, ...]:
-        placed = _members_of(gang)
-        self._what_if.preempt([victim for each in placed for victim in each.victims])
-        placements = {member.pod.uid: member.placement for member in gang.placement.members}
-        for each in placed:
-            if gang.is_enough:
-                self._what_if.reserve(runner, placements[each.pod.uid], each.pod, each.node)
-            self._what_if.place(each.pod, each.node)
-        return placed
-
-    def _place_one(self, runner: Runner, pod: PodRecord) -> PlacedPod | None:
-        try:
+            if ties is not None:
+                ties.record(runner, pod, preempts=preempts)
             placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is None:
-                return self._preempt(runner, pod, placement) if self._preempts and not placement.error else None
-            name = self._what_if.cluster.nodes.name(placement.row)
-            if not self._what_if.reserve(runner, placement, pod, name):
-                return None
-            self._what_if.place(pod, name)
-            return PlacedPod(pod, name)
+                return self._preempt(runner, placement, pod, postponed) if preempts and not placement.error else ()
+            name = self.cluster.nodes.name(placement.row)
+            if self.reserve(runner, placement, pod, name):
+                self.place(pod, name)
+                return (PlacedPod(pod, name),)
         except PluginError:
-            return None
+            pass
+        return ()
 
-    def _preempt(self, runner: Runner, pod: PodRecord, placement: Placement) -> PlacedPod | None:
+    def _preempt(
+        self, runner: Runner, placement: Placement, pod: PodRecord, postponed: dict[PodKind, Obstacle]
+    ) -> tuple[PlacedPod, ...]:
         plugin = preemption_of(runner)
         if plugin is None:
-            return None
-        outcome = full_outcome(self._what_if.cluster, placement)
+            return ()
+        outcome = full_outcome(self.cluster, placement)
         plan = plugin.plan(placement.state, pod, runner, outcome, seed=self._seed)
-        if plan.chosen is None:
-            if plan.put_off is not None:
-                self._postponed[kind_of(pod)] = plan.put_off
-            elif plan.reason == NOT_ELIGIBLE_TERMINATING:
-                self._postponed[kind_of(pod)] = AwaitedVictims(pod.nominated_node_name)
-            return None
-        self._what_if.preempt(plan.chosen.victims)
-        self._what_if.place(pod, plan.chosen.node_name)
-        return PlacedPod(pod, plan.chosen.node_name, plan.chosen.victims)
+        if plan.chosen is not None:
+            self.preempt(plan.chosen.victims)
+            self.place(pod, plan.chosen.node_name)
+            return (PlacedPod(pod, plan.chosen.node_name, plan.chosen.victims),)
+        if plan.put_off is not None:
+            postponed[kind_of(pod)] = Obstacle(CAPPED, f"preemption is put off: {plan.put_off.cap}")
+        elif plan.reason == NOT_ELIGIBLE_TERMINATING:
+            text = f"the pods that it preempted on {pod.nominated_node_name} still terminate"
+            postponed[kind_of(pod)] = Obstacle(VICTIMS, text)
+        return ()
+
+    def _place_gang(self, runner: Runner, gang: GangDecision) -> tuple[PlacedPod, ...]:
+        """Place the gang's pods, those that fit now or those that do after their common victims have left.
+
+        Victims on other nodes than the members' count for the first member.
+        """
+        placements = () if gang.way_out is None else gang.way_out.placements
+        if gang.is_enough:
+            members = [member for member in gang.placement.members if member.fits]
+            for member in members:
+                self.reserve(runner, member.placement, member.pod, member.node_name)
+                self.place(member.pod, member.node_name)
+            return tuple(PlacedPod(member.pod, member.node_name) for member in members)
+        if gang.way_out is None or not placements:
+            return ()
+        self.preempt(gang.way_out.victims)
+        nodes, first = {node for _, node in placements}, placements[0][1]
+        for pod, node in placements:
+            self.place(pod, node)
+        victims = by_key((each.node_name if each.node_name in nodes else first, each) for each in gang.way_out.victims)
+        # The first of several members on one node is the preemptor.
+        return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in placements)
 
 
 def preemption_of(runner: Runner) -> DefaultPreemption | None:
@@ -458,32 +432,12 @@ def preemption_of(runner: Runner) -> DefaultPreemption | None:
     return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
 
 
-def _is_replaced(victim: PodRecord) -> bool:
-    """Return whether a controller replaces the victim by a pod that may run on any node."""
-    return victim.controller is not None and victim.controller.kind not in (DAEMON_SET, "Node")
-
-
-def _replacement(victim: PodRecord) -> PodRecord:
+def _replacement(victim: PodRecord) -> PodRecord | None:
+    """Return the pod that a controller makes in place of the victim; None if none does, or for the same node only."""
+    if victim.controller is None or victim.controller.kind in (DAEMON_SET, "Node"):
+        return None
     uid = f"{victim.uid}/again"
     return victim.without_node(uid=uid, start_ns=NOT_STARTED_NS, ready=False, terminating=False, preempted=False)
-
-
-def _members_of(gang: GangDecision) -> tuple[PlacedPod, ...]:
-    """Return the gang's pods that get a node, now or after their common victims have left; () if they wait.
-
-    Victims on other nodes than the members' count for the first member.
-    """
-    if gang.is_enough:
-        return tuple(PlacedPod(member.pod, member.node_name) for member in gang.placement.members if member.fits)
-    if gang.way_out is None or not gang.way_out.placements:
-        return ()
-    victims: dict[str, list[PodRecord]] = {}
-    chosen = {node_name for _, node_name in gang.way_out.placements}
-    first = gang.way_out.placements[0][1]
-    for victim in gang.way_out.victims:
-        victims.setdefault(victim.node_name if victim.node_name in chosen else first, []).append(victim)
-    # The first of several members on one node is the preemptor.
-    return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in gang.way_out.placements)
 
 
 def sampled_decisions(
@@ -494,12 +448,10 @@ def sampled_decisions(
         return None
 
     def run(seed: int, ties: TieBreaks | None = None) -> SampledRun:
-        with decisions.what_if(), decisions.breaking_ties(seed, ties):
-            result = decisions.schedule(pods, preempts=preempts, replaces=replaces)
-            disrupted, missing = (
-                result.victims_by(decisions.workloads),
-                Counter(map(decisions.workloads.of, result.waiting)),
-            )
+        with decisions.what_if():
+            result = decisions.schedule(pods, preempts=preempts, replaces=replaces, seed=seed, ties=ties)
+            disrupted = result.victims_by(decisions.workloads)
+            missing = Counter(map(decisions.workloads.of, result.waiting))
         names = sorted({*disrupted, *missing})
         losses = tuple(WorkloadLoss(name, disrupted[name], missing[name]) for name in names)
         return SampledRun(losses, frozenset((each.pod.key, each.node) for each in result.placed))

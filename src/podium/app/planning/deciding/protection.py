@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,10 +23,18 @@ from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
 from podium.app.console.cells import by_key
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
-from podium.app.planning.deciding.candidates import TYPES, ProposedChange, manifest_changes, rounded, with_request
-from podium.app.planning.deciding.capacity import NodeShape, add_nodes
+from podium.app.planning.deciding.candidates import (
+    TYPES,
+    ProposedChange,
+    manifest_changes,
+    more_nodes,
+    rounded,
+    with_request,
+)
+from podium.app.planning.deciding.capacity import NodeShape
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
+from podium.app.planning.deciding.search import VerifiedChange, verify
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.store.admission.quotas import written_amount
 
@@ -118,14 +126,6 @@ def pods_before(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodR
     return [pod for pod in decisions.pending if pod.priority > least or may_preempt(runners, pod, least)]
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectingChange:
-    """A change with which no target is preempted, and what becomes of all pending pods then."""
-
-    change: ProposedChange
-    result: QueueResult
-
-
 @dataclass(frozen=True)
 class Protection:
     """The search for changes that protect pods; ``result`` is what happens to them without a change."""
@@ -135,7 +135,7 @@ class Protection:
     label: str
     result: QueueResult
 
-    def changes(self, shapes: Sequence[NodeShape]) -> list[ProtectingChange]:
+    def changes(self, shapes: Sequence[NodeShape]) -> list[VerifiedChange]:
         """Return the smallest change of each type: of priority, policies, budgets, requests and nodes."""
         found = [
             self._first(self._priorities()),
@@ -148,41 +148,39 @@ class Protection:
         ]
         return sorted(filter(None, found), key=lambda each: (each.change.objects, TYPES.index(each.change.type)))
 
-    def _first(self, changes: Iterator[ProposedChange]) -> ProtectingChange | None:
+    @property
+    def uids(self) -> set[str]:
+        return {pod.uid for pod in self.targets}
+
+    def _first(self, changes: Iterable[ProposedChange]) -> VerifiedChange | None:
         """Return the first change, in order of size, that protects all targets."""
-        uids = {pod.uid for pod in self.targets}
         for change in changes:
-            with self.decisions.what_if():
-                pods = change.applied(self.decisions, pods_before(self.decisions, self.targets))
-                if pods is None:
-                    continue
-                result = self.decisions.schedule(pods, preempts=True, replaces=True)
-            if not uids & result.preemptors.keys():
-                return ProtectingChange(change, result)
+            pods = pods_before(self.decisions, self.targets)
+            verified = verify(self.decisions, change, pods, protects=True)
+            if verified is not None and not self.uids & verified.result.preemptors.keys():
+                return verified
         return None
 
     def _preemptors(self) -> list[PodRecord]:
         """Return the pods that preempt targets, in queue order."""
-        uids = {pod.uid for pod in self.targets}
-        return [each.pod for each in self.result.placed if any(victim.uid in uids for victim in each.victims)]
+        return [each.pod for each in self.result.placed if any(victim.uid in self.uids for victim in each.victims)]
 
-    def _manifests(self, decisions: Decisions) -> list[Pod]:
-        return [decisions.pods[target.key] for target in self.targets if target.key in decisions.pods]
-
-    def _each_manifest(self, change: Callable[[Pod], Pod]) -> Callable[[Decisions], list[Pod]]:
-        return lambda decisions: list(map(change, self._manifests(decisions)))
-
-    def _each_record(self, change: Callable[[PodRecord], PodRecord]) -> Callable[[Decisions], None]:
-        """Return a function that changes the targets which have a node."""
+    def _change(
+        self, type_: str, text: str, record: Callable[[PodRecord], PodRecord], manifest: Callable[[Pod], Pod]
+    ) -> ProposedChange:
+        """Return the change of the targets that have a node, as records and as manifests."""
 
         def apply(decisions: Decisions) -> None:
             placed = decisions.cluster.placed
-            for record in [placed[pod.uid] for pod in self.targets if pod.uid in placed]:
-                changed = change(record)
-                if changed is not record:
+            for pod in [placed[pod.uid] for pod in self.targets if pod.uid in placed]:
+                changed = record(pod)
+                if changed is not pod:
                     decisions.scratch.replace_pod(changed)
 
-        return apply
+        def written(decisions: Decisions) -> list[Pod]:
+            return [manifest(decisions.pods[pod.key]) for pod in self.targets if pod.key in decisions.pods]
+
+        return ProposedChange(type_, text, apply, written=written)
 
     def _priorities(self) -> Iterator[ProposedChange]:
         """Yield the priorities at which fewer pods preempt them, the lowest first, with a class of that value."""
@@ -197,20 +195,18 @@ class Protection:
             enough = sorted((item.value, item.metadata.name) for item in classes if item.value >= priority)
             hint = f" (PriorityClass {enough[0][1]} has {enough[0][0]})" if enough else ""
             of_class = enough[0][1] if enough and enough[0][0] == priority else ""
-            yield ProposedChange(
-                "priority",
-                f"priority {priority} for {self.label}{hint}",
-                self._each_record(partial(_raised, priority=priority)),
-                written=self._each_manifest(partial(_with_class, priority=priority, name=of_class)),
+            raised, written = (
+                partial(_raised, priority=priority),
+                partial(_with_class, priority=priority, name=of_class),
             )
+            yield self._change("priority", f"priority {priority} for {self.label}{hint}", raised, written)
 
     def _non_preemptible(self) -> Iterator[ProposedChange]:
         """Yield Podium's own policy of pods that no preemption removes."""
         if self.decisions.loaded.release.enabled(Gate.NON_PREEMPTING_PRIORITY):
             text = f"{_OF_CLASS} {NON_PREEMPTIBLE} for {self.label}"
-            protect = self._each_record(lambda pod: replace(pod, preemption_policy=NON_PREEMPTIBLE))
-            written = self._each_manifest(partial(_with_policy, policy=NON_PREEMPTIBLE))
-            yield ProposedChange("policy", text, protect, written=written)
+            protected = partial(replace, preemption_policy=NON_PREEMPTIBLE)
+            yield self._change("policy", text, protected, partial(_with_policy, policy=NON_PREEMPTIBLE))
 
     def _never(self) -> Iterator[ProposedChange]:
         """Yield the policy with which the preemptors wait for room instead."""
@@ -234,25 +230,22 @@ class Protection:
             for allowed in range(min(allowed_now, _MAX_ALLOWED) - 1, -1, -1):
                 tighter = replace(budget, status=replace(budget.status, disruptions_allowed=allowed))
                 text, written = _tightened(budget, allowed_now - allowed)
-                yield ProposedChange("budget", text, _putting(tighter), written=written)
+                yield ProposedChange("budget", text, partial(Decisions.put, item=tighter), written=written)
         elif pod_class.labels:
+            pod = self.targets[0]
             for allowed in range(min(len(self.targets), _MAX_ALLOWED) - 1, -1, -1):
+                selector = LabelSelector(match_labels=dict(pod.labels))
+                new = PodDisruptionBudget(
+                    metadata=ObjectMeta(name=f"plan-{pod.name}", namespace=pod.namespace),
+                    spec=PodDisruptionBudgetSpec(max_unavailable=allowed, selector=selector),
+                    status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+                )
                 text = f"a budget for {self.label} with maxUnavailable {allowed}"
-                yield ProposedChange("budget", text, _putting(self._new_budget(allowed)))
-
-    def _new_budget(self, allowed: int) -> PodDisruptionBudget:
-        pod = self.targets[0]
-        selector = LabelSelector(match_labels=dict(pod.labels))
-        return PodDisruptionBudget(
-            metadata=ObjectMeta(name=f"plan-{pod.name}", namespace=pod.namespace),
-            spec=PodDisruptionBudgetSpec(max_unavailable=allowed, selector=selector),
-            status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
-        )
+                yield ProposedChange("budget", text, partial(Decisions.put, item=new))
 
     def _own_requests(self) -> Iterator[ProposedChange]:
         """Yield their requests lowered by what a preemptor lacks on its node."""
-        decisions, columns = self.decisions, self.decisions.cluster.nodes
-        uids = {pod.uid for pod in self.targets}
+        decisions, columns, uids = self.decisions, self.decisions.cluster.nodes, self.uids
         smaller: dict[tuple[str, int], int] = {}
         for each in self.result.placed:
             victims = [victim for victim in each.victims if victim.uid in uids]
@@ -269,9 +262,8 @@ class Protection:
         for (resource, amount), asked in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
             text = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
             lower = partial(with_request, resource=resource, amount=amount)
-            shrink = self._each_record(partial(decisions.rewritten, change=lower))
-            written = self._each_manifest(lower)
-            yield ProposedChange("request", f"{self.label} requests.{resource} {text}", shrink, written=written)
+            shrunk = partial(decisions.rewritten, change=lower)
+            yield self._change("request", f"{self.label} requests.{resource} {text}", shrunk, lower)
 
     def _preemptors_requests(self) -> Iterator[ProposedChange]:
         """Yield the preemptors' requests lowered so that they fit, the greatest amount first."""
@@ -283,19 +275,19 @@ class Protection:
             changes = [change for change in manifest_changes(decisions, waiting) if change.type == "request"]
         yield from reversed(changes)
 
-    def _fewest_nodes(self, shapes: Sequence[NodeShape]) -> ProtectingChange | None:
+    def _fewest_nodes(self, shapes: Sequence[NodeShape]) -> VerifiedChange | None:
         """Return the fewest more nodes of one shape that protect them; of equal numbers the first shape's.
 
         More nodes of a shape are assumed to do no harm, so that a binary search suffices.
         """
-        best: ProtectingChange | None = None
+        best: VerifiedChange | None = None
         most = MAX_NODES
         for shape in shapes[:_MAX_SHAPES]:
-            found = self._first(iter((_more_nodes(shape, most),)))
+            found = self._first([more_nodes(shape, most)])
             low = 1
             while found is not None and low < most:
                 middle = (low + most) // 2
-                fewer = self._first(iter((_more_nodes(shape, middle),)))
+                fewer = self._first([more_nodes(shape, middle)])
                 if fewer is None:
                     low = middle + 1
                 else:
@@ -305,12 +297,6 @@ class Protection:
             if not most:
                 break
         return best
-
-
-def _more_nodes(shape: NodeShape, number: int) -> ProposedChange:
-    what = "one more node" if number == 1 else f"{number:,} more nodes"
-    add = partial(add_nodes, shape=shape, number=number)
-    return ProposedChange("node", f"{what} like {shape.like}", add, objects=number)
 
 
 def _raised(pod: PodRecord, priority: int) -> PodRecord:
@@ -325,10 +311,6 @@ def _with_policy(pod: Pod, policy: str) -> Pod:
     """Return the pod with a policy as annotation: admission refuses one in the spec that its class does not have."""
     annotations = {**pod.metadata.annotations, POLICY_ANNOTATION: policy}
     return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
-
-
-def _putting(budget: PodDisruptionBudget) -> Callable[[Decisions], None]:
-    return lambda decisions: decisions.put(budget)
 
 
 def _tightened(budget: PodDisruptionBudget, fewer: int) -> tuple[str, list[PodDisruptionBudget]]:

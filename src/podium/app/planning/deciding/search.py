@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.node import Node
 from podium.app.console.cells import by_key
-from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates
+from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates, more_nodes
 from podium.app.planning.deciding.capacity import NodeShape, add_node, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
 from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
@@ -39,7 +38,7 @@ _MAX_PODS_WITH_GANGS = 400
 
 @dataclass(frozen=True, slots=True)
 class VerifiedChange:
-    """A change, and what becomes of the waiting pods with it."""
+    """A change, and what becomes of the pending pods with it."""
 
     change: ProposedChange
     result: QueueResult
@@ -61,13 +60,19 @@ class VerifiedChange:
         return self.preempted - self.placed, self.preempted, change.objects, TYPES.index(change.type), change.text
 
 
-def verify(decisions: Decisions, change: ProposedChange, waiting: Sequence[PodRecord]) -> VerifiedChange:
-    """Decide again about waiting pods with a change, and roll it back."""
+def verify(
+    decisions: Decisions, change: ProposedChange, waiting: Iterable[PodRecord], *, protects: bool = False
+) -> VerifiedChange | None:
+    """Decide again about waiting pods with a change, and roll it back; None if no API server would accept the change.
+
+    If the change ``protects`` pods, the waiting ones may preempt, and preempted pods are replaced.
+    """
     with decisions.what_if():
         pods = change.applied(decisions, waiting)
         if pods is None:
-            return VerifiedChange(change, QueueResult((), tuple(waiting)))
-        return VerifiedChange(change, decisions.schedule(pods, preempts=change.preempts))
+            return None
+        result = decisions.schedule(pods, preempts=protects or change.preempts, replaces=protects)
+        return VerifiedChange(change, result)
 
 
 def helpful_changes(
@@ -86,17 +91,17 @@ def helpful_changes(
         return sum(counts.get(kind, 0) for kind in (counts if change.kinds is None else change.kinds))
 
     found = sorted(
-        candidates(decisions, waiting, shapes),
-        key=lambda change: (-concerned(change), change.objects, change.text),
+        candidates(decisions, waiting, shapes), key=lambda change: (-concerned(change), change.objects, change.text)
     )
-    verified = []
+    helpful: list[VerifiedChange] = []
     for place, change in enumerate(tried := found[:MAX_TRIED]):
         if progress is not None:
             progress(place / len(tried), "trying changes")
-        verified.append(verify(decisions, change, [pod for pod in tried_pods if change.helps(pod)]))
-    for change in _nodes_for_blocked_gangs(decisions, waiting, shapes, verified):
-        verified.append(verify(decisions, change, tried_pods))
-    helpful = [each for each in verified if each.placed]
+        verified = verify(decisions, change, filter(change.helps, tried_pods))
+        helpful += [verified] if verified and verified.placed else []
+    for change in _nodes_for_blocked_gangs(decisions, waiting, shapes, helpful):
+        verified = verify(decisions, change, tried_pods)
+        helpful += [verified] if verified and verified.placed else []
     return sorted(helpful, key=lambda each: each.order), len(found) - len(tried)
 
 
@@ -116,8 +121,8 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[BlockedPods], shape: No
     placed = 0
     with decisions.what_if() as scratch:
         for pod in pods:
-            kind = kind_of(pod)
-            if kind in hopeless or not _is_attempted(decisions, pod):
+            kind, runner = kind_of(pod), decisions.runners.get(pod.scheduler_name)
+            if kind in hopeless or runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
                 continue
             row = _first_row(scratch, pod, rows, full)
             if row is None and len(rows) < MAX_NODES:
@@ -149,11 +154,6 @@ def _first_row(
     return None
 
 
-def _is_attempted(decisions: Decisions, pod: PodRecord) -> bool:
-    runner = decisions.runners.get(pod.scheduler_name)
-    return runner is not None and not pod.terminating and runner.pre_enqueue(pod).is_success
-
-
 def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: NodeShape) -> tuple[int, int]:
     """Return the fewest nodes of a shape that place as many pods as one node per pod does, and that number of pods."""
 
@@ -180,13 +180,12 @@ def _nodes_for_blocked_gangs(
         if decisions.is_of_gang(blocked.pods[0]) and len(blocked.pods) <= left:
             gangs.append(blocked)
             left -= len(blocked.pods)
-    if not gangs or any(each.placed and each.change.type == "node" for each in known):
+    if not gangs or any(each.change.type == "node" for each in known):
         return
     for shape in shapes[:_MAX_SHAPES_FOR_GANGS]:
         number, placed = nodes_needed(decisions, gangs, shape)
         if placed and number > 1:
-            adding = partial(add_nodes, shape=shape, number=number)
-            yield ProposedChange("node", f"{number:,} more nodes like {shape.like}", adding, objects=number)
+            yield more_nodes(shape, number)
 
 
 def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Iterator[VerifiedChange]:
@@ -214,13 +213,21 @@ def remedy_of(decisions: Decisions, change: ProposedChange, waiting: Sequence[Po
         found += [after for pod in pods if (after := change.to_pod(pod)) is not pod]
     if not found:
         return None
-    wanted = {_identity(item) for item in found}
+    wanted = {(type(item), item.key) for item in found}
     before = {
-        _identity(document.object): (document.object, document.raw)
+        place: (item, document.raw)
         for document in decisions.loaded.read.documents
-        if document.object is not None and _identity(document.object) in wanted
+        if (item := document.object) is not None and (place := (type(item), item.key)) in wanted
     }
-    return Remedy(change.text, tuple(_manifest(item, *before.get(_identity(item), (None, {}))) for item in found))
+    manifests: list[Raw] = []
+    for item in found:
+        known, kind = before.get((type(item), item.key)), KIND_OF[type(item)]
+        if known is not None:
+            # The manifest that was read, with the changed fields.
+            manifests.append(_merged(known[1], plain(known[0]), plain(item)))
+        else:
+            manifests.append({"apiVersion": kind.api_version, "kind": kind.name, **plain(item)})
+    return Remedy(change.text, tuple(manifests))
 
 
 def _changed_objects(decisions: Decisions, change: ProposedChange) -> Iterable[Kubernetes]:
@@ -238,19 +245,6 @@ def _changed_objects(decisions: Decisions, change: ProposedChange) -> Iterable[K
         before, known = nodes(), len(decisions.added)
         change.to_cluster(decisions)
         return [*(node for name, node in nodes().items() if before.get(name) is not node), *decisions.added[known:]]
-
-
-def _identity(item: Kubernetes) -> tuple[str, str]:
-    return type(item).__name__, item.key
-
-
-def _manifest(item: Kubernetes, before: Kubernetes | None, raw: Raw) -> Raw:
-    """Return the object's wire form: the manifest that was read, with the changed fields."""
-    if before is not None:
-        found: Raw = _merged(raw, plain(before), plain(item))
-        return found
-    kind = KIND_OF[type(item)]
-    return {"apiVersion": kind.api_version, "kind": kind.name, **plain(item)}
 
 
 def _merged(raw: Any, before: Any, after: Any) -> Any:

@@ -58,7 +58,23 @@ def set_fields(run: PlanRun, target: str, assignments: Sequence[str], namespace:
 
 def patch(run: PlanRun, patches: Sequence[Raw]) -> PlanAnswer:
     """Answer what happens if objects are changed by strategic merge patches that name them. Raises InputError."""
-    return _answer(run, "patch", changes_patched(run.read, patches))
+    if not patches:
+        raise InputError("no patch is given")
+    found: dict[str, tuple[Document, Raw]] = {}
+    for change in patches:
+        metadata = change.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            raise InputError("a patch names its object by kind and metadata.name", path=".metadata.name")
+        kind, namespace = kind_named(str(change.get("kind", ""))), str(metadata.get("namespace", ""))
+        document = object_named(run.read, f"{kind}/{metadata['name']}", namespace)
+        label = label_of(document.raw)
+        before = found.get(label, (document, document.raw))[1]
+        rest = {key: value for key, value in change.items() if key not in ("apiVersion", "kind")}
+        try:
+            found[label] = (document, strategic_patch(before, rest, merge_schema_of(kind)))
+        except StoreError as error:
+            raise InputError(error.message, object=label) from None
+    return _answer(run, "patch", [_changed(run.read, document, raw) for document, raw in found.values()])
 
 
 def _answer(run: PlanRun, name: str, changes: Sequence[ChangedObject]) -> PlanAnswer:
@@ -111,27 +127,6 @@ def changes_set(read: Input, target: str, assignments: Sequence[str], namespace:
     return [_changed(read, document, raw)]
 
 
-def changes_patched(read: Input, patches: Sequence[Raw]) -> list[ChangedObject]:
-    """Return the changes of strategic merge patches that name their objects. Raises InputError for wrong patches."""
-    if not patches:
-        raise InputError("no patch is given")
-    found: dict[str, tuple[Document, Raw]] = {}
-    for patch in patches:
-        metadata = patch.get("metadata")
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-            raise InputError("a patch names its object by kind and metadata.name", path=".metadata.name")
-        kind, namespace = kind_named(str(patch.get("kind", ""))), str(metadata.get("namespace", ""))
-        document = object_named(read, f"{kind}/{metadata['name']}", namespace)
-        label = label_of(document.raw)
-        before = found.get(label, (document, document.raw))[1]
-        rest = {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
-        try:
-            found[label] = (document, strategic_patch(before, rest, merge_schema_of(kind)))
-        except StoreError as error:
-            raise InputError(error.message, object=label) from None
-    return [_changed(read, document, raw) for document, raw in found.values()]
-
-
 def read_patches(files: Sequence[str]) -> list[Raw]:
     """Return the documents of the files, YAML or JSON. Raises InputError for other values."""
     return [patch for file in files for patch in objects_in(read_bytes(file), shown_name(file))]
@@ -179,25 +174,14 @@ def _changed(read: Input, document: Document, raw: Raw) -> ChangedObject:
     differences = tuple(_differences(document.raw, raw, ""))
     if not differences:
         raise InputError(f"{label}: nothing changes; the object already has these values")
-    return ChangedObject(label, document, raw, differences, from_start=_is_new(read, document))
-
-
-def _is_new(read: Input, document: Document) -> bool:
-    """Return whether it is a PriorityClass that was in no cluster, with no pod or group that keeps its old value."""
+    # A PriorityClass that was in no cluster, with no pod or group that keeps its old value.
     named = document.object
-    if not isinstance(named, PriorityClass) or named.metadata.uid:
-        return False
-    return not any(
-        item.spec.priority_class_name == named.metadata.name and _keeps_priority(item)
-        for item in (other.object for other in read.documents)
-        if isinstance(item, Pod | PodGroup)
-    )
-
-
-def _keeps_priority(item: Pod | PodGroup) -> bool:
-    if item.spec.priority is None:
-        return isinstance(item, Pod) and bool(item.spec.node_name)
-    return not item.metadata.uid
+    is_new = isinstance(named, PriorityClass) and not named.metadata.uid
+    for item in (other.object for other in read.documents) if is_new else ():
+        if isinstance(item, Pod | PodGroup) and item.spec.priority_class_name == document.raw["metadata"]["name"]:
+            runs = isinstance(item, Pod) and bool(item.spec.node_name)
+            is_new &= not (runs if item.spec.priority is None else not item.metadata.uid)
+    return ChangedObject(label, document, raw, differences, from_start=is_new)
 
 
 def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:
@@ -208,10 +192,9 @@ def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:
             raise InputError(f"{assignment}: write it as FIELD=VALUE, or as FIELD- to remove it")
         return _path(raw, assignment[:-1]), None
     path = _path(raw, name)
-    if len(path) > 1 and path[-2] in _MAPS:
-        return path, text
+    is_text = len(path) > 1 and path[-2] in _MAPS
     try:
-        return path, msgspec.json.decode(text)
+        return path, text if is_text else msgspec.json.decode(text)
     except msgspec.DecodeError:
         return path, text
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -42,23 +41,20 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
     played = run.play(PlanQuestion("deploy", (applied([document.raw for document in objects]),)))
-    preemptions = cascade_of(played.result, played.baseline)
+    preemptions = _cascade(played.result, played.baseline)
     created = [_created(played, label) for label in labels]
-    rows = []
+    rows: list[tuple[Part, ...]] = []
     for each in created[:_MAX_ROWS]:
-        nodes = tuple(
-            Name(node, cells.NODES, after=f" ({number:,})" if number > 1 else "") for node, number in each.nodes.items()
-        )
+        numbers = {node: f" ({number:,})" if number > 1 else "" for node, number in each.nodes.items()}
+        nodes = Names(tuple(Name(node, cells.NODES, after=text) for node, text in numbers.items()), most=_MAX_NODES)
         waiting = f"{each.waiting:,} wait" if each.waiting else ""
-        workload = Name(each.workload, cells.WORKLOADS)
-        rows.append((workload, counted(each.total, "pod"), waiting, Names(nodes, most=_MAX_NODES)))
-    data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in created]
-    sections = [Section("placed", "Where they go", tuple(rows), data=data), *_cascade_section(preemptions)]
+        rows.append((Name(each.workload, cells.WORKLOADS), counted(each.total, "pod"), waiting, nodes))
+    sections = [Section("placed", "Where they go", tuple(rows), data=msgspec.to_builtins(created))]
+    sections += [_cascade_section(preemptions)] if preemptions else []
     return played.answer(_headline(played, labels, created, preemptions), sections=sections)
 
 
-@dataclass(frozen=True, slots=True)
-class _CreatedPods:
+class _CreatedPods(msgspec.Struct, frozen=True):
     """The pods of one workload that the plan creates: how many on which nodes, and how many wait."""
 
     workload: str
@@ -94,10 +90,7 @@ def _new_pods(result: Result, other: Result, label: str) -> Counter[str | None]:
 
 
 def _headline(
-    played: PlayedPlan,
-    labels: Sequence[str],
-    created: Sequence[_CreatedPods],
-    preemptions: Sequence[PlannedPreemption],
+    played: PlayedPlan, labels: Sequence[str], created: Sequence[_CreatedPods], preemptions: Sequence[PlannedPreemption]
 ) -> str:
     what = labels[0] if len(labels) == 1 else f"{len(labels):,} workloads"
     total, waiting = sum(each.total for each in created), sum(each.waiting for each in created)
@@ -124,26 +117,20 @@ def _headline(
     return "; ".join(parts)
 
 
-def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> list[Section]:
+def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> Section:
     """Return the preemptions counted by round, preempting workload and preempted workload."""
-    if not preemptions:
-        return []
-    counts: dict[tuple[int, str, str], list[int]] = {}
-    for each in preemptions:
-        count = counts.setdefault((each.round, each.preemptor_workload, each.workload), [0, 0])
-        count[0] += 1
-        count[1] += each.went_to is not None
-    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1][0], item[0]))
+    alike = by_key(((each.round, each.preemptor_workload, each.workload), each) for each in preemptions)
     rows: list[tuple[Part, ...]] = []
-    for (number, preemptor, victim), (total, moved) in ordered:
+    for (number, preemptor, victim), some in sorted(alike.items(), key=lambda it: (it[0][0], -len(it[1]), it[0])):
+        moved = sum(each.went_to is not None for each in some)
         outcome = [f"{moved:,} move"] if moved else []
-        outcome += [f"{total - moved:,} find no node"] if moved < total else []
-        victims = Name(victim, cells.WORKLOADS, before=f"{total:,} of ")
+        outcome += [f"{len(some) - moved:,} find no node"] if moved < len(some) else []
+        victims = Name(victim, cells.WORKLOADS, before=f"{len(some):,} of ")
         rows.append((f"{number}", Name(preemptor, cells.WORKLOADS), victims, ", ".join(outcome)))
     data = msgspec.to_builtins(preemptions)
     headings = ("round", "preemptor", "victims", "outcome")
     rest = "round by round, to the end"
-    return [Section("cascade", "Preemptions", tuple(rows), headings, rest, data, most=_MAX_ROWS)]
+    return Section("cascade", "Preemptions", tuple(rows), headings, rest, data, most=_MAX_ROWS)
 
 
 class PlannedPreemption(msgspec.Struct, frozen=True, rename="camel"):
@@ -163,7 +150,7 @@ class PlannedPreemption(msgspec.Struct, frozen=True, rename="camel"):
     went_to: str | None
 
 
-def cascade_of(result: Result, baseline: Result) -> list[PlannedPreemption]:
+def _cascade(result: Result, baseline: Result) -> list[PlannedPreemption]:
     """Return the preemptions of a run less those of its baseline: as many of each workload as the impact counts.
 
     A preemption of the baseline cancels the one that is most like it: of the same victim, or else of the same workloads
@@ -196,23 +183,22 @@ def _preemptions(result: Result) -> list[PlannedPreemption]:
         pods = reversed(pods_named.get(name or "", []))
         return next((pod for pod in pods if pod["createdAt"] <= time), None)
 
-    created: dict[str, deque[dict[str, Any]]] = {}
-    for event in result.events:
-        new = pod_at(event.pod, event.time) if event.reason == "Created" else None
-        if new is not None:
-            created.setdefault(new["workload"], deque()).append(new)
+    makings = (pod_at(event.pod, event.time) for event in result.events if event.reason == "Created")
+    alike = by_key((new["workload"], new) for new in makings if new is not None)
+    created = {workload: iter(pods) for workload, pods in alike.items()}
     found: list[PlannedPreemption] = []
     # The round of the victim that a pod replaces, by the replacement's uid.
-    rounds: dict[str, int] = {}
+    rounds: dict[str | None, int] = {}
     for event in result.events:
         victim = pod_at(event.pod, event.time) if event.reason == "Preempted" else None
         if victim is None or event.pod is None:
             continue
-        preemptor = pod_at(event.by, event.time)
-        number = 1 + (rounds.get(preemptor["uid"], 0) if preemptor is not None else 0)
-        replacement = _next(created.get(victim["workload"], deque()), event.time)
-        if replacement is not None:
-            rounds[replacement["uid"]] = number
+        preemptor = pod_at(event.by, event.time) or {"uid": None, "workload": event.by or ""}
+        number = 1 + rounds.get(preemptor["uid"], 0)
+        # The first pod created at this time or later; it replaces no other victim.
+        later = (pod for pod in created.get(victim["workload"], ()) if pod["createdAt"] >= event.time)
+        replacement = next(later, {"uid": "", "pod": None, "node": None})
+        rounds[replacement["uid"]] = number
         found.append(
             PlannedPreemption(
                 event.time,
@@ -220,17 +206,10 @@ def _preemptions(result: Result) -> list[PlannedPreemption]:
                 victim["workload"],
                 event.node or "",
                 event.by or "",
-                preemptor["workload"] if preemptor is not None else event.by or "",
+                preemptor["workload"],
                 number,
-                replacement["pod"] if replacement is not None else None,
-                replacement["node"] if replacement is not None else None,
+                replacement["pod"],
+                replacement["node"],
             )
         )
     return found
-
-
-def _next(pods: deque[dict[str, Any]], time: float) -> dict[str, Any] | None:
-    """Take out and return the first pod created at this time or later; it replaces no other victim."""
-    while pods and pods[0]["createdAt"] < time:
-        pods.popleft()
-    return pods.popleft() if pods else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,19 +19,11 @@ from podium.api.policy import PriorityClass
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration
 from podium.app.console import cells
-from podium.app.console.cells import Name, counted
+from podium.app.console.cells import Name, by_key, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import PlanRun, PlayedPlan
-from podium.app.planning.scenarios import (
-    SCENARIO,
-    applied,
-    is_scenario,
-    objects_of,
-    scenario_of_spec,
-    step,
-    with_scenario,
-)
+from podium.app.planning.scenarios import SCENARIO, applied, is_scenario, scenario_of_spec, step, with_scenario
 from podium.framework.rescheduling.configuration import API_VERSION as RESCHEDULER_VERSION
 from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
 from podium.framework.rescheduling.configuration import read_rescheduler
@@ -88,20 +80,17 @@ class Setting:
             and item.spec.priority_class_name in self.classes
             for item in (document.object for document in read.documents)
         ):
-            classes = objects_of(read, _CLASS)
-            replaced = [document for document in later if _changes_class(document, classes)]
-            later = [document for document in later if document not in replaced]
-            for document in replaced:
-                name = document.raw["metadata"]["name"]
-                steps += [step("delete", {"kind": _CLASS, "name": name}), applied([document.raw])]
+            known = _classes(read.documents)
+            for name, item in self.classes.items():
+                before = known.get(name)
+                if before and (before.value, before.preemption_policy) != (item.value, item.preemption_policy):
+                    replaced = next(document for document in later if document.object is item)
+                    later.remove(replaced)
+                    steps += [step("delete", {"kind": _CLASS, "name": name}), applied([replaced.raw])]
         documents = overridden(read.documents, later)
         if renews_priorities:
-            by_name = {
-                document.object.metadata.name: document.object
-                for document in documents
-                if isinstance(document.object, PriorityClass)
-            }
-            documents = [_with_priority(document, by_name) for document in documents]
+            classes = _classes(documents)
+            documents = [_with_priority(document, classes) for document in documents]
         found = Input(documents, read.left_out)
         if not self.spec and not steps:
             return found
@@ -117,10 +106,8 @@ class Setting:
         return options if self.configuration is None else replace(options, configuration=self.configuration)
 
     @property
-    def classes(self) -> set[str]:
-        return {
-            document.object.metadata.name for document in self.objects if isinstance(document.object, PriorityClass)
-        }
+    def classes(self) -> dict[str, PriorityClass]:
+        return _classes(self.objects)
 
 
 def read_setting(name: str, documents: Sequence[Document]) -> Setting:
@@ -160,14 +147,10 @@ def _check_once(document: Document, *, is_second: bool, path: str = "") -> None:
 
 def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, ...]:
     """Return the caveat that pods keep their priority although classes change."""
-    changed = set().union(*(setting.classes for setting in settings))
-    pods = [
-        document.object.key
-        for document in read.documents
-        if isinstance(document.object, Pod)
-        and document.object.spec.priority is not None
-        and document.object.spec.priority_class_name in changed
-    ]
+    changed = {name for setting in settings for name in setting.classes}
+    found = (document.object for document in read.documents)
+    prioritized = (item for item in found if isinstance(item, Pod) and item.spec.priority is not None)
+    pods = [pod.key for pod in prioritized if pod.spec.priority_class_name in changed]
     if not pods:
         return ()
     what = f"{counted(len(pods), 'pod', 'keeps')} the priority"
@@ -175,14 +158,10 @@ def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, 
     return (Caveat("priorities-kept", message, len(pods), tuple(pods[:_MAX_NAMES])),)
 
 
-def _changes_class(document: Document, classes: dict[str, Document]) -> bool:
-    """Return whether a document changes the value or policy of an existing priority class."""
-    item = document.object
-    before = classes.get(item.key) if isinstance(item, PriorityClass) else None
-    known = None if before is None else before.object
-    if not isinstance(item, PriorityClass) or not isinstance(known, PriorityClass):
-        return False
-    return (known.value, known.preemption_policy) != (item.value, item.preemption_policy)
+def _classes(documents: Iterable[Document]) -> dict[str, PriorityClass]:
+    """Return the priority classes, by name."""
+    items = (document.object for document in documents)
+    return {item.metadata.name: item for item in items if isinstance(item, PriorityClass)}
 
 
 def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Document:
@@ -220,12 +199,8 @@ class WorkloadDifference:
         """Return the JSON form, with each pair as `before` and `after`."""
         seconds = tuple(short_ns / _SECOND for short_ns in self.short_ns)
         pairs = {"ready": self.ready, "shortSeconds": seconds, "disrupted": self.disrupted}
-        return {
-            "workload": self.workload,
-            "what": self.what,
-            **{name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items()},
-            "moved": self.moved,
-        }
+        shown = {name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items()}
+        return {"workload": self.workload, "what": self.what, **shown, "moved": self.moved}
 
 
 def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bool = False) -> PlanAnswer:
@@ -241,20 +216,23 @@ def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bo
     kept = () if renews_priorities else _kept_priorities(run.read, (before, after))
     played = run.compare("diff", side(before), side(after), kept)
     found = differences(played.baseline, played.result)
-    answer = played.answer(_headline(played, found, before, after), sections=[difference_section(found, before, after)])
-    return replace(answer, runs=(before.name, after.name))
+    runs = (before.name, after.name)
+    answer = played.answer(_headline(played, found, *runs), sections=[difference_section(found, *runs)])
+    return replace(answer, runs=runs)
 
 
 def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]:
     """Return the workloads that differ between the runs: those that lose, gain, move, then by name."""
     runs = (before, after)
     workloads = [{workload.workload: workload for workload in run.measures.workloads} for run in runs]
-    places = [_places(run) for run in runs]
+    # By workload, how many of its pods are on which node at the end.
+    placed = [[pod for pod in run.pods if pod["state"] in _ON_NODE and pod["node"]] for run in runs]
+    places = [by_key((pod["workload"], pod["node"]) for pod in pods) for pods in placed]
     disrupted = [Counter(pod["workload"] for pod in run.pods if pod["disruption"] or pod["evictedBy"]) for run in runs]
     found = []
     for label in sorted(workloads[0].keys() | workloads[1].keys()):
         first, second = (known.get(label, WorkloadReadiness(label)) for known in workloads)
-        here, there = (each[label] for each in places)
+        here, there = (Counter(each.get(label, ())) for each in places)
         moved = min((here - there).total(), (there - here).total())
         numbers = disrupted[0][label], disrupted[1][label]
         # More ready pods are a gain; with equal numbers a shorter shortage, or fewer disruptions.
@@ -264,25 +242,15 @@ def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]
         if what:
             ready, short = (first.ready, second.ready), (first.short_ns, second.short_ns)
             found.append(WorkloadDifference(label, what, ready, short, numbers, moved))
-    return tuple(sorted(found, key=_order))
+
+    def order(each: WorkloadDifference) -> tuple[int, int, int, str]:
+        return _ORDER.index(each.what), -abs(each.ready[1] - each.ready[0]), -each.moved, each.workload
+
+    return tuple(sorted(found, key=order))
 
 
-def _order(difference: WorkloadDifference) -> tuple[int, int, int, str]:
-    ready = abs(difference.ready[1] - difference.ready[0])
-    return _ORDER.index(difference.what), -ready, -difference.moved, difference.workload
-
-
-def _places(result: Result) -> defaultdict[str, Counter[str]]:
-    """Return by workload how many of its pods are on which node at the end."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for pod in result.pods:
-        if pod["state"] in _ON_NODE and pod["node"]:
-            found[pod["workload"]][pod["node"]] += 1
-    return found
-
-
-def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> str:
-    what = f"{after.name} in place of {before.name}"
+def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: str, after: str) -> str:
+    what = f"{after} in place of {before}"
     if not found:
         return f"{what}: no workload differs"
     parts = []
@@ -306,7 +274,7 @@ def _amount(effect: str, some: Sequence[WorkloadDifference]) -> str:
     return f" ({abs(disrupted):,} {'more' if disrupted > 0 else 'fewer'} disrupted)" if disrupted else ""
 
 
-def difference_section(found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> Section:
+def difference_section(found: Sequence[WorkloadDifference], before: str, after: str) -> Section:
     """Return the section about the workloads that differ."""
 
     def pair(values: tuple[int, int], text: Callable[[int], str] = "{:,}".format) -> str:
@@ -325,5 +293,5 @@ def difference_section(found: Sequence[WorkloadDifference], before: Setting, aft
     ]
     headings = ("workload", "", "ready at the end", "short for", "disrupted", "on other nodes")
     data = [difference.to_dict() for difference in found]
-    rest = f"{before.name} -> {after.name}"
+    rest = f"{before} -> {after}"
     return Section("differences", "Differences", tuple(rows), headings, rest, data, most=_MAX_ROWS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,18 @@ from podium.api.kinds import KIND_OF, WORKLOADS
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
 from podium.api.policy import POLICY_ANNOTATION
+from podium.api.storage import PersistentVolumeClaim
+from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, agreeing, by_key, counted, listed
 from podium.app.console.page import Section
-from podium.app.explaining.workload import MadePod, next_pod, wanted_of
-from podium.app.planning.answer import PlanAnswer, PlanTable
+from podium.app.explaining.workload import next_pod, wanted_of
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
-from podium.app.planning.deciding.causes import BlockedPods, blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
+from podium.app.planning.deciding.causes import blocked_pods
+from podium.app.planning.deciding.decisions import Decisions, decided_answer, sampled_decisions
 from podium.app.planning.impact import PlanFinding
 from podium.app.planning.scenarios import applied, makes_pods, scenario_of_spec
 from podium.cluster.pods import PodRecord
@@ -50,10 +52,11 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True)
 class FitTarget:
-    """The pod in question: the `label` of its workload, one pod of it, and how many it wants, None if unknown."""
+    """A pod with its claims, the `label` of its workload, and how many pods that wants, None if unknown."""
 
     label: str
-    made: MadePod
+    pod: Pod
+    claims: tuple[PersistentVolumeClaim, ...]
     wanted: int | None
 
 
@@ -74,8 +77,8 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         # The pod before it is scheduled, with a separate uid.
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
-        return FitTarget(label, MadePod(pod), None), rest
-    return FitTarget(label, next_pod(maker, ()), wanted_of(item)), rest
+        return FitTarget(label, pod, (), None), rest
+    return FitTarget(label, *next_pod(maker, ()), wanted_of(item)), rest
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
@@ -86,10 +89,10 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
     with decisions.what_if():
         if options.after_pending:
             decisions.schedule(decisions.pending, preempts=True)
-        for claim in target.made.claims:
+        for claim in target.claims:
             if decisions.cluster.find(claim) is None:
                 decisions.put(claim)
-        pod = decisions.create(target.made.pod)
+        pod = decisions.create(target.pod)
         caveats = loaded.caveats
         pending = 0 if options.after_pending else len(decisions.pending)
         if pending:
@@ -102,7 +105,7 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
 
 def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) -> Raw:
     """Return the scenario that creates so many of the pods by a ReplicaSet, which replaces those that are preempted."""
-    pod = target.made.pod
+    pod = target.pod
     metadata: dict[str, Any] = {"labels": {**pod.metadata.labels, **_LABELS}}
     annotations = dict(pod.metadata.annotations)
     if not options.preempts:
@@ -121,7 +124,7 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
     }
     claims = [
         {"apiVersion": KIND_OF[type(claim)].api_version, "kind": KIND_OF[type(claim)].name, **plain(claim)}
-        for claim in target.made.claims
+        for claim in target.claims
     ]
     # The pending pods have their nodes by then.
     at = "1m" if options.after_pending else "0s"
@@ -149,6 +152,23 @@ def _capacity_answer(
         why = f": {found.before}" if found.before else ""
         text = f"{counted(found.total, 'pod')}{wanted} of {target.label} fit{why}"
         findings = (PlanFinding("unschedulable", text, (target.label,)),)
+    table: list[dict[str, Any]] = [
+        {
+            "node": names[row],
+            "fits": found.counts[row],
+            "withPreemption": None if more is None else more.counts.get(row, 0),
+            "limit": found.limits.get(row, ""),
+        }
+        for row in sorted(found.counts, key=names.__getitem__)
+    ]
+    every_node = tuple(
+        (
+            Name(each["node"], cells.NODES),
+            f"{each['fits']:,}" + (f" ({each['withPreemption']:,} preempting)" if more is not None else ""),
+            each["limit"],
+        )
+        for each in sorted(table, key=lambda each: (-each["fits"], each["node"]))
+    )
     return decided_answer(
         decisions,
         "fit",
@@ -161,20 +181,8 @@ def _capacity_answer(
         findings=findings,
         caveats=caveats,
         scenario=_scenario(decisions.loaded.read, target, options, (more or found).total + 1),
-        further=(_capacity_nodes(names, found, more),),
-        table=PlanTable(
-            ("node", "fits", "withPreemption", "limit"),
-            tuple(
-                (
-                    names[row],
-                    found.counts[row],
-                    None if more is None else more.counts.get(row, 0),
-                    found.limits.get(row, ""),
-                )
-                for row in sorted(found.counts, key=names.__getitem__)
-            ),
-            frozenset(("fits", "withPreemption")),
-        ),
+        further=(Section("nodes", "All nodes", every_node, ("node", "fit", "limit")),),
+        table=Frame.of_rows("table", table, {**kinds("node", "fits withPreemption"), **kinds("limit")}),
     )
 
 
@@ -187,20 +195,16 @@ def _capacity_headline(nodes: int, target: FitTarget, found: Capacity, more: Cap
         least = "at least " if found.is_cut else ""
         where = f"on {sum(map(bool, found.counts.values())):,} of {counted(nodes, 'node')}"
         text = f"{least}{found.total:,} of {target.label} {agreeing(found.total, 'fits')}, {where}"
-    wanted = f", {target.wanted:,} wanted" if target.wanted is not None else ""
-    return f"{text}{wanted}{preempting}{f'; {_main_limit(found)}' if found.limits else ''}"
-
-
-def _main_limit(found: Capacity) -> str:
-    """Return the limit of most nodes that take pods, or of most nodes if none does.
-
-    Its number of nodes is that of the section "Limits": it includes nodes that take none for the same reason.
-    """
+    text += (f", {target.wanted:,} wanted" if target.wanted is not None else "") + preempting
+    if not found.limits:
+        return text
+    # The limit of most nodes that take pods, or of most nodes if none does. Its number of nodes is that of the section
+    # "Limits": it includes nodes that take none for the same reason.
     takers = [row for row in found.limits if found.counts.get(row)] or list(found.limits)
     reasons = _tally(found.limits[row] for row in takers)
-    text = reasons[0][0]
-    where = f" on {counted(Counter(found.limits.values())[text], 'node')}" if len(reasons) > 1 else ""
-    return f"{'limit' if found.total else 'in the way'}{where}: {text}"
+    limit = reasons[0][0]
+    on = f" on {counted(Counter(found.limits.values())[limit], 'node')}" if len(reasons) > 1 else ""
+    return f"{text}; {'limit' if found.total else 'in the way'}{on}: {limit}"
 
 
 def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity | None) -> Section:
@@ -209,59 +213,43 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
     def total(capacity: Capacity, shape: NodeShape) -> int:
         return sum(capacity.counts.get(row, 0) for row in shape.rows)
 
-    def record(shape: NodeShape) -> dict[str, Any]:
-        each = sorted(found.counts.get(row, 0) for row in shape.rows)
-        limits = _tally(found.limits[row] for row in shape.rows if row in found.limits)
-        return {
-            "shape": shape.text,
-            "like": shape.like,
-            "nodes": len(shape.rows),
-            "fits": total(found, shape),
-            "withPreemption": None if more is None else total(more, shape),
-            "perNode": {"least": each[0], "most": each[-1]},
-            "limits": [{"why": why, "nodes": number} for why, number in limits],
-        }
-
-    def row(shape: dict[str, Any]) -> tuple[str, ...]:
-        least, most = shape["perNode"].values()
-        limits = [(limit["why"], limit["nodes"]) for limit in shape["limits"][:_MAX_NAMES]]
-        several = len(shape["limits"]) > 1
-        return (
-            f"{shape['fits']:,}",
-            *(() if more is None else (f"{shape['withPreemption']:,}",)),
-            f"{shape['nodes']:,}",
-            f"{least:,}" if least == most else f"{least:,} to {most:,}",
-            shape["shape"],
-            "; ".join(f"{why} ({number:,})" if several else why for why, number in limits),
-        )
-
+    rows, data = [], []
     ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.like))
+    for shape in ordered if found.counts else ():
+        numbers = [found.counts.get(row, 0) for row in shape.rows]
+        least, most = min(numbers), max(numbers)
+        limits = _tally(found.limits[row] for row in shape.rows if row in found.limits)
+        preempting = [] if more is None else [total(more, shape)]
+        data.append(
+            {
+                "shape": shape.text,
+                "like": shape.like,
+                "nodes": len(shape.rows),
+                "fits": total(found, shape),
+                "withPreemption": preempting[0] if preempting else None,
+                "perNode": {"least": least, "most": most},
+                "limits": [{"why": why, "nodes": number} for why, number in limits],
+            }
+        )
+        counts = [f"{number:,}" for number in (total(found, shape), *preempting, len(shape.rows))]
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        why = [f"{why} ({number:,})" if len(limits) > 1 else why for why, number in limits[:_MAX_NAMES]]
+        rows.append((*counts, each, shape.text, "; ".join(why)))
     headings = ("fit", *(() if more is None else ("preempting",)), "nodes", "on each", "like", "limit")
-    records = map(record, ordered if found.counts else ())
-    return Section.of("shapes", "Where", records, row, headings, "by shape of node", most=_MAX_ROWS, noun="shape")
+    rest = "by shape of node"
+    return Section("shapes", "Where", tuple(rows), headings, rest, data, most=_MAX_ROWS, noun="shape")
 
 
 def _limits_section(names: Sequence[str], found: Capacity) -> Section:
     by_text = by_key((text, names[row]) for row, text in found.limits.items())
     ordered = sorted(by_text.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = tuple(
-        (counted(len(nodes), "node"), f"{text}: {listed(sorted(nodes), _MAX_NAMES)}") for text, nodes in ordered
-    )
     data = [{"why": text, "nodes": sorted(nodes)} for text, nodes in ordered]
     # The headline has a single reason.
-    return Section("limits", "Limits", rows[:_MAX_ROWS] if len(rows) > 1 else (), data=data)
-
-
-def _capacity_nodes(names: Sequence[str], found: Capacity, more: Capacity | None) -> Section:
-    rows = tuple(
-        (
-            Name(names[row], cells.NODES),
-            f"{found.counts[row]:,}" + (f" ({more.counts.get(row, 0):,} preempting)" if more is not None else ""),
-            found.limits.get(row, ""),
-        )
-        for row in sorted(found.counts, key=lambda row: (-found.counts[row], names[row]))
-    )
-    return Section("nodes", "All nodes", rows, ("node", "fit", "limit"))
+    shown = data[:_MAX_ROWS] if len(data) > 1 else []
+    rows = [
+        (counted(len(each["nodes"]), "node"), f"{each['why']}: {listed(each['nodes'], _MAX_NAMES)}") for each in shown
+    ]
+    return Section("limits", "Limits", tuple(rows), data=data)
 
 
 def _replicas_answer(
@@ -293,48 +281,37 @@ def _replicas_answer(
     else:
         get = f"all {replicas:,} of {target.label} get" if replicas > 1 else f"one of {target.label} gets"
         headline = f"{get} a node{by}"
+    findings = []
+    if victims:
+        text = f"{counted(victims.total(), 'pod')} would be preempted"
+        findings.append(PlanFinding("preempt", text, tuple(sorted(victims))))
+    if result.waiting:
+        text = f"{counted(len(result.waiting), 'pod')} of {target.label} get no node: {why[0].text}"
+        findings.append(PlanFinding("unschedulable", text, (target.label,)))
     nodes = sorted(decisions.cluster.nodes.row_of, key=lambda node: (-placed[node], node))
     every_node = tuple((Name(node, cells.NODES), f"{placed[node]:,}") for node in nodes)
+    taken = [(Name(node, cells.NODES), counted(placed[node], "pod")) for node in nodes if placed[node]]
+    by_node: list[dict[str, Any]] = [{"node": node, "pods": number} for node, number in sorted(placed.items())]
     lost = sorted(victims.items())
     rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
+    limits = ({"pods": len(each.pods), "why": each.text} for each in why)
     return decided_answer(
         decisions,
         "fit",
         headline,
         (
             Section("fit", "", (), data=data),
-            _placed_section(placed),
+            Section("placed", "Where they go", tuple(taken), data=by_node, most=_MAX_ROWS, noun="node"),
             Section("victims", "Preempted", rows, data=dict(lost)),
-            Section(
-                "limits",
-                "Limits",
-                tuple((f"{len(each.pods):,} wait", each.text) for each in why),
-                data=[{"pods": len(each.pods), "why": each.text} for each in why],
-            ),
+            Section.of("limits", "Limits", limits, lambda each: (f"{each['pods']:,} wait", each["why"])),
         ),
         outcomes,
-        findings=tuple(_findings(target, result, victims, why)),
+        findings=tuple(findings),
         caveats=caveats,
         scenario=_scenario(decisions.loaded.read, target, options, replicas),
         further=(Section("nodes", "All nodes", every_node, ("node", "pods")),),
-        table=PlanTable(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
+        table=Frame.of_rows("table", by_node, kinds("node", "pods")),
     )
-
-
-def _findings(
-    target: FitTarget, result: QueueResult, victims: Counter[str], why: Sequence[BlockedPods]
-) -> Iterator[PlanFinding]:
-    if victims:
-        yield PlanFinding("preempt", f"{counted(victims.total(), 'pod')} would be preempted", tuple(sorted(victims)))
-    if result.waiting:
-        text = f"{counted(len(result.waiting), 'pod')} of {target.label} get no node: {why[0].text}"
-        yield PlanFinding("unschedulable", text, (target.label,))
-
-
-def _placed_section(placed: Counter[str]) -> Section:
-    rows = tuple((Name(node, cells.NODES), counted(number, "pod")) for node, number in _tally(placed.elements()))
-    data = [{"node": node, "pods": number} for node, number in sorted(placed.items())]
-    return Section("placed", "Where they go", rows, data=data, most=_MAX_ROWS, noun="node")
 
 
 def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:

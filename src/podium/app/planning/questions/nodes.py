@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, islice, pairwise
 from typing import Any
 
 from podium.api.errors import InputError
@@ -12,7 +12,7 @@ from podium.api.input.codec import Document
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.times import format_duration
-from podium.app.console.cells import NODES, Name, counted
+from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_ADDED_NODES
@@ -23,6 +23,7 @@ from podium.sim.results.holds import Hold
 
 _SECOND = 10**9
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
+_KEPT_STATUS = ("allocatable", "capacity", "nodeInfo")
 _READY = [{"type": "Ready", "status": "True"}]
 
 
@@ -61,31 +62,40 @@ def drain(run: PlanRun, names: Sequence[str], selector: str, options: DrainOptio
     """Answer what a drain of nodes does, by name and by labels."""
     nodes = chosen_nodes(run.read, names, selector)
     played = run.play(drain_question(nodes, options))
-    what = f"drain of {nodes_text(nodes, labels='' if names else selector)}"
-    return played.answer(_drain_headline(played, nodes, what), sections=_drain_sections(played))
+    reports = _reports(played)
+    bad = [report for report in reports if report["state"] != "drained"]
+    headline = f"drain of {nodes_text(nodes, labels='' if names else selector)}"
+    if bad:
+        headline = f"drain of {bad[0]['node']}" if len(nodes) > 1 else headline
+        done = f" ({len(reports) - len(bad):,} of {len(nodes):,} nodes are drained)" if len(nodes) > 1 else ""
+        headline += f" {_state(played, bad[0])}: {_reason(played, bad[0])}{done}"
+    elif len(reports) < len(nodes):
+        headline += f" reaches {len(reports):,} of {len(nodes):,} nodes"
+    else:
+        # The time until the last pod left its node.
+        pods = (pod for pod in played.result.pods if pod["node"] in nodes and pod["endedAt"] is not None)
+        ended = [pod["endedAt"] for pod in pods if not pod["workload"].startswith("DaemonSet ")]
+        duration = format_duration(round(max(ended, default=0) * _SECOND))
+        headline += f" takes {duration}: {impact_text(played.impact)}"
+    return played.answer(headline, sections=_drain_sections(played))
 
 
 def _drain_sections(played: PlayedPlan) -> list[Section]:
     """Return the sections on how far each drain came, and how to unblock those that are stuck."""
-    rows = []
-    reports = _reports(played)
-    for report in reports:
-        gone = sum(pod["state"] == "gone" for pod in report["pods"])
-        left = len(_left(report))
+
+    def row(report: dict[str, Any]) -> tuple[Part, ...]:
+        gone, left = sum(pod["state"] == "gone" for pod in report["pods"]), len(_left(report))
         rest = f", {left:,} left" if left else ""
         reason = "" if report["state"] == "drained" else _reason(played, report)
-        rows.append((Name(report["node"], NODES), str(report["state"]), f"{gone:,} gone{rest}", reason))
-    section = Section("drains", "Drains", tuple(rows), data=list(reports))
-    advice = dict.fromkeys(
-        _advice(played, hold) for hold in new_holds(played.result, played.baseline) if hold.until_ns is None
-    )
-    for report in reports:
-        for pod in report["pods"]:
-            if report["state"] == "refused" and pod["state"] == "refused":
-                advice[f"{pod['pod']}: {pod['reason']}"] = None
-    if not advice:
-        return [section]
-    return [section, Section("unblock", "To unblock it", tuple((text,) for text in advice), data=list(advice))]
+        return Name(report["node"], NODES), str(report["state"]), f"{gone:,} gone{rest}", reason
+
+    reports, holds = _reports(played), new_holds(played.result, played.baseline)
+    refused = (pod for report in reports if report["state"] == "refused" for pod in report["pods"])
+    texts = [_advice(played, hold) for hold in holds if hold.until_ns is None]
+    texts += [f"{pod['pod']}: {pod['reason']}" for pod in refused if pod["state"] == "refused"]
+    advice = list(dict.fromkeys(texts))
+    section = Section("unblock", "To unblock it", tuple((text,) for text in advice), data=advice)
+    return [Section.of("drains", "Drains", reports, row), *([section] if advice else [])]
 
 
 def fail(run: PlanRun, names: Sequence[str], selector: str, for_ns: int | None = None) -> PlanAnswer:
@@ -106,30 +116,6 @@ def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
 
 def _left(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [pod for pod in report["pods"] if pod["state"] not in ("gone", "left")]
-
-
-def _drain_headline(played: PlayedPlan, nodes: Sequence[str], what: str) -> str:
-    reports = _reports(played)
-    bad = [report for report in reports if report["state"] != "drained"]
-    if not bad and len(reports) == len(nodes):
-        return f"{what} takes {format_duration(_duration_ns(played, reports))}: {impact_text(played.impact)}"
-    if not bad:
-        return f"{what} reaches {len(reports):,} of {len(nodes):,} nodes"
-    first = bad[0]
-    which = f"drain of {first['node']}" if len(nodes) > 1 else what
-    done = f" ({len(reports) - len(bad):,} of {len(nodes):,} nodes are drained)" if len(nodes) > 1 else ""
-    return f"{which} {_state(played, first)}: {_reason(played, first)}{done}"
-
-
-def _duration_ns(played: PlayedPlan, reports: Sequence[dict[str, Any]]) -> int:
-    """Return the time until the last pod left its node; all nodes are drained."""
-    nodes = {report["node"] for report in reports}
-    ended = [
-        pod["endedAt"]
-        for pod in played.result.pods
-        if pod["node"] in nodes and pod["endedAt"] is not None and not pod["workload"].startswith("DaemonSet ")
-    ]
-    return round(max(ended, default=0) * _SECOND)
 
 
 def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
@@ -198,8 +184,9 @@ def change_nodes(
     number = (add if like else 0) + (add or 1) * len(documents)
     if number > MAX_ADDED_NODES:
         raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
-    added = _copies(known[chosen_nodes(run.read, [like])[0]].raw, add, known, "plan-node") if like else []
-    added += _copies_of(documents, add or 1, known)
+    added = _copies(known[chosen_nodes(run.read, [like])[0]], add, known, "plan-node") if like else []
+    for document in documents:
+        added += _copies(document, add or 1, known)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
@@ -210,54 +197,43 @@ def change_nodes(
     played = run.play(PlanQuestion("nodes", tuple(steps)))
     parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
     parts += [f"removing {nodes_text(removed)}"] if removed else []
-    sections = _drain_sections(played) if removed else []
-    return played.answer(f"{' and '.join(parts)}: {_change_text(played)}", sections=sections)
-
-
-def _change_text(played: PlayedPlan) -> str:
-    """Return the number of waiting pods, and the impact or the first drain that does not end."""
-    before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
-    waiting = f"{counted(after, 'pod')} wait for a node at the end, {before:,} without it; " if before or after else ""
+    text = impact_text(played.impact)
     bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
-    if bad is None:
-        return waiting + impact_text(played.impact)
-    return f"{waiting}the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
+    if bad is not None:
+        text = f"the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
+    before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
+    if before or after:
+        text = f"{counted(after, 'pod')} wait for a node at the end, {before:,} without it; {text}"
+    sections = _drain_sections(played) if removed else []
+    return played.answer(f"{' and '.join(parts)}: {text}", sections=sections)
 
 
-def _copies_of(documents: Sequence[Document], number: int, known: dict[str, Document]) -> list[Raw]:
-    """Return copies of each document's node; a single one keeps its name unless that is taken."""
-    found: list[Raw] = []
-    for document in documents:
-        if not isinstance(document.object, Node):
-            kind = document.raw.get("kind")
-            raise InputError(f"is a {kind}, not a Node", source=document.source, document=document.index)
-        name = document.object.metadata.name
-        found += _copies(document.raw, number, known, name) if number > 1 or name in known else [document.raw]
-    return found
+def _copies(document: Document, number: int, known: Collection[str], stem: str = "") -> list[Raw]:
+    """Return new nodes like a document's, with names that begin with ``stem`` or its own, without its state.
 
-
-def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> list[Raw]:
-    found: list[Raw] = []
-    count = 0
-    while len(found) < number:
-        count += 1
-        if f"{stem}-{count}" not in known:
-            found.append(_new_node(raw, f"{stem}-{count}"))
-    return found
-
-
-def _new_node(raw: Raw, name: str) -> Raw:
-    labels = {**raw["metadata"].get("labels", {}), HOSTNAME: name}
+    Without a stem, a single one keeps its name unless that is taken.
+    """
+    raw = document.raw
+    if not isinstance(document.object, Node):
+        raise InputError(f"is a {raw.get('kind')}, not a Node", source=document.source, document=document.index)
+    name = document.object.metadata.name
+    if not stem and number == 1 and name not in known:
+        return [raw]
     spec = {key: value for key, value in raw.get("spec", {}).items() if key not in _MACHINE_FIELDS}
     taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(CLUSTER_TAINTS)]
-    if taints:
-        spec["taints"] = taints
+    spec |= {"taints": taints} if taints else {}
     status = raw.get("status", {})
-    kept = {key: status[key] for key in ("allocatable", "capacity", "nodeInfo") if key in status}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {**kept, "conditions": _READY},
-    }
+    kept = {key: status[key] for key in _KEPT_STATUS if key in status}
+    labels = raw["metadata"].get("labels", {})
+    names = (f"{stem or name}-{place}" for place in count(1))
+    free = (name for name in names if name not in known)
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {**labels, HOSTNAME: name}},
+            "spec": spec,
+            "status": {**kept, "conditions": _READY},
+        }
+        for name in islice(free, number)
+    ]

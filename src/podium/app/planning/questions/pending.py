@@ -7,21 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, by_key, counted, listed
 from podium.app.console.page import Section
-from podium.app.planning.answer import PlanAnswer, PlanProgress, PlanTable
-from podium.app.planning.deciding.capacity import NodeShape, shapes_of
-from podium.app.planning.deciding.causes import BlockedPods, QuotaRefusals, RefusedPods, blocked_pods
+from podium.app.planning.answer import PlanAnswer, PlanProgress
+from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding.causes import BlockedPods, RefusedPods, blocked_pods, refused_pods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
-from podium.app.planning.deciding.search import (
-    VerifiedChange,
-    helpful_changes,
-    nodes_needed,
-    raised_quotas,
-    remedy_of,
-)
+from podium.app.planning.deciding.search import VerifiedChange, helpful_changes, nodes_needed, raised_quotas, remedy_of
 from podium.app.planning.impact import PlanFinding
 from podium.cluster.pods import PodRecord
 
@@ -33,25 +28,16 @@ _MAX_NAMES = 2
 
 @dataclass(frozen=True, slots=True)
 class PendingCause:
-    """One cause with all kinds of pods that wait for it; `best` places the most of them, None if no change does.
+    """One cause in words, with the pods that wait for it; `best` places the most of them, None if no change does.
 
     `workloads` has the number of pods of each, the most first, then by name.
     """
 
-    waiting: tuple[BlockedPods, ...]
+    pods: tuple[PodRecord, ...]
+    text: str
     workloads: dict[str, int]
     best: VerifiedChange | None
     placed: int
-
-    @property
-    def pods(self) -> tuple[PodRecord, ...]:
-        """The pods, in queue order within their kinds."""
-        return tuple(pod for each in self.waiting for pod in each.pods)
-
-    @property
-    def text(self) -> str:
-        """The cause in words, as for the kind with the most pods."""
-        return max(self.waiting, key=lambda each: len(each.pods)).text
 
     @property
     def change(self) -> str | None:
@@ -59,21 +45,8 @@ class PendingCause:
         return None if self.best is None else self.best.change.text
 
 
-@dataclass(frozen=True, slots=True)
-class _MoreNodes:
-    """The number of nodes like one that place all pods that such nodes can, and how many pods these are."""
-
-    like: str
-    number: int
-    placed: int
-
-
 def pending_answer(
-    loaded: Cluster,
-    namespace: str = "",
-    progress: PlanProgress | None = None,
-    *,
-    samples: int = 0,
+    loaded: Cluster, namespace: str = "", progress: PlanProgress | None = None, *, samples: int = 0
 ) -> PlanAnswer:
     """Return the answer for all pods without a node, or those of a namespace; the others are decided about as well.
 
@@ -91,10 +64,17 @@ def pending_answer(
         waiting = blocked_pods(decisions, result)
         shapes = shapes_of(decisions.cluster, result.waiting)
         changes, untried = helpful_changes(decisions, waiting, shapes, progress)
-        refused = QuotaRefusals(decisions).refused(namespace)
+        refused = refused_pods(decisions, namespace)
         changes = sorted([*changes, *raised_quotas(decisions, refused)], key=lambda each: each.order)
         causes = _causes(decisions, waiting, changes)
-        more = _more_nodes(decisions, waiting, changes, shapes)
+        # If one more node of a shape helps most, the number of such nodes that place all pods that they can.
+        more: dict[str, Any] | None = None
+        best = next((each.change for each in changes if each.change.type == "node"), None)
+        shape = next((each for each in shapes if best and best.text.endswith(f" {each.like}")), None)
+        if shape is not None and best is not None and best.objects == 1:
+            needed, most = nodes_needed(decisions, waiting, shape)
+            of_nodes = {"type": "nodes", "change": f"{needed:,} more nodes like {shape.like}", "nodes": needed}
+            more = {**of_nodes, "placed": most, "preempted": 0, "objects": needed} if needed > 1 else None
         number = len(result.waiting) + sum(each.number for each in refused)
         sections = (
             _causes_section(causes),
@@ -109,8 +89,11 @@ def pending_answer(
             _changes_section(changes, untried, number, more),
             _placed_section(decisions, result),
         )
-        table = [
-            (workload, number, cause.text, cause.change, cause.placed)
+        table: list[dict[str, Any]] = [
+            {
+                **{"workload": workload, "pods": number},
+                **{"cause": cause.text, "change": cause.change, "placed": cause.placed},
+            }
             for cause in causes
             for workload, number in cause.workloads.items()
         ]
@@ -124,7 +107,7 @@ def pending_answer(
         findings=tuple(_findings(causes, refused, result)),
         remedy=remedy,
         further=(_pods_section(decisions, causes, result),),
-        table=PlanTable(("workload", "pods", "cause", "change", "placed"), tuple(table), frozenset(("pods", "placed"))),
+        table=Frame.of_rows("table", table, {**kinds("workload", "pods"), **kinds("cause change", "placed")}),
     )
 
 
@@ -135,37 +118,25 @@ def _causes(
     groups = by_key((each.cause, each) for each in waiting)
     found = []
     for group in groups.values():
-        uids = {pod.uid for each in group for pod in each.pods}
+        pods = tuple(pod for each in group for pod in each.pods)
+        uids = {pod.uid for pod in pods}
         counts = [(sum(each.pod.uid in uids for each in change.result.placed), change) for change in changes]
         placed, best = max(
             counts, key=lambda item: (item[0] - item[1].preempted, item[0], -item[1].change.objects), default=(0, None)
         )
-        of = Counter(decisions.workloads.of(pod) for each in group for pod in each.pods)
+        of = Counter(map(decisions.workloads.of, pods))
         workloads = dict(sorted(of.items(), key=lambda item: (-item[1], item[0])))
-        found.append(PendingCause(tuple(group), workloads, best if placed else None, placed))
+        # The words are those of the kind with the most pods.
+        text = max(group, key=lambda each: len(each.pods)).text
+        found.append(PendingCause(pods, text, workloads, best if placed else None, placed))
     return sorted(found, key=lambda cause: (-len(cause.pods), cause.text))
-
-
-def _more_nodes(
-    decisions: Decisions,
-    waiting: Sequence[BlockedPods],
-    changes: Sequence[VerifiedChange],
-    shapes: Sequence[NodeShape],
-) -> _MoreNodes | None:
-    """Return how many nodes of the most helpful shape are needed; None if one is enough or no node helps."""
-    nodes = [change.change for change in changes if change.change.type == "node"]
-    for shape in shapes if nodes and nodes[0].objects == 1 else ():
-        if nodes[0].text.endswith(f" {shape.like}"):
-            number, placed = nodes_needed(decisions, waiting, shape)
-            return _MoreNodes(shape.like, number, placed) if number > 1 else None
-    return None
 
 
 def _headline(
     result: QueueResult,
     refused: Sequence[RefusedPods],
     changes: Sequence[VerifiedChange],
-    more: _MoreNodes | None,
+    more: dict[str, Any] | None,
     namespace: str,
 ) -> str:
     """Return what happens to the pods, and what would help most."""
@@ -177,7 +148,7 @@ def _headline(
         return f"{text}, and no single change that was tried helps" if result.waiting or refused else text
     text = f"{text}; {_effect_text(changes[0], changes[0].placed)}"
     if changes[0].change.type == "node" and more is not None:
-        return f"{text}, {more.number:,} such nodes {more.placed:,}"
+        return f"{text}, {more['nodes']:,} such nodes {more['placed']:,}"
     return text
 
 
@@ -247,7 +218,9 @@ def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: 
     return Section("pods", "Pods", rows, ("pod", "priority", ""), counted(len(rows), "pending pod"))
 
 
-def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: int, more: _MoreNodes | None) -> Section:
+def _changes_section(
+    changes: Sequence[VerifiedChange], untried: int, number: int, more: dict[str, Any] | None
+) -> Section:
     data: list[dict[str, Any]] = [
         {
             "type": each.change.type,
@@ -260,10 +233,8 @@ def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: in
     ]
     shown = data[:_MAX_CHANGES]
     if more is not None:
-        counts = {"placed": more.placed, "preempted": 0, "objects": more.number}
-        of_nodes = {"type": "nodes", "change": f"{more.number:,} more nodes like {more.like}", "nodes": more.number}
-        data.append({**of_nodes, **counts})
-        shown.append(data[-1])
+        data.append(more)
+        shown.append(more)
     lost = [f"{each['preempted']:,} preempted" if each["preempted"] else "" for each in shown]
     rows = [
         (f"{each['placed']:,} of {number:,}", *([harm] if any(lost) else []), each["change"])
@@ -280,8 +251,8 @@ def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
     groups = by_key(((decisions.workloads.of(each.pod), bool(each.victims)), each) for each in result.placed)
     rows: list[tuple[Part, ...]] = []
     for (workload, preempts), placed in groups.items():
-        victims = QueueResult(tuple(placed), ()).victims_by(decisions.workloads)
-        names = listed([f"{victims[name]:,} of {name}" for name in sorted(victims)], _MAX_NAMES)
+        victims = sorted(Counter(decisions.workloads.of(pod) for each in placed for pod in each.victims).items())
+        names = listed([f"{lost:,} of {name}" for name, lost in victims], _MAX_NAMES)
         nodes = listed(sorted({each.node for each in placed}), _MAX_NAMES)
         where = f"on {nodes}" + (f", preempting {names}" if preempts else "")
         rows.append((f"{len(placed):,}", Name(workload, cells.WORKLOADS), where))

@@ -12,27 +12,26 @@ import msgspec
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import likely
 from podium.api.times import format_duration
+from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, agreeing, counted, listed
 from podium.app.console.page import Section
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
-from podium.app.planning.answer import PlanAnswer, PlanTable
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.deciding.capacity import shapes_of
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.deciding.protection import (
     PotentialPreemptor,
     PriorityClassThreat,
-    ProtectingChange,
     Protection,
     pods_before,
     potential_preemptors,
     priority_class_threats,
 )
-from podium.app.planning.deciding.search import remedy_of
+from podium.app.planning.deciding.search import VerifiedChange, remedy_of
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
 
 _MAX_ROWS = 12
@@ -61,21 +60,45 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
         result = decisions.schedule(pending, preempts=True, replaces=True)
     by_victim = result.preemptors
     preempted = [(pod, by_victim[pod.uid]) for pod in targets if pod.uid in by_victim]
-    gangs = incomplete_gangs(decisions, targets, result)
-    changes: list[ProtectingChange] = []
-    remedy: Remedy | None = None
+    gangs = _incomplete_gangs(decisions, targets, result)
+    headline_of_gangs = ""
+    if gangs:
+        first, more = gangs[0], f", and {len(gangs) - 1:,} more likewise" if len(gangs) > 1 else ""
+        left = f"{first.left:,} of {first.least:,} are left"
+        headline_of_gangs = f"; of the gang {first.key} {left}: {first.outcome}{more}"
+    changes: list[VerifiedChange] = []
+    findings: list[PlanFinding] = []
     if preempted:
         shapes = shapes_of(decisions.cluster, decisions.pending)
         changes = Protection(decisions, tuple(targets), label, result).changes(shapes)
-        remedy = remedy_of(decisions, changes[0].change, decisions.pending) if changes else None
-    findings = list(_gang_findings(gangs))
-    if preempted:
         message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
-        findings.insert(0, PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
+        findings.append(PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
+    for gang in gangs:
+        if gang.release_after_ns is not None:
+            survivors = tuple(pod.key for pod in gang.survivors)
+            message = f"{counted(len(survivors), 'pod')} of the gang {gang.key} would survive, and be evicted with it"
+            findings.append(PlanFinding("evict", message, survivors))
+    by = {pod.uid: each.pod.key for pod, each in preempted}
+    pods = [
+        (
+            Name(pod.key, cells.PODS),
+            f"{pod.priority}",
+            Name(pod.node_name, cells.NODES),
+            f"preempted for {by[pod.uid]}" if pod.uid in by else "stays",
+        )
+        for pod in targets
+    ]
+    table: list[dict[str, Any]] = [
+        {
+            **{"pod": pod.key, "node": pod.node_name, "priority": pod.priority},
+            **{"survives": "no" if pod.uid in by else "yes", "preemptor": by.get(pod.uid)},
+        }
+        for pod in targets
+    ]
     return decided_answer(
         decisions,
         "survive",
-        _headline(decisions, label, targets, preempted, preemptors, changes) + _gang_headline(gangs),
+        _headline(decisions, label, targets, preempted, preemptors, changes) + headline_of_gangs,
         (
             Section("survives", "", (), data=not preempted),
             _preempted_section(decisions, preempted),
@@ -86,27 +109,26 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
         ),
         outcomes,
         findings=tuple(findings),
-        remedy=remedy,
-        further=(_pods_section(targets, preempted),),
-        table=_table(targets, preempted),
+        remedy=remedy_of(decisions, changes[0].change, decisions.pending) if changes else None,
+        further=(Section("pods", "Pods", tuple(pods), ("pod", "priority", "node", ""), counted(len(pods), "pod")),),
+        table=Frame.of_rows("table", table, {**kinds("pod node", "priority"), **kinds("survives preemptor")}),
     )
 
 
 def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -> tuple[list[PodRecord], str]:
     """Return the pods with a node that are meant, by key, and their common label."""
     placed = {record.key: record for record in decisions.cluster.placed.values()}
-    target = read_target(text, namespace, loaded.explainer.is_pod)
-    if target.kind == POD:
-        if target.key in placed:
-            return [placed[target.key]], f"Pod {target.key}"
-        if any(pod.key == target.key for pod in decisions.pending):
-            problem = "is pending, and cannot be preempted; see podium explain"
-            raise PodiumError(f"pod {target.key} {problem}")
-        near = likely(target.key, sorted(placed))
+    kind, key = read_target(text, namespace, loaded.explainer.is_pod)
+    label = f"{kind} {key}"
+    if kind == POD:
+        if key in placed:
+            return [placed[key]], label
+        if any(pod.key == key for pod in decisions.pending):
+            raise PodiumError(f"pod {key} is pending, and cannot be preempted; see podium explain")
+        near = likely(key, sorted(placed))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise PodiumError(f"pod {target.key} is not in the input{hint}")
-    label = f"{target.kind} {target.key}"
-    workload = find_workload(loaded.read.documents, target)[1]
+        raise PodiumError(f"pod {key} is not in the input{hint}")
+    workload = find_workload(loaded.read.documents, kind, key)[1]
     records = [placed[pod.key] for pod in pods_of(decisions.objects, workload) if pod.key in placed]
     if not records:
         raise PodiumError(f"{label} has no pod with a node, and so none that could be preempted")
@@ -119,7 +141,7 @@ def _headline(
     targets: Sequence[PodRecord],
     preempted: Sequence[tuple[PodRecord, PlacedPod]],
     preemptors: Sequence[PotentialPreemptor],
-    changes: Sequence[ProtectingChange],
+    changes: Sequence[VerifiedChange],
 ) -> str:
     several = len(targets) > 1
     if preempted:
@@ -141,45 +163,20 @@ def _headline(
 
 
 def _preempted_section(decisions: Decisions, preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
-    records = (
-        {
-            "pod": pod.key,
-            "priority": pod.priority,
-            "node": by.node,
-            "preemptor": by.pod.key,
-            "preemptorWorkload": decisions.workloads.of(by.pod),
-            "preemptorPriority": by.pod.priority,
-        }
-        for pod, by in preempted
-    )
-    return Section.of(
-        "preempted",
-        "Preempted",
-        records,
-        lambda each: (
-            Name(each["pod"], cells.PODS),
-            f"priority {each['priority']}",
-            Name(each["preemptor"], cells.PODS, before="for "),
-            f"priority {each['preemptorPriority']}",
-            Name(each["node"], cells.NODES, before="on "),
-        ),
-        rest="if all pending pods are decided about, in queue order",
-        most=_MAX_ROWS,
-    )
-
-
-def _pods_section(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
-    by = {pod.uid: each.pod.key for pod, each in preempted}
-    rows = tuple(
-        (
-            Name(pod.key, cells.PODS),
-            f"{pod.priority}",
-            Name(pod.node_name, cells.NODES),
-            f"preempted for {by[pod.uid]}" if pod.uid in by else "stays",
+    rows, data = [], []
+    for pod, by in preempted:
+        preemptor, node = Name(by.pod.key, cells.PODS, before="for "), Name(by.node, cells.NODES, before="on ")
+        priorities = f"priority {pod.priority}", f"priority {by.pod.priority}"
+        rows.append((Name(pod.key, cells.PODS), priorities[0], preemptor, priorities[1], node))
+        workload = decisions.workloads.of(by.pod)
+        data.append(
+            {
+                **{"pod": pod.key, "priority": pod.priority, "node": by.node, "preemptor": by.pod.key},
+                **{"preemptorWorkload": workload, "preemptorPriority": by.pod.priority},
+            }
         )
-        for pod in targets
-    )
-    return Section("pods", "Pods", rows, ("pod", "priority", "node", ""), counted(len(rows), "pod"))
+    rest = "if all pending pods are decided about, in queue order"
+    return Section("preempted", "Preempted", tuple(rows), rest=rest, data=data, most=_MAX_ROWS)
 
 
 def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPreemptor], not_asked: int) -> Section:
@@ -212,34 +209,29 @@ def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPree
 
 
 def _changes_section(
-    decisions: Decisions, changes: Sequence[ProtectingChange], result: QueueResult, *, is_preempted: bool
+    decisions: Decisions, changes: Sequence[VerifiedChange], result: QueueResult, *, is_preempted: bool
 ) -> Section:
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = [("nothing", "that was tried")] if is_preempted and not changes else []
+    # The pods that get a node without a change.
+    placed = {pod.uid for pod in decisions.pending} - {pod.uid for pod in result.waiting}
     for each in changes:
-        rows += [(each.change.type, each.change.text), ("", f"-> {_consequence(decisions, each.result, result)}")]
-    if is_preempted and not rows:
-        rows = [("nothing", "that was tried")]
+        victims = each.result.victims_by(decisions.workloads)
+        waiting = Counter(decisions.workloads.of(pod) for pod in each.result.waiting if pod.uid in placed)
+        parts = [f"{victims[name]:,} of {name} {agreeing(victims[name], 'is')} preempted" for name in sorted(victims)]
+        parts += [f"{waiting[name]:,} of {name} {agreeing(waiting[name], 'waits')}" for name in sorted(waiting)]
+        consequence = listed(parts, _MAX_NAMES) if parts else "no other pod is preempted or waits"
+        rows += [(each.change.type, each.change.text), ("", f"-> {consequence}")]
     data = [
         {
             "type": each.change.type,
             "change": each.change.text,
-            "preempted": len(each.result.preemptors),
+            "preempted": each.preempted,
             "waiting": len(each.result.waiting),
         }
         for each in changes
     ]
     rest = "the smallest change of each type, decided again"
     return Section("changes", "Changes that would protect it", tuple(rows), rest=rest, data=data)
-
-
-def _consequence(decisions: Decisions, result: QueueResult, before: QueueResult) -> str:
-    """Return which pods are preempted or wait if the change is made."""
-    victims = result.victims_by(decisions.workloads)
-    parts = [f"{victims[name]:,} of {name} {agreeing(victims[name], 'is')} preempted" for name in sorted(victims)]
-    pending = {pod.uid for pod in decisions.pending} - {pod.uid for pod in before.waiting}
-    waiting = Counter(decisions.workloads.of(pod) for pod in result.waiting if pod.uid in pending)
-    parts += [f"{waiting[name]:,} of {name} {agreeing(waiting[name], 'waits')}" for name in sorted(waiting)]
-    return listed(parts, _MAX_NAMES) if parts else "no other pod is preempted or waits"
 
 
 def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
@@ -253,14 +245,6 @@ def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
     headings = ("class", "value", "a pod like it", "any pod of it")
     rest = "the effect of a new pod of each priority class"
     return Section.of("classes", "Priority classes", msgspec.to_builtins(threats), row, headings, rest, most=_MAX_ROWS)
-
-
-def _table(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> PlanTable:
-    by = {pod.uid: each.pod.key for pod, each in preempted}
-    rows = [
-        (pod.key, pod.node_name, pod.priority, "no" if pod.uid in by else "yes", by.get(pod.uid)) for pod in targets
-    ]
-    return PlanTable(("pod", "node", "priority", "survives", "preemptor"), tuple(rows), frozenset(("priority",)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +269,7 @@ class IncompleteGang:
         return f"they release their nodes after {format_duration(self.release_after_ns)}"
 
 
-def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:
+def _incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:
     """Return the targets' gangs that were complete and are not in the end, with surviving targets; by key."""
     placed, victims = decisions.cluster.placed, result.preemptors
     came = Counter(each.pod.pod_class.pod_group for each in result.placed)
@@ -295,7 +279,8 @@ def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result:
         members = [uid for uid, pod in decisions.cluster.pod_groups.members(key).items() if uid in placed]
         survivors = tuple(pod for pod in targets if pod.pod_class.pod_group == key and pod.uid not in victims)
         left = sum(uid not in victims for uid in members) + came[key]
-        least = decisions.gang_min_count(placed[members[0]])
+        group = decisions.cluster.pod_groups.of(placed[members[0]])
+        least = 0 if group is None else group.min_count
         if survivors and left < least <= len(members):
             plugin = gang_plugin(decisions.runners[survivors[0].scheduler_name])
             after_ns = plugin.release_after_ns if plugin is not None and key in waiting else None
@@ -304,9 +289,7 @@ def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result:
 
 
 def _gangs_section(gangs: Sequence[IncompleteGang]) -> Section:
-    rows = tuple(
-        (gang.key, f"{gang.left:,} of the {gang.least:,} that it needs are left: {gang.outcome}") for gang in gangs
-    )
+    rows = [(gang.key, f"{gang.left:,} of the {gang.least:,} that it needs are left: {gang.outcome}") for gang in gangs]
     rest = "incomplete once others of them are preempted"
     data = [
         {
@@ -316,24 +299,4 @@ def _gangs_section(gangs: Sequence[IncompleteGang]) -> Section:
         }
         for gang in gangs
     ]
-    return Section("gangs", "Gangs", rows, rest=rest, data=data)
-
-
-def _gang_findings(gangs: Sequence[IncompleteGang]) -> list[PlanFinding]:
-    return [
-        PlanFinding(
-            "evict",
-            f"{counted(len(gang.survivors), 'pod')} of the gang {gang.key} would survive, and be evicted with it",
-            tuple(pod.key for pod in gang.survivors),
-        )
-        for gang in gangs
-        if gang.release_after_ns is not None
-    ]
-
-
-def _gang_headline(gangs: Sequence[IncompleteGang]) -> str:
-    if not gangs:
-        return ""
-    first, others = gangs[0], len(gangs) - 1
-    more = f", and {others:,} more likewise" if others else ""
-    return f"; of the gang {first.key} {first.left:,} of {first.least:,} are left: {first.outcome}{more}"
+    return Section("gangs", "Gangs", tuple(rows), rest=rest, data=data)

@@ -18,12 +18,13 @@ from podium.app.console.cells import Name, Part, agreeing, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import PlanRun
-from podium.app.planning.questions.diff import Setting, difference_section, differences
+from podium.app.planning.questions.diff import difference_section, differences
 from podium.sim.results.result import Result
 from podium.sim.run_options import RunOptions
 
 _MAX_ROWS = 20
 _WAITING = ("pending", "nominated")
+_EFFECTS = {"runs": "would run", "waits": "would wait", "moves": "on another node", "message": "with another message"}
 
 
 def upgrade(run: PlanRun, to: str) -> PlanAnswer:
@@ -43,13 +44,13 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
         return lambda options: (run.read, replace(options, release=ReleaseChoice.exactly(release)))
 
     played = run.compare("upgrade", side(before), side(after), guesses)
-    names = Setting(str(before)), Setting(str(after))
+    runs = str(before), str(after)
     found = differences(played.baseline, played.result)
     pods = list(_pods(played.baseline, played.result))
-    changes = [*_gates(before, after), *_behaviors(before, after)]
+    changes = list(_changes(before, after))
     fields = list(_fields(run.read, before, after))
     sections = [
-        difference_section(found, *names),
+        difference_section(found, *runs),
         _section("pods", "Pods", [(Name(each["pod"], cells.PODS), each["what"]) for each in pods], pods),
         _section("fields", "Fields", [(each["what"], each["effect"]) for each in fields], fields),
         _section("behaviors", "Changes", [(each["name"], each["what"]) for each in changes], changes),
@@ -58,7 +59,7 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
         why = f"{after.short} does not know it: remove it from flags"
         sections.append(_section("gates", "Gates that go away", [(name, why) for name in lost], list(lost)))
     answer = played.answer(_headline(before, after, pods, fields), sections=sections)
-    return replace(answer, runs=(str(before), str(after)))
+    return replace(answer, runs=runs)
 
 
 def _section(name: str, title: str, rows: Sequence[tuple[Part, ...]], data: Any) -> Section:
@@ -70,13 +71,10 @@ def _headline(
 ) -> str:
     what = f"{after} in place of {before}"
     parts = []
-    for effect, words in (("runs", "would run"), ("waits", "would wait"), ("moves", "on another node")):
+    for effect, words in _EFFECTS.items():
         number = sum(each["effect"] == effect for each in pods)
         if number:
             parts.append(f"{counted(number, 'pod')} {words}")
-    other = sum(each["effect"] == "message" for each in pods)
-    if other:
-        parts.append(f"{counted(other, 'pod')} with another message")
     apis = sum("served" in each["effect"] for each in fields)
     if len(fields) > apis:
         number = len(fields) - apis
@@ -88,11 +86,10 @@ def _headline(
 
 def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:
     """Yield the pods whose node, waiting or message differs, by name."""
-    sides = [{pod["pod"]: pod for pod in run.pods} for run in (before, after)]
-    messages = [
-        {event.pod: event.message for event in run.events if event.reason == "FailedScheduling"}
-        for run in (before, after)
-    ]
+    runs = (before, after)
+    sides = [{pod["pod"]: pod for pod in run.pods} for run in runs]
+    failures = [[event for event in run.events if event.reason == "FailedScheduling"] for run in runs]
+    messages = [{event.pod: event.message for event in events} for events in failures]
     for name in sorted(sides[0].keys() & sides[1].keys()):
         was, then = (side[name] for side in sides)
         waited, waits = was["state"] in _WAITING, then["state"] in _WAITING
@@ -108,14 +105,12 @@ def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:
         yield {"pod": name, "effect": effect, "what": what}
 
 
-def _gates(before: Release, after: Release) -> Iterator[dict[str, str]]:
+def _changes(before: Release, after: Release) -> Iterator[dict[str, str]]:
+    """Yield the gates that one of the versions enables, and its different behaviors."""
     for gate in sorted(Gate):
         was, then = before.enabled(gate), after.enabled(gate)
         if was != then:
             yield {"name": gate.value, "what": f"{'on' if was else 'off'} -> {'on' if then else 'off'}"}
-
-
-def _behaviors(before: Release, after: Release) -> Iterator[dict[str, str]]:
     for behavior in Behavior:
         if before.has(behavior) != after.has(behavior):
             change = behavior.change
