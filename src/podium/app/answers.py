@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from podium.api.errors import escape as harmless
@@ -172,7 +173,10 @@ class Frame:
     def _repr_html_(self) -> str:
         """Return the first rows as HTML, for notebooks."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self._columns)
-        body = "".join(_html_row(row) for _, row in zip(range(_MOST_HTML_ROWS), self, strict=False))
+        body = ""
+        for row in islice(self, _MOST_HTML_ROWS):
+            cells = (f"<td>{'' if value is None else escape(str(value))}</td>" for value in row.values())
+            body += f"<tr>{''.join(cells)}</tr>"
         rest = len(self) - _MOST_HTML_ROWS
         more = f"<p>and {rest:,} more rows</p>" if rest > 0 else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
@@ -244,8 +248,3 @@ def _arrow_values(column: Column) -> list[Value]:
 def _utf_8(text: str) -> str:
     """Return the text with question marks for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _html_row(row: Mapping[str, Value]) -> str:
-    cells = "".join(f"<td>{'' if value is None else escape(str(value))}</td>" for value in row.values())
-    return f"<tr>{cells}</tr>"

@@ -49,8 +49,7 @@ class ClusterVersion:
         self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]
     ) -> ClusterVersion:
         """Return the version with ``documents``: this one's without ``gone``, with ``come``."""
-        looked_at = documents if self.has_open_budgets else come
-        has_open_budgets = any(map(lacks_status, looked_at))
+        has_open_budgets = any(map(lacks_status, documents if self.has_open_budgets else come))
         times = (self.last_ns, last_time(_objects(come)))
         last_ns = max((time for time in times if time is not None), default=None)
         if last_ns is not None and last_ns == last_time(_objects(gone)):
@@ -69,8 +68,8 @@ class ClusterSession:
     def __init__(self, make: Callable[[Iterable[Kubernetes], int], Explainer]) -> None:
         self._make = make
         self._shown: tuple[ClusterVersion, Explainer] | None = None
-        # What an image takes by its name, None where nodes differ in that; worked out when nodes come or go.
-        self._image_sizes: dict[str, int | None] | None = None
+        # The sizes of images by name, worked out when nodes come or go.
+        self._image_sizes: dict[str, set[int]] | None = None
 
     def show(self, version: ClusterVersion) -> Explainer | None:
         """Return the explainer of decisions in a version; None if it needs columns of its own. Raises PodiumError."""
@@ -131,30 +130,19 @@ class ClusterSession:
         sizes = list(_images((*leaving, *arriving)))
         if not sizes:
             return True
-        if self._image_sizes is None:
-            self._image_sizes = {}
-            self._learn(_images(_objects(shown.documents)))
-        self._learn(sizes)
-        return all(self._image_sizes[name] is not None for name, _ in sizes)
-
-    def _learn(self, sizes: Iterable[tuple[str, int]]) -> None:
-        known = self._image_sizes
-        if known is not None:
-            for name, size in sizes:
-                if known.setdefault(name, size) != size:
-                    known[name] = None
+        known = _images(_objects(shown.documents)) if self._image_sizes is None else ()
+        self._image_sizes = self._image_sizes or {}
+        for name, size in (*known, *sizes):
+            self._image_sizes.setdefault(name, set()).add(size)
+        return all(len(self._image_sizes[name]) == 1 for name, _ in sizes)
 
 
 def _differing(shown: ClusterVersion, version: ClusterVersion) -> tuple[list[Document], list[Document]]:
     """Return the documents only in the first version, and those only in the second, each in its order."""
-    before, after = _by_identity(shown.documents), _by_identity(version.documents)
+    # Identity distinguishes documents while both versions exist.
+    before, after = ({id(each): each for each in some.documents} for some in (shown, version))
     gone = [before[each] for each in before if each not in after]
     return gone, [after[each] for each in after if each not in before]
-
-
-def _by_identity(documents: Sequence[Document]) -> dict[int, Document]:
-    """Return the documents by identity, in their order; it distinguishes them while both versions exist."""
-    return dict(zip(map(id, documents), documents, strict=True))
 
 
 def _objects(documents: Iterable[Document]) -> list[Kubernetes]:
@@ -218,9 +206,8 @@ def _computed(
         controller.handle(Changed(budget, raw), 0)
     for document in documents:
         item = document.object
-        if isinstance(item, Pod):
-            if item.metadata.namespace in namespaces:
-                controller.handle(Changed(_as_running(item, document)), 0)
+        if isinstance(item, Pod) and item.metadata.namespace in namespaces:
+            controller.handle(Changed(_as_running(item, document)), 0)
         elif isinstance(item, _WATCHED):
             controller.handle(Changed(item), 0)
     for action in controller.handle(Tick(), 0):

@@ -85,9 +85,7 @@ Objects = Given | Iterable[Given]
 
 
 def read_objects(
-    objects: Objects,
-    validation: Validation | None = None,
-    progress: Callable[[float], None] | None = None,
+    objects: Objects, validation: Validation | None = None, progress: Callable[[float], None] | None = None
 ) -> Input:
     """Return the objects as an input, in order. Raises InputError for wrong objects and duplicates."""
     given = _each(objects)
@@ -101,8 +99,10 @@ def read_objects(
                 reader.add(item)
             elif isinstance(item, Kubernetes | dict):
                 # Parsed like a file, with the same checks.
-                raw = _raw(item) if isinstance(item, Kubernetes) else item
-                source = f"objects[{index}]"
+                raw, source = item, f"objects[{index}]"
+                if isinstance(item, Kubernetes):
+                    kind = KIND_OF[type(item)]
+                    raw = {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(item)}
                 reader.read_text(in_one_line(raw, source).encode(), source)
             else:
                 reader.read_all([item])
@@ -125,11 +125,6 @@ def _each(objects: Objects) -> list[Given]:
 def several(names: str | Iterable[str]) -> list[str]:
     """Return the names as a sequence; a program may pass a single name."""
     return [names] if isinstance(names, str) else list(names)
-
-
-def _raw(typed: Kubernetes) -> dict[str, Any]:
-    kind = KIND_OF[type(typed)]
-    return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
 
 
 ConfigurationGiven = Configuration | dict[str, Any] | FileName

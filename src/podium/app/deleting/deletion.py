@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
@@ -74,11 +76,19 @@ async def delete_pod(session: Session, key: str, options: DeletionOptions) -> De
 
 async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: float) -> Deletion:
     """Send the request until it succeeds, fails permanently, or times out."""
+    body = delete_options_body(pod.metadata.uid, options.grace_seconds)
+    if options.is_dry_run:
+        body = {**body, "dryRun": ["All"]}
+    request = Request(verb="delete", kind="Pod", key=pod.key, body=body, dry_run=options.is_dry_run)
+    granted: Outcome = "would be deleted" if options.is_dry_run else "deleted"
+    if not options.is_direct:
+        eviction = eviction_body(pod.key, body, options.component)
+        request = msgspec.structs.replace(request, verb="create", subresource="eviction", body=eviction)
+        granted = "would be evicted" if options.is_dry_run else "evicted"
     while True:
-        response = await session.answer(_request(pod, options))
-        error = response.error
+        error = (await session.answer(request)).error
         if error is None:
-            return Deletion(pod.key, _granted(options))
+            return Deletion(pod.key, granted)
         if error.code == _NOT_FOUND or (error.code == _CONFLICT and await _is_gone(session, pod)):
             return Deletion(pod.key, "gone")
         if error.code != _TOO_MANY:
@@ -88,24 +98,6 @@ async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: fl
         if options.is_dry_run or time.monotonic() + wait_s > until_s:
             return Deletion(pod.key, "blocked", await _why(session, pod, error))
         await asyncio.sleep(wait_s)
-
-
-def _request(pod: Pod, options: DeletionOptions) -> Request:
-    body = delete_options_body(pod.metadata.uid, options.grace_seconds)
-    if options.is_dry_run:
-        body = {**body, "dryRun": ["All"]}
-    if options.is_direct:
-        return Request(verb="delete", kind="Pod", key=pod.key, body=body, dry_run=options.is_dry_run)
-    body = eviction_body(pod.key, body, options.component)
-    return Request(
-        verb="create", kind="Pod", key=pod.key, subresource="eviction", body=body, dry_run=options.is_dry_run
-    )
-
-
-def _granted(options: DeletionOptions) -> Outcome:
-    if options.is_dry_run:
-        return "would be deleted" if options.is_direct else "would be evicted"
-    return "deleted" if options.is_direct else "evicted"
 
 
 async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) -> Deletion:
@@ -128,14 +120,10 @@ async def _is_gone(session: Session, pod: Pod) -> bool:
 async def _why(session: Session, pod: Pod, error: StoreError) -> tuple[str, ...]:
     """Return why a pod is not evicted: the server's message, and each budget that covers the pod."""
     listed = await session.answer(Request(verb="list", kind="PodDisruptionBudget", namespace=pod.metadata.namespace))
-    return (error.message, *_causes(error), *_budgets(listed, pod))
-
-
-def _causes(error: StoreError) -> Iterator[str]:
     causes = error.details.get("causes")
-    for cause in causes if isinstance(causes, list) else ():
-        if isinstance(cause, dict) and isinstance(cause.get("message"), str) and cause["message"] != error.message:
-            yield cause["message"]
+    dicts = [cause for cause in (causes if isinstance(causes, list) else ()) if isinstance(cause, dict)]
+    messages = [cause["message"] for cause in dicts if isinstance(cause.get("message"), str)]
+    return (error.message, *(text for text in messages if text != error.message), *_budgets(listed, pod))
 
 
 def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
@@ -147,24 +135,20 @@ def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
             budget = read(raw, PodDisruptionBudget)
         except InputError:
             continue
-        if compile_label_selector(budget.spec.selector).matches(pod.metadata.labels):
-            yield _in_words(budget)
-
-
-def _in_words(budget: PodDisruptionBudget) -> str:
-    status, spec = budget.status, budget.spec
-    asks = f"maxUnavailable {spec.max_unavailable}"
-    if spec.min_available is not None:
+        status, spec, rate = budget.status, budget.spec, budget.status.disruption_rate
+        if not compile_label_selector(spec.selector).matches(pod.metadata.labels):
+            continue
         asks = f"minAvailable {spec.min_available}"
-    counts = (
-        f"{status.current_healthy} of {status.expected_pods} pods are healthy, and it needs {status.desired_healthy}"
-    )
-    rate = status.disruption_rate
-    limit = "" if rate is None else f"; its rate {rate.max} leaves {rate.available}"
-    if rate is not None and rate.last_disruptions:
-        limit += f" ({'; '.join(rate.last_disruptions)})"
-    key = budget.key
-    return f"budget {key} ({asks}) allows {status.disruptions_allowed} disruptions: {counts}{limit}"
+        if spec.min_available is None:
+            asks = f"maxUnavailable {spec.max_unavailable}"
+        limit = "" if rate is None else f"; its rate {rate.max} leaves {rate.available}"
+        if rate is not None and rate.last_disruptions:
+            limit += f" ({'; '.join(rate.last_disruptions)})"
+        healthy = f"{status.current_healthy} of {status.expected_pods} pods are healthy"
+        yield (
+            f"budget {budget.key} ({asks}) allows {status.disruptions_allowed} disruptions: {healthy}, and it needs "
+            f"{status.desired_healthy}{limit}"
+        )
 
 
 def kind_and_names(words: tuple[str, ...]) -> tuple[str, list[str]]:

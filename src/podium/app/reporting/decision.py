@@ -8,17 +8,16 @@ from typing import Any
 
 from podium.api.errors import escape
 from podium.app.console.page import Page, Section, counted
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.on_node import NodeAnswer, verdict_sections
-from podium.app.explaining.pod_decision import PodDecision
 from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies import write_remedies
-from podium.app.explaining.text import facts_of, headline_of
-from podium.app.explaining.workload import Explanation, WorkloadExplanation, write_answer, write_workload
+from podium.app.explaining.text import facts_of
+from podium.app.explaining.workload import WorkloadExplanation, write_answer, write_workload
 from podium.app.live.decisions import Decision as WrittenDecision
 from podium.app.live.decisions import Preemption, Verdict, facts_of_written, write_decision
-from podium.app.reporting.picture import Candidate, Decision, Picture, Table, caveat_texts, drawn
-from podium.framework.verdicts import Status
+from podium.app.reporting.picture import Candidate, Decision, Picture, caveat_texts, drawn
 
 _WIDTH = 120
 # Wide enough that no line is broken.
@@ -35,43 +34,49 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     explanation = answer if isinstance(answer, Explanation) else answer.explanation
     on_node = answer if isinstance(answer, NodeAnswer) else None
     asked = answer if isinstance(answer, WorkloadExplanation) else explanation
-    changes, page, about = _changes(explanation), Page(_WIDTH), Page(_ENDLESS)
+    page, about, remedies = Page(_WIDTH), Page(_ENDLESS), Page(_ENDLESS)
     write_answer(page, asked, on_node, all_nodes=False)
     if isinstance(answer, WorkloadExplanation):
         write_workload(about, answer)
+    if explanation.pending_outcome in _NEED_CHANGE and explanation.nodes:
+        with explanation.as_decided():
+            write_remedies(remedies, explanation, find_obstacles(explanation.runner, explanation.record))
+    # The title, and the changes with which the pod would run.
+    title, *changes = _lines(remedies) or [""]
     found = facts_of(explanation)
     for status in (explanation.pre_enqueue, explanation.pre_filter):
         if status is not None:
             found.append(f"{status.plugin}: {status.message}")
+    tables = []
+    if on_node is not None:
+        obstacles = tuple((text,) for text in on_node.obstacles)
+        tables = drawn([Section("obstacles", "Obstacles", obstacles), *verdict_sections(on_node)])
     return Picture(
         command="explain",
-        headline=escape(headline_of(explanation) if on_node is None else on_node.headline, _LONGEST),
+        headline=_plain(explanation.headline if on_node is None else on_node.headline),
         facts=[*_lines(about), *[_plain(fact) for fact in (*found, explanation.error) if fact]],
-        tables=[] if on_node is None else _on_node(on_node),
+        tables=tables,
         decision=_decision(explanation),
-        changes=changes[1:],
-        changes_title=changes[0].partition("  ")[0] if changes else "",
+        changes=changes,
+        changes_title=title.partition("  ")[0],
         caveats=caveat_texts(explanation.caveats),
         text=page.text,
     )
-
-
-def _changes(explanation: PodDecision) -> list[str]:
-    """Return the title and the lines of the changes with which the pod would run."""
-    if explanation.pending_outcome not in _NEED_CHANGE or not explanation.nodes:
-        return []
-    page = Page(_ENDLESS)
-    with explanation.as_decided():
-        write_remedies(page, explanation, find_obstacles(explanation.runner, explanation.record))
-    return _lines(page)
 
 
 def _lines(page: Page) -> list[str]:
     return [line.strip() for line in page.text.splitlines() if line.strip()]
 
 
-def _decision(explanation: PodDecision) -> Decision:
-    groups, group_of = _groups(explanation.nodes)
+def _decision(explanation: Explanation) -> Decision:
+    # The distinct verdicts, success first, then the most frequent, and the index of each node's verdict.
+    texts = {
+        name: _FITS if status.is_success else _with_plugin(status.message or status.code.value, status.plugin)
+        for name, status in explanation.nodes.items()
+    }
+    counts = Counter(texts.values())
+    groups = sorted(counts, key=lambda text: (text != _FITS, -counts[text], text))
+    group_of = {name: groups.index(text) for name, text in texts.items()}
     plan = explanation.plan
     chosen = "" if plan is None or plan.chosen is None else plan.chosen.node_name
     order = () if plan is None else plan.candidates.values()
@@ -142,24 +147,8 @@ def _plain(text: str) -> str:
     return escape(text, _LONGEST)
 
 
-def _groups(nodes: Mapping[str, Status]) -> tuple[list[str], dict[str, int]]:
-    """Return the distinct verdicts, success first, then the most frequent, and the index of each node's verdict."""
-    said = {
-        name: _FITS if status.is_success else _with_plugin(status.message or status.code.value, status.plugin)
-        for name, status in nodes.items()
-    }
-    counts = Counter(said.values())
-    order = sorted(counts, key=lambda text: (text != _FITS, -counts[text], text))
-    return order, {name: order.index(text) for name, text in said.items()}
-
-
 def _with_plugin(message: str, plugin: str) -> str:
     return f"{message} ({plugin})" if plugin else message
-
-
-def _on_node(answer: NodeAnswer) -> list[Table]:
-    obstacles = tuple((text,) for text in answer.obstacles)
-    return drawn([Section("obstacles", "Obstacles", obstacles), *verdict_sections(answer)])
 
 
 _SUCCESS = "Success"
@@ -176,14 +165,10 @@ def picture_of_written(decision: WrittenDecision) -> Picture:
     named, number = sum(len(verdict.names) for verdict in decision.nodes), sum(each.count for each in decision.nodes)
     if named < number:
         facts.append(f"the log names {named:,} of {counted(number, 'node')}: the first of each verdict and the best")
-    done = [
-        (
-            f"{done.get('action')}",
-            f"{done.get('pod')}",
-            ", ".join(f"{name} {value}" for name, value in done.items() if name not in ("action", "pod", "uid")),
-        )
-        for done in decision.done
-    ]
+    done: list[tuple[str, ...]] = []
+    for action in decision.done:
+        rest = (f"{name} {value}" for name, value in action.items() if name not in ("action", "pod", "uid"))
+        done.append((f"{action.get('action')}", f"{action.get('pod')}", ", ".join(rest)))
     return Picture(
         command="explain",
         headline=_plain(page.text.splitlines()[0]),

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import msgspec
 
@@ -27,7 +26,7 @@ _PLAIN_BYTES = 64 * 1024
 
 _LONGEST_TITLE = 500
 # Characters that could end the block of data, or begin markup in it.
-_MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 _DOCUMENT = """\
 <!doctype html>
 <html lang="en">
@@ -52,8 +51,13 @@ _DOCUMENT = """\
 
 def html_file(title: str, picture: msgspec.Struct) -> str:
     """Return the picture as a document; equal pictures have equal texts."""
-    encoded = _encoded(picture)
+    try:
+        encoded = msgspec.json.encode(picture)
+    except (OverflowError, UnicodeEncodeError):
+        # Numbers of more than 64 bits, and halves of surrogate pairs.
+        encoded = json.dumps(msgspec.to_builtins(picture), separators=(",", ":")).encode()
     is_plain = len(encoded) <= _PLAIN_BYTES
+    data = encoded if is_plain else base64.b64encode(zlib.compress(encoded, 6, wbits=31))
     style, script = page_style(), page_script()
     return _DOCUMENT.format(
         policy=(
@@ -63,7 +67,7 @@ def html_file(title: str, picture: msgspec.Struct) -> str:
         title=html.escape(escape(title, _LONGEST_TITLE)),
         style=style,
         form="json" if is_plain else "gzip",
-        data=_harmless(encoded.decode()) if is_plain else _compressed(encoded),
+        data=data.decode().translate(_MARKUP),
         script=script,
     )
 
@@ -92,26 +96,6 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _encoded(picture: msgspec.Struct) -> bytes:
-    try:
-        return msgspec.json.encode(picture)
-    except (OverflowError, UnicodeEncodeError):
-        # Numbers of more than 64 bits, and halves of surrogate pairs.
-        value: Any = msgspec.to_builtins(picture)
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _harmless(text: str) -> str:
-    for char, escaped in _MARKUP.items():
-        text = text.replace(char, escaped)
-    return text
-
-
-def _compressed(encoded: bytes) -> str:
-    packer = zlib.compressobj(level=6, wbits=31)
-    return base64.b64encode(packer.compress(encoded) + packer.flush()).decode()
-
-
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) ([A-Za-z_$][\w$]*))", re.MULTILINE)
 _UNKNOWN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
@@ -137,12 +121,8 @@ def _add(name: str, read: Callable[[str], str], done: dict[str, str], needed_by:
     for _, other in _IMPORT.findall(text):
         _add(other, read, done, (*needed_by, name))
     exported = _EXPORT.findall(text)
-    body = _EXPORT.sub("", _IMPORT.sub(_taken, text))
+    body = _EXPORT.sub("", _IMPORT.sub(r"const {\1} = module_\2;\n", text))
     strange = _UNKNOWN.search(body)
     if strange is not None:
         raise ValueError(f"{name}.js: {strange[0]!r} is a form of import or export that is not known here")
     done[name] = f"const module_{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();\n"
-
-
-def _taken(found: re.Match[str]) -> str:
-    return f"const {{{found[1]}}} = module_{found[2]};\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,20 +13,20 @@ from podium.api.times import format_duration
 from podium.app.accounting.account import LedgerAnswer, chain_pods, owner_name
 from podium.app.accounting.text import TITLES, headline_of, outcome_of, why_of, write_ledger
 from podium.app.answers import Value
-from podium.app.console.cells import NODES, Name, text_of
+from podium.app.console.cells import NODES, Name, Part, text_of
 from podium.app.console.page import Page, Section, counted
+from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.on_node import NodeAnswer
-from podium.app.explaining.workload import Explanation, WorkloadExplanation
+from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.live.decisions import Decision
 from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
-from podium.app.planning.impact import NodeImpact, PlanFinding
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
 from podium.app.reporting.file import html_file
 from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, table_of
 from podium.app.reporting.story import story_of
 from podium.app.simulating.text import comparison_section, summary_sections, sums_text
 from podium.app.sweeping.sweep import Combination, Played, caveats_of
-from podium.app.sweeping.sweep_result import Row, rows_of
+from podium.app.sweeping.sweep_result import rows_of
 from podium.controllers.ledger.disruption import Disruption, Seconds
 from podium.sim.results.result import Result
 
@@ -43,14 +44,23 @@ class SweepAnswer:
 
 def picture_of_result(result: Result) -> Picture:
     """Return the picture of a run."""
-    length = format_duration(round(result.summary["end"] * 10**9))
+    summary = result.summary
     compared = [] if result.recorded is None else [comparison_section(result.recorded)]
+
+    def drain_row(drain: dict[str, Any]) -> tuple[Part, ...]:
+        gone = sum(pod["state"] == "gone" for pod in drain["pods"])
+        return Name(drain["node"], NODES), str(drain["state"]), gone, drain["message"] or ""
+
+    drains = Section.of("drains", "Drains", summary["drains"], drain_row, ("node", "state", "gone", ""))
+    wanted = ("workload", "wants", "has", "reason")
+    rows = tuple(tuple(short[name] for name in wanted) for short in summary["short"])
+    short = Section("short", "Short of pods", rows, ("workload", "wants", "has", "why"))
     return Picture(
         command="simulate",
-        headline=f"{length}: {sums_text(result.summary)}",
+        headline=f"{format_duration(round(summary['end'] * 10**9))}: {sums_text(summary)}",
         facts=unrecorded_placements(result),
         stories=[story_of(result, "")],
-        more=drawn([*summary_sections(result.summary), *compared, _drains(result.summary), _short(result.summary)]),
+        more=drawn([*summary_sections(summary), *compared, drains, short]),
         caveats=caveat_texts(result.caveats),
     )
 
@@ -65,15 +75,32 @@ def unrecorded_placements(result: Result) -> list[str]:
 
 
 def picture_of_sweep(answer: SweepAnswer) -> Picture:
-    """Return the picture of a sweep: the figures of all runs, and some runs side by side."""
-    played = answer.played
-    settings = list(dict.fromkeys(settings_text(run.combination) for run in played))
-    rows = rows_of(played)
+    """Return the picture of a sweep: the figures of all runs, and some runs side by side.
+
+    The table has a row for each run: its settings, its seed, and the figures that differ.
+    """
+    played, rows = answer.played, rows_of(answer.played)
+    texts = [settings_text(run.combination) for run in played]
+    settings, varied = list(dict.fromkeys(texts)), {*played[0].combination, "seed"}
+    differing = [name for name in rows[0] if name not in varied and len({row[name] for row in rows}) > 1]
+    kept = [name for name in rows[0] if name in varied or name in differing]
+    note = "what differs between them" if len(rows) > 1 else ""
+    figures = [
+        name
+        for name in differing
+        if name not in _NOT_FIGURES and any(isinstance(row[name], int | float) for row in rows)
+    ]
     return Picture(
         command="sweep",
         headline=f"{counted(len(played), 'run')} of {counted(len(settings), 'combination')} of settings",
-        tables=_table(played, rows),
-        runs=_runs(played, rows, settings),
+        tables=table_of("Runs", kept, [[row[name] for name in kept] for row in rows], note),
+        runs=Runs(
+            settings,
+            figures,
+            list(map(settings.index, texts)),
+            [run.seed for run in played],
+            [[None if isinstance(value := row[name], str) else value for name in figures] for row in rows],
+        ),
         stories=[story_of(result, name) for name, result in answer.results],
         caveats=caveat_texts(caveats_of(played)),
     )
@@ -85,72 +112,23 @@ def settings_text(combination: Combination) -> str:
     return escape(text, _LONGEST) or "as given"
 
 
-def _table(played: Sequence[Played], rows: Sequence[Row]) -> list[Table]:
-    """Return a table with a row for each run: its settings, its seed, and the figures that differ."""
-    names = list(played[0].combination)
-    kept = [name for name in rows[0] if name in (*names, "seed") or len({row[name] for row in rows}) > 1]
-    note = "what differs between them" if len(rows) > 1 else ""
-    return table_of("Runs", kept, [[row[name] for name in kept] for row in rows], note)
-
-
-def _runs(played: Sequence[Played], rows: Sequence[Row], settings: list[str]) -> Runs:
-    varied = set(played[0].combination)
-    figures = [
-        name
-        for name in rows[0]
-        if name not in varied | _NOT_FIGURES and any(isinstance(row[name], int | float) for row in rows)
-    ]
-    differing = [name for name in figures if len({row[name] for row in rows}) > 1]
-    return Runs(
-        settings,
-        differing,
-        [settings.index(settings_text(run.combination)) for run in played],
-        [run.seed for run in played],
-        [[None if isinstance(value := row[name], str) else value for name in differing] for row in rows],
-    )
-
-
-def _drains(summary: dict[str, Any]) -> Section:
-    rows = (
-        (
-            Name(drain["node"], NODES),
-            str(drain["state"]),
-            sum(pod["state"] == "gone" for pod in drain["pods"]),
-            drain["message"] or "",
-        )
-        for drain in summary["drains"]
-    )
-    return Section("drains", "Drains", tuple(rows), ("node", "state", "gone", ""))
-
-
-def _short(summary: dict[str, Any]) -> Section:
-    rows = ((short["workload"], short["wants"], short["has"], short["reason"]) for short in summary["short"])
-    return Section("short", "Short of pods", tuple(rows), ("workload", "wants", "has", "why"))
-
-
 def picture_of_plan(answer: PlanAnswer) -> Picture:
     """Return the picture of a plan, and of the run without it."""
     runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
     facts = [*filter(None, (anyway_text(answer), node_hours_text(answer)))]
+    rows = ((Name(node.node, NODES), node.change, node.pods_before, node.pods_after) for node in answer.nodes)
+    nodes = Section("nodes", "Nodes", tuple(rows), ("node", "change", "pods before", "pods after"))
+    codes = tuple((finding.code, finding.message) for finding in answer.findings)
+    findings = Section("findings", "Found", codes, ("", "what"), "as --fail-on names it")
     return Picture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=facts if answer.result is None else [*facts, *unrecorded_placements(answer.result)],
         tables=drawn([*answer.sections, *impact_sections(answer)]),
-        more=drawn([_nodes(answer.nodes), _findings(answer.findings)]),
+        more=drawn([nodes, findings]),
         stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
         caveats=caveat_texts(answer.caveats),
     )
-
-
-def _findings(findings: Sequence[PlanFinding]) -> Section:
-    rows = tuple((finding.code, finding.message) for finding in findings)
-    return Section("findings", "Found", rows, ("", "what"), "as --fail-on names it")
-
-
-def _nodes(nodes: Sequence[NodeImpact]) -> Section:
-    rows = tuple((Name(node.node, NODES), node.change, node.pods_before, node.pods_after) for node in nodes)
-    return Section("nodes", "Nodes", rows, ("node", "change", "pods before", "pods after"))
 
 
 _WIDTH = 120
@@ -229,13 +207,29 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
     records = answer.records[-MOST_DRAWN:]
     if not records:
         return None
-    rows = {name: place for place, name in enumerate(_rows(answer, records))}
+    # Beneficiaries by falling priority, then victims by falling number of disruptions.
+    takers: dict[str, int] = {}
+    for record in records:
+        if record.beneficiary is not None:
+            name, priority = _beneficiary(record), record.beneficiary.priority
+            takers[name] = max(takers.get(name, priority), priority)
+    counts = Counter(map(_owner, records))
+    names = sorted(takers, key=lambda name: (-takers[name], name))
+    names += [name for name in sorted(counts, key=lambda name: (-counts[name], name)) if name not in takers]
+    rows = {name: place for place, name in enumerate(names)}
     places = {record.id: place for place, record in enumerate(records)}
     causes = sorted({record.cause for record in records})
-    start, end = _extent(answer, records)
-    left = len(answer.records) - len(records)
+    end = max(answer.account.end, *(record.time for record in records))
+    first = min(record.time for record in records)
+    # The picture of a cluster starts shortly before the first disruption.
+    start = first - first % (60 if end - first < 7_200 else 3_600) if answer.account.is_dated else 0
+    next_of = {record.id: following.id for chain in answer.chains for record, following in pairwise(chain)}
+
+    def after(record: Disruption, seconds: Seconds | None) -> float | None:
+        return None if seconds is None else record.time + seconds - start
+
     return Disruptions(
-        rows=[_line(name) for name in rows],
+        rows=list(map(_line, names)),
         causes=list(causes),
         is_dated=answer.account.is_dated,
         start=start,
@@ -243,72 +237,30 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
         row=[rows[_owner(record)] for record in records],
         cause=[causes.index(record.cause) for record in records],
         at=[record.time - start for record in records],
-        gone=[_after(record, start, record.loss.ended_after) for record in records],
-        ready=[
-            _after(record, start, None if record.replacement is None else record.replacement.ready_after)
-            for record in records
-        ],
+        gone=[after(record, record.loss.ended_after) for record in records],
+        ready=[after(record, record.replacement.ready_after if record.replacement else None) for record in records],
         beneficiary=[rows.get(_beneficiary(record), -1) for record in records],
         vain=[bool(record.in_vain) for record in records],
-        following=_following(answer, places, len(records)),
+        following=[places.get(next_of.get(record.id, -1), -1) for record in records],
         said=[_lines_about(answer, record) for record in records],
-        note=f"the last {len(records):,} of {len(answer.records):,}" if left else "",
+        note=f"the last {len(records):,} of {len(answer.records):,}" if len(answer.records) > len(records) else "",
     )
-
-
-def _rows(answer: LedgerAnswer, records: Sequence[Disruption]) -> list[str]:
-    """Return the workloads: beneficiaries by falling priority, then victims by falling number of disruptions."""
-    takers: dict[str, int] = {}
-    counts: dict[str, int] = {}
-    for record in records:
-        if record.beneficiary is not None:
-            name = _beneficiary(record)
-            takers[name] = max(takers.get(name, record.beneficiary.priority), record.beneficiary.priority)
-        counts[_owner(record)] = counts.get(_owner(record), 0) + 1
-    first = sorted(takers, key=lambda name: (-takers[name], name))
-    return [*first, *(name for name in sorted(counts, key=lambda name: (-counts[name], name)) if name not in takers)]
-
-
-def _extent(answer: LedgerAnswer, records: Sequence[Disruption]) -> tuple[Seconds, Seconds]:
-    """Return the start and end of the picture: that of a cluster starts shortly before the first disruption."""
-    end = max(answer.account.end, *(record.time for record in records))
-    if not answer.account.is_dated:
-        return 0, end
-    first = min(record.time for record in records)
-    step = 60 if end - first < 7_200 else 3_600
-    return first - first % step, end
-
-
-def _following(answer: LedgerAnswer, places: dict[int, int], count: int) -> list[int]:
-    found = [-1] * count
-    for chain in answer.chains:
-        for record, following in pairwise(chain):
-            if record.id in places and following.id in places:
-                found[places[record.id]] = places[following.id]
-    return found
 
 
 def _lines_about(answer: LedgerAnswer, record: Disruption) -> list[str]:
     """Return the lines of text about a disruption, its pod first."""
-    loss = record.loss
+    lost = record.loss.lost
+    by = f" by {record.by}" if record.by else ""
     lines = [
         f"{record.pod}, priority {record.priority:,}",
         f"went from {record.node} at {answer.account.shown(record.time)}",
+        f"{text_of(why_of(record))}{by}{f': {record.rule}' if record.rule else ''}",
+        "" if record.alternatives is None else f"{record.alternatives.candidates:,} candidates",
+        f"{format_duration(round(lost) * _SECOND)} of running time lost" if lost else "",
+        text_of(outcome_of(record)),
+        f"in vain: {record.in_vain}" if record.in_vain else "",
     ]
-    by = f" by {record.by}" if record.by else ""
-    lines.append(f"{text_of(why_of(record))}{by}{f': {record.rule}' if record.rule else ''}")
-    if record.alternatives is not None:
-        lines.append(f"{record.alternatives.candidates:,} candidates")
-    if loss.lost:
-        lines.append(f"{format_duration(round(loss.lost) * _SECOND)} of running time lost")
-    lines.append(text_of(outcome_of(record)))
-    if record.in_vain:
-        lines.append(f"in vain: {record.in_vain}")
-    return [_line(line) for line in lines]
-
-
-def _after(record: Disruption, start: Seconds, after: Seconds | None) -> float | None:
-    return None if after is None else record.time + after - start
+    return list(map(_line, filter(None, lines)))
 
 
 def _owner(record: Disruption) -> str:

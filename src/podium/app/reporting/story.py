@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import msgspec
 from podium.api.errors import escape
 from podium.api.quantity import PODS
 from podium.api.times import format_time
+from podium.app.console.cells import by_key
 from podium.app.simulating.timeline import whole_reason
 from podium.sim.history import SimEvent, seconds
 from podium.sim.results.measures import Measures
@@ -124,27 +125,16 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
     summary: dict[str, Any]
 
 
-class _Amounts:
-    """The distinct amounts of the shown resources."""
-
-    def __init__(self, resources: Sequence[str]) -> None:
-        self._resources = resources
-        self._places: dict[tuple[int, ...], int] = {}
-
-    def of(self, amounts: Amounts) -> int:
-        key = tuple(amounts.get(name, 0) for name in self._resources)
-        return self._places.setdefault(key, len(self._places))
-
-    @property
-    def list(self) -> list[list[int]]:
-        return [list(key) for key in self._places]
-
-
 def story_of(result: Result, name: str) -> Story:
     """Return the picture data of a run; `name` is the title among several."""
     measures, words = result.measures, Words()
     resources = _resources(measures)
-    amounts = _Amounts(resources)
+    # The distinct amounts of the resources, with their indices.
+    amounts: dict[tuple[int, ...], int] = {}
+
+    def amount_of(asked: Amounts) -> int:
+        return amounts.setdefault(tuple(asked.get(name, 0) for name in resources), len(amounts))
+
     moments, pod_of, by_pod = moments_of(result.pods, result.events)
     places = {life.name: place for place, life in enumerate(measures.nodes)}
     return Story(
@@ -153,8 +143,8 @@ def story_of(result: Result, name: str) -> Story:
         result.summary["end"],
         words.list,
         resources,
-        nodes=_nodes(result, words, amounts),
-        pods=_pods(result, moments, places, words, amounts),
+        nodes=_nodes(result, words, amount_of),
+        pods=_pods(result, moments, places, words, amount_of),
         events=EventColumns(
             time=[event.time for event in result.events],
             reason=[words.of(event.reason) for event in result.events],
@@ -168,7 +158,7 @@ def story_of(result: Result, name: str) -> Story:
         ),
         holds=_holds(result, words),
         placements=_placements(result, places, words),
-        amounts=amounts.list,
+        amounts=list(map(list, amounts)),
         workloads=[
             workload.to_dict(measures.start_ns)
             for workload in measures.workloads
@@ -188,7 +178,7 @@ def _resources(measures: Measures) -> list[str]:
     return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
 
 
-def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
+def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) -> NodeColumns:
     sizes, lives = result.measures.sizes, result.measures.nodes
     # A node that was added several times is drawn from its first addition to its last removal.
     added: dict[str | None, int] = {}
@@ -203,7 +193,7 @@ def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
         name=[words.of(life.name) for life in lives],
         zone=[words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],
         shape=[words.of(sizes.labels.get(life.name, {}).get(_SHAPE)) for life in lives],
-        offers=[amounts.of(sizes.offers.get(life.name, {})) for life in lives],
+        offers=[amount_of(sizes.offers.get(life.name, {})) for life in lives],
         added=[BEFORE if life.was_there else added.get(life.name, BEFORE) for life in lives],
         gone=[None if life.gone_ns is None else removed.get(life.name) for life in lives],
         marks=[words.of(marks.get(life.name)) for life in lives],
@@ -211,7 +201,11 @@ def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
 
 
 def _pods(
-    result: Result, moments: Sequence[PodMoments], places: dict[str, int], words: Words, amounts: _Amounts
+    result: Result,
+    moments: Sequence[PodMoments],
+    places: dict[str, int],
+    words: Words,
+    amount_of: Callable[[Amounts], int],
 ) -> PodColumns:
     pods, requests = result.pods, result.measures.sizes.requests
     return PodColumns(
@@ -219,7 +213,7 @@ def _pods(
         workload=[words.of(pod["workload"]) for pod in pods],
         priority=[pod["priority"] for pod in pods],
         node=[places.get(pod["node"], -1) for pod in pods],
-        asks=[amounts.of(requests.get(pod["uid"], {})) for pod in pods],
+        asks=[amount_of(requests.get(pod["uid"], {})) for pod in pods],
         created=[BEFORE if when.created is None else when.created for when in moments],
         scheduled=[when.scheduled for when in moments],
         started=[when.started for when in moments],
@@ -313,54 +307,37 @@ class PodMoments:
     ended: int | None = None
 
 
-class PodFinder:
-    """Resolves keys to pods, event by event, since several pods may have the same key one after another."""
-
-    def __init__(self, pods: Sequence[dict[str, Any]], events: Sequence[SimEvent]) -> None:
-        self._places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, pod in enumerate(pods):
-            self._places[pod["pod"]].append(place)
-        made = Counter(event.pod for event in events if event.reason == CREATED)
-        # By key, the index of its current pod among those with the key; -1 if none has been created yet.
-        self._current = {key: -1 if len(places) == made[key] else 0 for key, places in self._places.items()}
-
-    def of(self, key: str | None) -> int | None:
-        """Return the index of the key's current pod, or of its first if none exists yet; None for no pod's key."""
-        current = None if key is None else self._current.get(key)
-        return None if key is None or current is None else self._places[key][max(current, 0)]
-
-    def advance(self, key: str) -> None:
-        """Make the next pod with the key its current one, when a pod is created."""
-        if key in self._current:
-            self._current[key] = min(self._current[key] + 1, len(self._places[key]) - 1)
-
-
 def moments_of(
     pods: Sequence[dict[str, Any]], events: Sequence[SimEvent]
 ) -> tuple[list[PodMoments], list[int], list[int]]:
     """Return the moments of the pods, and for each event the index of its pod and of the pod that caused it.
 
-    The indices are -1 if there is no such pod.
+    The indices are -1 if there is no such pod. Several pods may have the same key, one after another.
     """
-    finder, found = PodFinder(pods, events), [PodMoments() for _ in pods]
+    found = [PodMoments() for _ in pods]
+    places = by_key((pod["pod"], place) for place, pod in enumerate(pods))
+    made = Counter(event.pod for event in events if event.reason == CREATED)
+    # By key, the current pod, or the first one if none exists yet, and those that are created later.
+    current = {key: some[0] for key, some in places.items()}
+    later = {key: iter(some if len(some) == made[key] else some[1:]) for key, some in places.items()}
     pod_of: list[int] = []
     by_pod: list[int] = []
     for moment, event in enumerate(events):
-        if event.reason == CREATED and event.pod is not None:
-            finder.advance(event.pod)
-        place, by = finder.of(event.pod), finder.of(event.by)
-        pod_of.append(-1 if place is None else place)
-        by_pod.append(-1 if by is None else by)
-        if place is not None:
-            _note(found[place], event.reason, moment)
-    for pod, moments in zip(pods, found, strict=True):
+        pod = event.pod or ""
+        if event.reason == CREATED and pod in current:
+            current[pod] = next(later[pod], current[pod])
+        pod_of.append(current.get(pod, -1))
+        by_pod.append(current.get(event.by or "", -1))
+        if pod in current:
+            _note(found[current[pod]], event.reason, moment)
+    for shown, moments in zip(pods, found, strict=True):
         if moments.created is None:
             moments.created = BEFORE
-        if pod["node"] and moments.scheduled is None:
+        if shown["node"] and moments.scheduled is None:
             moments.scheduled = moments.created
-        if pod["startedAt"] is not None and moments.started is None:
+        if shown["startedAt"] is not None and moments.started is None:
             moments.started = moments.scheduled
-        if pod["phase"] in _ENDED and moments.ended is None:
+        if shown["phase"] in _ENDED and moments.ended is None:
             moments.ended = BEFORE
     return found, pod_of, by_pod
 

@@ -83,10 +83,7 @@ def simulate(
     from podium.sim.run import simulation_of
 
     options = replace(
-        options,
-        priority_cutoff=priority_cutoff,
-        records_placements=form == HTML,
-        usual_latency_ns=USUAL_LATENCY_NS,
+        options, priority_cutoff=priority_cutoff, records_placements=form == HTML, usual_latency_ns=USUAL_LATENCY_NS
     )
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     with ProgressBar("preparing the simulation"):

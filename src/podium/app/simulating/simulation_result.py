@@ -23,14 +23,9 @@ from podium.sim.simulation import InitialState, Simulation
 from podium.store.store import Store
 
 if TYPE_CHECKING:
-    from podium.app.answers import Frame
     from podium.app.console.page import Page
 
-_EVENT = {
-    **kinds(number="time"),
-    **kinds("reason pod node by message", "count"),
-    **kinds(number="lastTime"),
-}
+_EVENT = {**kinds(number="time"), **kinds("reason pod node by message", "count"), **kinds(number="lastTime")}
 _POD = {
     **kinds("pod uid workload", "priority"),
     **kinds("phase state node nominatedNode", number="createdAt scheduledAt startedAt endedAt"),
@@ -52,19 +47,18 @@ def frame_of(result: Result, name: str) -> Frame:
     return Frame.of_rows(name, [flat(row) for row in rows(result)], columns)
 
 
-def _workload(shown: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in shown.items() if name != "series"}
-
-
 _TABLES: dict[str, tuple[Mapping[str, Kind], Callable[[Result], Iterable[dict[str, Any]]]]] = {
-    "events": (
-        _EVENT,
-        lambda result: (event.to_dict() for event in result.events),
-    ),
+    "events": (_EVENT, lambda result: (event.to_dict() for event in result.events)),
     "pods": (_POD, lambda result: result.pods),
     "nodes": (_NODE, lambda result: (node.to_dict() for node in result.nodes)),
     "series": (_SUMS, lambda result: result.measures.to_dict()["series"]),
-    "workloads": (_WORKLOAD, lambda result: map(_workload, result.measures.to_dict()["workloads"])),
+    "workloads": (
+        _WORKLOAD,
+        lambda result: (
+            {name: value for name, value in workload.items() if name != "series"}
+            for workload in result.measures.to_dict()["workloads"]
+        ),
+    ),
     "readiness": (
         _READINESS,
         lambda result: (
@@ -123,26 +117,18 @@ def placement_of(
         (pod.spec.node_name, pod) for pod in live if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal
     )
     nodes = {stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
-    most_pods = MOST_PODS if len(nodes) <= MOST_NODES else 0
-    return tuple(
-        _filled(nodes[name], pods.get(name, []), states, requested[name].get(CPU, 0), most_pods)
-        for name in sorted(nodes)
-    )
-
-
-def _filled(node: Node, pods: list[Pod], states: NodeStates, cpu_milli: int, most_pods: int) -> FilledNode:
-    first = sorted(pods, key=lambda pod: (-pod.priority, pod.key))[:most_pods] if most_pods else []
-    name = node.metadata.name
-    return FilledNode(
-        name,
-        states.marks(name) if most_pods else (),
-        node_allocatable(node.status),
-        cpu_milli,
-        tuple(
+    is_detailed = len(nodes) <= MOST_NODES
+    found = []
+    for name, node in sorted(nodes.items(), key=lambda item: item[0]):
+        on_node = pods.get(name, [])
+        first = sorted(on_node, key=lambda pod: (-pod.priority, pod.key))[:MOST_PODS] if is_detailed else []
+        marks, offered = states.marks(name) if is_detailed else (), node_allocatable(node.status)
+        shown = tuple(
             PlacedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
-        ),
-        len(pods) - len(first),
-    )
+        )
+        further = len(on_node) - len(first)
+        found.append(FilledNode(name, marks, offered, requested[name].get(CPU, 0), shown, further))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

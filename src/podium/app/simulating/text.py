@@ -15,7 +15,7 @@ from podium.api.times import format_duration, format_time
 from podium.app.console.cells import NODES, PODS, WORKLOADS, by_key, grouped_by_text
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, Section, counted, listed, names_of
-from podium.app.simulating.simulation_result import MOST_NODES, FilledNode, PlacedPod, SimulationResult
+from podium.app.simulating.simulation_result import MOST_NODES, FilledNode, SimulationResult
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
 from podium.controllers.actions import DESCHEDULED
 from podium.sim.latencies import in_words
@@ -105,9 +105,15 @@ def _write_waiting(page: Page, result: Result) -> None:
     messages = {event.pod: whole_reason(event.message) for event in result.events if event.reason == "FailedScheduling"}
     messages.update(result.held.items())
     page.title("Still waiting", counted(len(waiting), "pod"))
-    same = grouped_by_text((pod["pod"], _wait(pod, messages)) for pod in waiting)
+    reasons = {pod["pod"]: messages.get(pod["pod"], "not attempted") for pod in waiting}
+    waits = []
+    for pod in waiting:
+        nominated = f"nominated to {pod['nominatedNode']}; " if pod["nominatedNode"] else ""
+        began = f"since {since(max(pod['createdAt'], 0))}"
+        waits.append((pod["pod"], (f"priority {pod['priority']}", began, nominated + reasons[pod["pod"]])))
+    same = grouped_by_text(waits)
     if len(same) > _MOST_WAITING:
-        _write_reasons(page, ((messages.get(pod["pod"], "not attempted"), pod["pod"]) for pod in waiting), by_size=True)
+        _write_reasons(page, ((reason, pod) for pod, reason in reasons.items()), by_size=True)
         return
     rows: list[list[Part]] = [[names_of(pods, PODS, "warn", _MOST_NAMES), *wait] for pods, wait in same]
     if len(same) < len(waiting):
@@ -120,12 +126,6 @@ def _write_reasons(page: Page, reasons: Iterable[tuple[str, str]], *, by_size: b
     order = sorted(alike, key=lambda reason: (-len(alike[reason]), reason)) if by_size else alike
     rows = [(counted(len(alike[reason]), "pod"), f"{reason}: {listed(alike[reason], _MOST_NAMES)}") for reason in order]
     page.table(rows, most=_MOST_WAITING, noun="reason", right=(0,))
-
-
-def _wait(pod: dict[str, Any], messages: dict[str | None, str]) -> tuple[str, str, str]:
-    nominated = f"nominated to {pod['nominatedNode']}; " if pod["nominatedNode"] else ""
-    reason = nominated + messages.get(pod["pod"], "not attempted")
-    return f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason
 
 
 def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
@@ -225,13 +225,19 @@ def write_placement(page: Page, nodes: Sequence[FilledNode]) -> None:
 
     Unusual states of a node or a pod follow its name.
     """
-    if len(nodes) > MOST_NODES:
-        page.title("At the end", f"{counted(len(nodes), 'node')}, by how much of their cpu is requested")
-        _write_levels(page, nodes)
+    if len(nodes) <= MOST_NODES:
+        page.title("At the end", counted(len(nodes), "node"))
+        rows = [row for node in nodes for row in _rows(node)]
+        page.table(rows, ("node", "cpu", "", "pod", "priority", "requests"), right=(2, 4))
         return
-    page.title("At the end", counted(len(nodes), "node"))
-    rows = [row for node in nodes for row in _rows(node)]
-    page.table(rows, ("node", "cpu", "", "pod", "priority", "requests"), right=(2, 4))
+    page.title("At the end", f"{counted(len(nodes), 'node')}, by how much of their cpu is requested")
+    levels = Counter(next((top for top in _LEVELS if node.cpu_percent <= top), 100) for node in nodes)
+    rows, lowest = [], 0
+    for top in (*_LEVELS, 100):
+        label = "none" if top == 0 else "all" if top == 100 else f"{lowest}-{top}%"
+        lowest = top + 1
+        rows.append([label, f"{levels[top]:,}", bar(100 * levels[top] // len(nodes))])
+    page.columns(rows, indent=2, right=(0, 1))
 
 
 def bar(percent: int) -> str:
@@ -242,34 +248,18 @@ def bar(percent: int) -> str:
 
 def _rows(node: FilledNode) -> list[list[Part]]:
     percent, marks = node.cpu_percent, node.marks
-    name = Name(node.name, NODES, "warn" if marks else "", after=_marked(", ".join(marks)))
+    name = Name(node.name, NODES, "warn" if marks else "", after=f" ({', '.join(marks)})" if marks else "")
     head: list[Part] = [name, bar(percent), f"{percent}%"]
-    pods = [_pod_cells(node, pod) for pod in node.pods]
+    pods: list[list[Part]] = []
+    for pod in node.pods:
+        amounts = (
+            f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)"
+            for name, amount in sorted(pod.requests.items())
+            if amount
+        )
+        shown = Name(pod.key, PODS, after="" if pod.state == "ready" else f" ({pod.state})")
+        pods.append([shown, str(pod.priority), ", ".join(amounts) or "nothing"])
     if node.further_pods:
         pods.append([Cell(f"and {node.further_pods:,} more", "dim")])
     blank: list[Part] = ["", "", ""]
     return [[*(blank if number else head), *cells] for number, cells in enumerate(pods or [[]])]
-
-
-def _marked(mark: str) -> str:
-    return f" ({mark})" if mark else ""
-
-
-def _pod_cells(node: FilledNode, pod: PlacedPod) -> list[Part]:
-    requests = sorted(pod.requests.items())
-    amounts = (
-        f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)" for name, amount in requests if amount
-    )
-    name = Name(pod.key, PODS, after=_marked("" if pod.state == "ready" else pod.state))
-    return [name, str(pod.priority), ", ".join(amounts) or "nothing"]
-
-
-def _write_levels(page: Page, nodes: Sequence[FilledNode]) -> None:
-    levels = Counter(next((top for top in _LEVELS if node.cpu_percent <= top), 100) for node in nodes)
-    rows: list[list[Part]] = []
-    lowest = 0
-    for top in (*_LEVELS, 100):
-        label = "none" if top == 0 else "all" if top == 100 else f"{lowest}-{top}%"
-        lowest = top + 1
-        rows.append([label, f"{levels[top]:,}", bar(100 * levels[top] // len(nodes))])
-    page.columns(rows, indent=2, right=(0, 1))

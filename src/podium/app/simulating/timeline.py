@@ -69,16 +69,12 @@ def write_timeline(page: Page, events: list[SimEvent], *, every_event: bool = Fa
 
 def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:
     """Yield the events in their order, grouped by line."""
-    for _, group in groupby(events, key=_line_key):
+    for _, group in groupby(events, key=lambda each: (each.time, each.reason, each.node, each.by, _detail(each))):
         alike = list(group)
         if len(alike) >= _FEWEST_ALIKE and is_failure(alike[0]):
             yield alike
         else:
             yield from ([event] for event in alike)
-
-
-def _line_key(event: SimEvent) -> tuple[object, ...]:
-    return event.time, event.reason, event.node, event.by, _detail(event)
 
 
 def _line(alike: Sequence[SimEvent]) -> list[Part]:
@@ -99,15 +95,17 @@ def write_digest(page: Page, events: list[SimEvent]) -> None:
     counts: Counter[str] = Counter()
     for event in events:
         counts[event.reason] += event.count
-    rows: list[list[Part]] = [
-        [f"{number:,}", Cell(reason, _STYLES.get(reason, ""))] for reason, number in counts.most_common()
-    ]
+    rows = [(f"{number:,}", Cell(reason, _STYLES.get(reason, ""))) for reason, number in counts.most_common()]
     page.columns(rows, indent=2, right=(0,))
     preemptions = [event for event in events if event.reason == "Preempted"]
+    shown = preemptions[:_MOST_PREEMPTIONS]
     if preemptions:
-        shown = preemptions[:_MOST_PREEMPTIONS]
         page.title("Preemptions", f"the first {len(shown)}" if len(preemptions) > len(shown) else "")
-        page.columns([_preemption(event) for event in shown], indent=2, right=(0,))
+    lines = []
+    for event in shown:
+        pod, node = Name(event.pod or "", PODS, "bad"), Name(event.node or "", NODES, before="on ")
+        lines.append((Cell(since(event.time), "dim"), pod, node, Name(event.by or "", PODS, before="by ")))
+    page.columns(lines, indent=2, right=(0,))
 
 
 def since(time: float) -> str:
@@ -136,8 +134,3 @@ def _detail(event: SimEvent) -> str:
         parts.append(_reason(event.message) if event.reason == "FailedScheduling" else event.message)
     merged = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
     return ": ".join(parts) + merged
-
-
-def _preemption(event: SimEvent) -> list[Part]:
-    pod, node = Name(event.pod or "", PODS, "bad"), Name(event.node or "", NODES, before="on ")
-    return [Cell(since(event.time), "dim"), pod, node, Name(event.by or "", PODS, before="by ")]
