@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from podium.store.patching import patched
 from podium.store.store import Store
-from podium.store.verbs.updates import scale_of, scaled
+from podium.store.verbs.updates import SCALE, scale_of, scaled
 from tests.store.objects import Raw, pod
 from tests.store.refusals import answer, refusal
 
@@ -52,12 +53,11 @@ def test_a_scale_that_is_put_changes_the_replicas_alone(api_version: str, kind: 
 
 def test_kubectl_scales_by_a_merge_patch() -> None:
     store = Store()
-    store.create(workload(), now=0)
+    before = store.create(workload(), now=0)
 
-    assert (
-        store.patch("ReplicaSet", "default/web", {"spec": {"replicas": 4}}, "merge", "scale").raw["spec"]["replicas"]
-        == 4
-    )
+    scale = patched(SCALE, scale_of(before), {"spec": {"replicas": 4}}, "merge")
+
+    assert store.update(scaled(before, scale)).raw["spec"]["replicas"] == 4
 
 
 def test_b40_a_scale_of_an_old_version_conflicts() -> None:

@@ -44,7 +44,7 @@ from podium.store.listing import ListOptions
 from podium.store.patching import patched
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
-from podium.store.verbs.updates import PARTS, nested, replicas_path, scale_of, scaled, with_value
+from podium.store.verbs.updates import PARTS, SCALE, nested, replicas_path, scale_of, scaled, with_value
 from podium.store.version_conversion import as_stored, stored_selector
 
 # The warning of apiextensions-apiserver (pkg/registry/customresource, generateWarningsFromObj).
@@ -184,18 +184,14 @@ def get_scale(context: Context, request: Request, now: int) -> Response:
     return Response(object=scale_of(context.store.get(request.kind, request.key)))
 
 
-def update_scale(context: Context, request: Request, now: int) -> Response:
-    """Replace the scale of a workload."""
-    body = request.body
-    if not isinstance(body, dict):
+def write_scale(context: Context, request: Request, now: int) -> Response:
+    """Replace or patch the scale of a workload."""
+    if request.verb == "update" and not isinstance(request.body, dict):
         raise bad_request(_NO_SCALE)
-    return Response(object=scale_of(context.store.update(scaled(context.store.get(request.kind, request.key), body))))
-
-
-def patch_scale(context: Context, request: Request, now: int) -> Response:
-    """Patch the scale of a workload."""
-    stored = context.store.patch(request.kind, request.key, request.body, request.patch_type, "scale")
-    return Response(object=scale_of(stored))
+    stored, scale = context.store.get(request.kind, request.key), request.body
+    if request.verb == "patch":
+        scale = patched(SCALE, scale_of(stored), scale, request.patch_type)
+    return Response(object=scale_of(context.store.update(scaled(stored, scale))))
 
 
 _SECOND = 10**9

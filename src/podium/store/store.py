@@ -37,11 +37,10 @@ from podium.store.verbs.deletion import (
 )
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
-from podium.store.verbs.updates import SCALE, check_finalizers, check_update, scale_of, scaled
+from podium.store.verbs.updates import check_finalizers, check_update
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
-Subresource = Literal["", "status", "scale"]
 _UNSAID = object()
 
 
@@ -174,11 +173,11 @@ class Store(WritableStore):
         key: str,
         patch: Any,
         type_: PatchType,
-        subresource: Subresource = "",
+        subresource: Literal["", "status"] = "",
         api_version: str = "",
         complete: Callable[[Raw], Raw] = lambda raw: raw,
     ) -> Stored:
-        """Patch an object, its status or its scale; null means absent.
+        """Patch an object or its status; null means absent.
 
         The patch is in that version of the kind, "" for the storage version. `complete` transforms the result before it
         is written. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
@@ -186,8 +185,6 @@ class Store(WritableStore):
         stored = self.get(kind, key)
         if subresource == "status" and isinstance(patch, StatusPatch) and patch.before is stored.raw:
             return self._replace_status(stored, patch.after)
-        if subresource == "scale":
-            return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
         seen = converted(stored.resource, stored.raw, api_version)
         result = patched(stored.resource, seen, patch, type_, subresource)
         result = as_stored(stored.resource, result, api_version)

@@ -21,7 +21,7 @@ from podium.api.versions.release import Release
 from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import body_type
 from podium.apirequests.paths import Paths, not_allowed
-from podium.server.backend import Backend, ServedDocument
+from podium.server.backend import Backend
 from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange, Pages, check_timeout, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
@@ -111,27 +111,20 @@ class Handler:
         caller = self._guard.caller(request.headers, certificate, is_public=is_public)
         return Exchange(request, path, query, caller, head)
 
-    def _authorize(self, exchange: Exchange) -> None:
-        """Raise StoreError 403 for a path outside the API objects that the caller may not use."""
-        authorizer, path = self._settings.authorizer, exchange.path
-        if authorizer is None or (self._pages is not None and self._pages.has(path)):
-            return
-        caller, review = exchange.caller.identity, review_at(path.rstrip("/"))
-        verb = "create" if exchange.method == "POST" else "get"
-        if review is None:
-            authorizer.check(caller, Attributes(verb, path=path))
-        else:
-            parts = path.rstrip("/").split("/")
-            authorizer.check(caller, Attributes(verb, parts[2], parts[-1], "", review[1]))
-
     async def _answer(self, exchange: Exchange) -> StreamResponse:
         place = exchange.place = self._paths.place(exchange.path)
         if place is not None:
             return await self._objects.answer(exchange, place)
-        self._authorize(exchange)
         if self._pages is not None and self._pages.has(exchange.path):
             await self._backend.idle()
             return await self._pages.answer(exchange)
+        if self._settings.authorizer is not None:
+            path, verb = exchange.path.rstrip("/"), "create" if exchange.method == "POST" else "get"
+            attributes = Attributes(verb, path=exchange.path)
+            if (review := review_at(path)) is not None:
+                parts = path.split("/")
+                attributes = Attributes(verb, parts[2], parts[-1], "", review[1])
+            self._settings.authorizer.check(exchange.caller.identity, attributes)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
             reply = self._own(exchange)
             if reply is None:
@@ -179,7 +172,15 @@ class Handler:
         document = self._documents.document(
             exchange.method, exchange.path, exchange.query, exchange.accepts(), body, exchange.caller.identity
         )
-        return None if document is None else _of_document(document, exchange.headers.get(hdrs.IF_NONE_MATCH, ""))
+        if document is None:
+            return None
+        headers = (("ETag", document.etag), ("Vary", "Accept")) if document.etag else ()
+        reply = Reply(code=document.code, content_type=document.content_type, headers=headers, may_be_compressed=True)
+        if document.etag and document.etag in exchange.headers.get(hdrs.IF_NONE_MATCH, ""):
+            reply.code = 304
+        else:
+            reply.pieces = (document.body,)
+        return reply
 
     def _nothing(self, path: str) -> Reply:
         """Return the response for an unknown path: a Status within the API, plain text elsewhere."""
@@ -189,19 +190,6 @@ class Handler:
         if parts[1:2] in (["api"], ["apis"]) and version and self._paths.serves(group, version):
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
-
-
-def _of_document(document: ServedDocument, known: str) -> Reply:
-    headers = (("ETag", document.etag), ("Vary", "Accept")) if document.etag else ()
-    if document.etag and document.etag in known:
-        return Reply(code=304, content_type=document.content_type, headers=headers)
-    return Reply(
-        code=document.code,
-        pieces=(document.body,),
-        content_type=document.content_type,
-        headers=headers,
-        may_be_compressed=True,
-    )
 
 
 def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:

@@ -192,22 +192,19 @@ def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
             has_deadline = stored.raw["spec"].get("activeDeadlineSeconds") is not None
             return has_deadline == (scope == "Terminating")
         case "CrossNamespacePodAffinity":
-            return _reaches_out(pod.spec)
+            affinity = pod.spec.affinity
+            sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
+            terms = [
+                term
+                for side in sides
+                if side is not None
+                for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
+            ]
+            return any(term.namespaces or term.namespace_selector is not None for term in terms)
     if requirement.scope_name != PRIORITY_CLASS:
         raise ValueError(f"there is no scope {requirement.scope_name}")
     name = pod.spec.priority_class_name or None
     return Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(name)
-
-
-def _reaches_out(spec: PodSpec) -> bool:
-    """Return whether an affinity term of the pod selects pods of other namespaces."""
-    affinity = spec.affinity
-    for terms in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
-        if terms is not None:
-            preferred = (weighted.pod_affinity_term for weighted in terms.preferred)
-            if any(term.namespaces or term.namespace_selector is not None for term in (*terms.required, *preferred)):
-                return True
-    return False
 
 
 class QuotaAccounting:

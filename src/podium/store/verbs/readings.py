@@ -11,7 +11,7 @@ from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of, object_at, value_at
 from podium.api.objects import SharedSpec, shared_spec
-from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec
+from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.pod_group import PodGroup
 from podium.api.reading import read
 from podium.api.schemas import structure
@@ -41,7 +41,12 @@ def decoded(
     Raises StoreError: 400 if a value cannot be read as its field's type, 422 if the object breaks a rule.
     """
     try:
-        object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
+        object_: Kubernetes
+        if shared is None:
+            object_ = read(raw, resource.type)
+        else:
+            rest = {name: value for name, value in raw.items() if name != "spec"}
+            object_ = msgspec.structs.replace(read(rest, Pod), spec=shared.spec)
         custom = resource.namespaced if resource.type is Kubernetes else None
         findings = _findings(raw, previous, is_new, custom)
         if findings:
@@ -125,12 +130,6 @@ def _check_status(pod: Raw) -> None:
     status = Place(pod, Findings()).child("status")
     if status is not None:
         check_usable(status, "PodStatus")
-
-
-def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
-    """Return the reading of a pod with this specification. Raises InputError."""
-    rest = {name: value for name, value in raw.items() if name != "spec"}
-    return msgspec.structs.replace(read(rest, Pod), spec=spec)
 
 
 def _check_shape(previous: Stored, status: Any) -> None:
