@@ -110,7 +110,7 @@ class AvoidListController(Reconciler[str]):
     def _node_changed(self, node: Node, now: int) -> list[Action]:
         """Take in a node; return events about entries that were displaced from its list."""
         name, uid, here = node.metadata.name, node.metadata.uid, _list_of(node)
-        self._awaited.put_node(node)
+        self._awaited.replacements.put_node(node, self._awaited.pending_of)
         before = self._nodes.get(name)
         lost: list[AvoidEntry] = []
         if before is None or before.metadata.uid != uid or _text(before) != _text(node):
@@ -266,12 +266,8 @@ class AwaitedPods:
         self._replaced = _Waiting()
         self._pending: dict[str, Pod] = {}
 
-    def put_node(self, node: Node) -> None:
-        """Take in a node with its hints for replacements."""
-        self.replacements.put_node(node, self._pending_of)
-
     def put_list(self, name: str, before: AvoidList, here: AvoidList) -> Iterable[str]:
-        """Replace a node's list, after `put_node`."""
+        """Replace a node's list, after `replacements.put_node`."""
         was_scheduled, was_replaced = _awaited_uids(before)
         scheduled, replaced = _awaited_uids(here)
         self._scheduled.replace(name, was_scheduled - scheduled, scheduled - was_scheduled)
@@ -319,7 +315,7 @@ class AwaitedPods:
             return False
         return False if is_awaited else True if uid in waiting.over else None
 
-    def _pending_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
+    def pending_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
         """Yield the pending pods of some controllers that were created at a time or later."""
         for pod in self._pending.values():
             found = controlled_pod(pod)

@@ -147,11 +147,7 @@ class DisruptionRequests:
 
     def take(self, uid: str) -> DisruptionRequest | None:
         """Remove and return the request for a pod's end, or None."""
-        return self._found.pop(uid, None)
-
-    def forget(self, uid: str) -> None:
-        if self._found:
-            self._found.pop(uid, None)
+        return self._found.pop(uid, None) if self._found else None
 
     def put(self, uid: str, announcement: DisruptionRequest) -> None:
         self._found[uid] = announcement

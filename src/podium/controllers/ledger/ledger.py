@@ -131,7 +131,7 @@ class DisruptionLedger:
             self._ending.discard(uid)
         elif pod.spec.node_name and not pod.is_terminal:
             self._begin(pod, now)
-        self._announced.forget(uid)
+        self._announced.take(uid)
         self._open_disruptions.gone(pod, now)
 
     def _begin(self, pod: Pod, now: int) -> bool:

@@ -88,6 +88,8 @@ class BoundPods:
 
     def __init__(self) -> None:
         self._pods: dict[str, BoundPod] = {}
+        self.find = self._pods.get
+        """Returns a pod by key; None if it is gone or has no node."""
         self._on: dict[str, dict[str, BoundPod]] = {}
 
     def put(self, pod: Pod, raw: Raw) -> None:
@@ -111,10 +113,6 @@ class BoundPods:
             del pods_on_node[key]
             if not pods_on_node:
                 del self._on[known.pod.spec.node_name]
-
-    def find(self, key: str) -> BoundPod | None:
-        """Return the pod; None if it is gone or has no node."""
-        return self._pods.get(key)
 
     def on(self, node: str) -> Collection[BoundPod]:
         return self._on.get(node, {}).values()

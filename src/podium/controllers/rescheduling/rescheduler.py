@@ -6,6 +6,7 @@ Source: controlled-rescheduling.md, Rescheduler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 from podium.api.meta import Kubernetes, Raw
@@ -272,14 +273,14 @@ class Rescheduler:
 _PATIENCE_NS = 3_600 * 10**9
 
 
+@dataclass(eq=False)
 class Emptying:
     """The node that plans have started to empty, and the nodes given up. ``node`` is "" for none."""
 
-    def __init__(self) -> None:
-        self.node = ""
-        self._policy = ""
-        self._moved_ns = 0
-        self._cooling: dict[str, CoolDown] = {}
+    node: str = ""
+    _policy: str = ""
+    _moved_ns: int = 0
+    _cooling: dict[str, CoolDown] = field(default_factory=dict)
 
     def look(self, now: int, cool_down_ns: int) -> None:
         """Give up a node whose emptying has made no progress for too long, and forget old cool-downs."""
@@ -306,14 +307,14 @@ class Emptying:
             self.node = ""
 
 
+@dataclass(eq=False)
 class Guide:
     """Binds or nominates the replacement of each move under way, once."""
 
-    def __init__(self, moves: Moves, planners: Planners) -> None:
-        self._moves = moves
-        self._planners = planners
-        self._guided: set[str] = set()
-        self._is_due = False
+    _moves: Moves
+    _planners: Planners
+    _guided: set[str] = field(default_factory=set)
+    _is_due: bool = False
 
     def seen(self, pod: PodRecord) -> None:
         """Record the observed state of a pod."""

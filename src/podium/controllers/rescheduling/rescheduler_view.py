@@ -267,12 +267,8 @@ class ObservedSignals:
             del self._rejections[rejected], self._turned_away[rejected]
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """The use that a pod states for the case that it is alone on its node."""
-
-    cpu: CPUWant
-    memory_bytes: int
+_Said = tuple[CPUWant, int]
+"""The cpu and the bytes of memory that a pod states for the case that it is alone on its node."""
 
 
 class SaidUse:
@@ -289,7 +285,7 @@ class SaidUse:
         uid = pod.metadata.uid
         before = self._said.pop(uid, None)
         if says_use(pod) and is_running(pod):
-            self._said[uid] = _Said(cpu_want(pod), memory_used(pod))
+            self._said[uid] = cpu_want(pod), memory_used(pod)
         return self._said.get(uid) != before
 
     def pod_gone(self, uid: str) -> None:
@@ -313,19 +309,19 @@ class SaidUse:
     def _on_row(self, cluster: Cluster, row: int, found: dict[str, PodSignals]) -> Use:
         """Return the use of everything on a node; the signals of its pods are added to ``found``."""
         pods = cluster.pods_on(row)
-        said = []
+        said: list[_Said] = []
         for pod in pods:
             cpu_milli, memory_bytes = (pod.pod_class.requests.get(resource, 0) for resource in (CPU, MEMORY))
-            said.append(self._said.get(pod.uid) or _Said(CPUWant(cpu_milli, cpu_milli), memory_bytes))
-        got = shared_cpu([each.cpu for each in said], int(cluster.nodes.allocatable[CPU, row]))
-        for pod, each, cpu_milli in zip(pods, said, got, strict=True):
+            said.append(self._said.get(pod.uid) or (CPUWant(cpu_milli, cpu_milli), memory_bytes))
+        got = shared_cpu([want for want, _ in said], int(cluster.nodes.allocatable[CPU, row]))
+        for pod, (want, memory_bytes), cpu_milli in zip(pods, said, got, strict=True):
             found[pod.uid] = replace(
                 found.get(pod.uid, NO_POD_SIGNALS),
                 cpu_used_milli=cpu_milli,
-                memory_used_bytes=each.memory_bytes,
-                cpu_pressure=cpu_pressure(each.cpu, cpu_milli),
+                memory_used_bytes=memory_bytes,
+                cpu_pressure=cpu_pressure(want, cpu_milli),
             )
-        return Use(sum(got), sum(each.memory_bytes for each in said))
+        return Use(sum(got), sum(memory_bytes for _, memory_bytes in said))
 
 
 def _measured_node(nodes: Mapping[str, NodeSignals], name: str, used: Use) -> NodeSignals:

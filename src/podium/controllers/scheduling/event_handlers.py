@@ -128,7 +128,7 @@ class EventHandlers:
         self.known.forget()
         uid, before = record.uid, self.cluster.placed.get(record.uid)
         if record.terminating:
-            self.preemptions.seen_ending(uid)
+            self.cluster.deleted_victims.pop(uid, None)
         is_assumed = self.bindings.is_assumed(uid)
         is_new = before is None or is_assumed
         actions = self.bindings.seen(uid, record.node_name) if is_assumed else []
@@ -206,7 +206,7 @@ class EventHandlers:
         uid, cluster = record.uid, self.cluster
         placed, nominated = cluster.placed.get(uid), cluster.nominations.node_of(uid)
         self.known.forget()
-        self.preemptions.seen_ending(uid)
+        cluster.deleted_victims.pop(uid, None)
         actions: list[Action] = []
         if placed is None or nominated or self._may_be_pending(uid):
             actions = self.bindings.withdraw(uid)

@@ -9,7 +9,7 @@ multi-scheduler clusters"; kubernetes/kubernetes#130429.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -148,7 +148,14 @@ class FutilePreemptions:
         for began_ns in sorted({each.began_ns for each in ended.values()}):
             theirs = {uid: each for uid, each in ended.items() if each.began_ns == began_ns}
             others = self._takers.on_nodes(first, theirs.values(), gang.priority)
-            if others and would_fit(runner, gang, theirs, others):
+            row_of = self._cluster.nodes.row_of
+            members = [member for member in gang.members if member.uid in theirs]
+            if not others or not all(theirs[member.uid].node_name in row_of for member in members):
+                continue
+            steps = [(member, row_of[theirs[member.uid].node_name]) for member in members]
+            with GangTransaction(runner, gang) as transaction:
+                would_fit = placements_hold(transaction, [tuple(others)], steps)
+            if would_fit:
                 round_on = {each.node_name: each for each in theirs.values()}
                 taken[began_ns] = round_on[others[0].node_name], [other.key for other in others]
         return self._count(history, first, [*lost, *ended.values()], list(taken.values()), now)
@@ -300,19 +307,6 @@ def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
 
 def _uids(pods: Iterable[PodRecord]) -> frozenset[str]:
     return frozenset(pod.uid for pod in pods)
-
-
-def would_fit(runner: Runner, gang: Gang, rounds: Mapping[str, PreemptionRound], gone: Sequence[PodRecord]) -> bool:
-    """Return whether the members would fit on their nodes together without some pods.
-
-    Raises PluginError if a plugin fails.
-    """
-    row_of = runner.cluster.nodes.row_of
-    nodes = [(member, rounds[member.uid].node_name) for member in gang.members if member.uid in rounds]
-    if not all(node_name in row_of for _, node_name in nodes):
-        return False
-    with GangTransaction(runner, gang) as transaction:
-        return placements_hold(transaction, [tuple(gone)], [(member, row_of[node_name]) for member, node_name in nodes])
 
 
 @dataclass(slots=True)

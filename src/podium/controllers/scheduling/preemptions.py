@@ -168,10 +168,6 @@ class RunningPreemptions:
             for victim in preemption.outstanding:
                 self._pending[victim].remove(preemption)
 
-    def seen_ending(self, uid: str) -> None:
-        """Note that the API shows a pod as terminating or gone."""
-        self._cluster.deleted_victims.pop(uid, None)
-
     def _to_go(self, preemption: RunningPreemption, uid: str) -> PodRecord | None:
         """Return a victim that is to be deleted; None after a failure, and for a victim that terminates or is gone."""
         victim = self._cluster.placed.get(uid)

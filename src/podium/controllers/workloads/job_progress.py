@@ -49,12 +49,7 @@ class Progress:
 
     def successes(self, job: Job) -> int:
         """Return the number of succeeded pods or indexes."""
-        return len(self.indexes) if _is_indexed(job) else self._number("succeeded")
-
-    @property
-    def failures(self) -> int:
-        """Return the number of failed pods, without those that the failure policy ignores."""
-        return self._number("failed")
+        return len(self.indexes) if _is_indexed(job) else self.number("succeeded")
 
     def status(self, job: Job) -> Raw:
         """Return the fields of the status."""
@@ -67,7 +62,8 @@ class Progress:
             "uncountedTerminatedPods": {name: uids for name, uids in self.uncounted.items() if uids},
         }
 
-    def _number(self, outcome: Outcome) -> int:
+    def number(self, outcome: Outcome) -> int:
+        """Return the number of pods that ended so, without failed ones that the failure policy ignores."""
         return self.finished[outcome] + len(self.uncounted[outcome])
 
 
@@ -260,11 +256,11 @@ def target_of(job: Job) -> JobEnd | None:
 
 def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd | None:
     """Return why a Job fails now, or None; ``restarts`` count as failures."""
-    limit = job.spec.backoff_limit
+    limit, failures = job.spec.backoff_limit, progress.number("failed")
     if progress.ends_job:
         return JobEnd("FailureTarget", "PodFailurePolicy", progress.ends_job)
-    if progress.failures > limit:
-        message = f"{progress.failures} pods have failed; backoffLimit is {limit}"
+    if failures > limit:
+        message = f"{failures} pods have failed; backoffLimit is {limit}"
         return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
     if restarts and restarts >= limit:
         message = f"containers were restarted {restarts} times; backoffLimit is {limit}"

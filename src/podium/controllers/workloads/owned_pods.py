@@ -107,6 +107,8 @@ class OwnedObjects(Generic[Kind]):
 
     def __init__(self) -> None:
         self._objects: dict[str, WorkloadObject[Kind]] = {}
+        self.named = self._objects.get
+        """Returns the object with a key, whatever its owner; or None."""
         # By the owner's uid, the keys of its objects.
         self._keys: MultiMap[str, str] = MultiMap()
 
@@ -134,10 +136,6 @@ class OwnedObjects(Generic[Kind]):
     def of(self, owner_uid: str) -> list[WorkloadObject[Kind]]:
         """Return the objects of an owner, by key."""
         return [self._objects[key] for key in sorted(self._keys.get(owner_uid, ()))]
-
-    def named(self, key: str) -> WorkloadObject[Kind] | None:
-        """Return the object with that key, whatever its owner."""
-        return self._objects.get(key)
 
 
 _SECOND = 10**9

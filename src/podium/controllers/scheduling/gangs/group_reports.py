@@ -42,6 +42,8 @@ class GangState:
     def __init__(self, cluster: Cluster, bindings: BindingCycles, runners: Mapping[str, Runner]) -> None:
         self._cluster = cluster
         self._bindings = bindings
+        self.group = cluster.pod_groups.by_key.get
+        """Returns a group by key, or None."""
         self.leaders: dict[str, str] = {}
         self.plugins: dict[str, GangScheduling] = {
             name: plugin
@@ -53,9 +55,6 @@ class GangState:
     def concerns(self, pod: PodRecord) -> bool:
         """Return whether a pod is scheduled with the others of its group."""
         return bool(self.plugins) and bool(pod.pod_class.pod_group) and pod.scheduler_name in self.plugins
-
-    def group(self, key: str) -> PodGroup | None:
-        return self._cluster.pod_groups.by_key.get(key)
 
     def placed(self, key: str) -> list[PodRecord]:
         """Return the pods that are on a node or assumed there, and not terminating."""
