@@ -67,7 +67,6 @@ class Session:
         user_agent: str = "podium",
         timeout_s: float = 30.0,
         connections: int = 64,
-        trusts_environment: bool = True,
     ) -> None:
         self.resources = resources
         self.access = access
@@ -75,7 +74,7 @@ class Session:
         self._timeout_s = timeout_s
         self._base = URL(access.server)
         self._root = str(self._base).rstrip("/")
-        self._proxy = access.proxy or (usual_proxy(self._base) if trusts_environment else None)
+        self._proxy = access.proxy or usual_proxy(self._base)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=connections, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_socket, ttl_dns_cache=60

@@ -15,7 +15,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from podium.api.meta import Raw
 from podium.api.nested import value_at
 from podium.apirequests.actions import conversation_of, is_repeatable
 from podium.apirequests.events import EventRecorder
@@ -209,7 +208,13 @@ class HTTPTransport:
             response = await self._ask(Request(verb="get", kind=kind, key=key))
         except (NoAnswerError, StoreError):
             return None
-        return was_done(action, response.object) if response.error is None or response.code == 404 else None
+        if response.error is not None and response.code != 404:
+            return None
+        raw = response.object
+        is_it = bool(value_at(raw, "metadata", "uid") == action.uid)
+        if isinstance(action, Bind):
+            return is_it and bool(value_at(raw, "spec", "nodeName") == action.node_name)
+        return not is_it or bool(value_at(raw, "metadata", "deletionTimestamp"))
 
     async def _ask_for(self, asked: RequestedAction) -> Answered:
         """Carry out an action, and return its result in every case."""
@@ -346,14 +351,6 @@ class RequestRate:
             return 0
         self._full_ns = max(self._full_ns, now) + self._interval_ns
         return max(0, self._full_ns - self._most_ns - now)
-
-
-def was_done(action: Bind | Evict | DeleteObject, raw: Raw | None) -> bool:
-    """Return whether a write was done, according to the object; None means that the object does not exist."""
-    is_it = value_at(raw, "metadata", "uid") == action.uid
-    if isinstance(action, Bind):
-        return is_it and bool(value_at(raw, "spec", "nodeName") == action.node_name)
-    return not is_it or bool(value_at(raw, "metadata", "deletionTimestamp"))
 
 
 class DryTransport:

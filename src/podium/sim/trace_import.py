@@ -97,7 +97,11 @@ def _pod(row: Row) -> Raw:
     qos = row.text("qos")
     if qos not in _CLASS_OF_QOS:
         raise row.error("qos", f"{shown(qos)} is not one of {', '.join(_CLASS_OF_QOS)}")
-    requests = _requests(row)
+    requests, gpus, share = _amounts(row), row.whole("num_gpu"), row.whole("gpu_milli")
+    if gpus == 1 and not 0 < share <= MILLI_PER_GPU:
+        raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {MILLI_PER_GPU}")
+    if gpus:
+        requests[GPU_MILLI] = share if gpus == 1 else gpus * MILLI_PER_GPU
     resources = {"requests": requests, "limits": requests} if qos == "Guaranteed" else {"requests": requests}
     if GPU_MILLI in requests:
         # The API server requires a limit equal to the request for extended resources.
@@ -114,16 +118,6 @@ def _pod(row: Row) -> Raw:
         spec["affinity"] = {"nodeAffinity": needed}
     metadata = {"labels": {"podium.dev/qos": qos}, "annotations": {DURATION: _duration(row)}}
     return _object("v1", "Pod", row.text("name"), metadata=metadata, spec=spec)
-
-
-def _requests(row: Row) -> Raw:
-    requests = _amounts(row)
-    gpus, share = row.whole("num_gpu"), row.whole("gpu_milli")
-    if gpus == 1 and not 0 < share <= MILLI_PER_GPU:
-        raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {MILLI_PER_GPU}")
-    if gpus:
-        requests[GPU_MILLI] = share if gpus == 1 else gpus * MILLI_PER_GPU
-    return requests
 
 
 def _model(row: Row, column: str, model: str) -> str:

@@ -113,6 +113,9 @@ class ControlPlane:
         rescheduling = read_settings(rescheduler) if isinstance(rescheduler, dict) else None
         if isinstance(rescheduler, str | Path):
             rescheduling = load_rescheduler(str(rescheduler)).settings
+        left_out = frozenset(without)
+        if unknown := sorted(left_out - frozenset(SWITCHABLE)):
+            raise PodiumError(f"there is no component {unknown[0]}; there are {', '.join(SWITCHABLE)}")
         settings = ControlPlaneSettings(
             seed=seed,
             configuration=configuration,
@@ -121,7 +124,7 @@ class ControlPlane:
                 start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
             ),
             rescheduling=rescheduling,
-            without=_known(without),
+            without=left_out,
             rules=RequestRules(deletes_by_eviction=evict_on_delete),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
@@ -346,13 +349,6 @@ class ControlPlane:
 
 def _key(resource: APIResource, name: str, namespace: str) -> str:
     return f"{namespace}/{name}" if resource.namespaced else name
-
-
-def _known(names: Iterable[str]) -> frozenset[str]:
-    found = frozenset(names)
-    if unknown := sorted(found - frozenset(SWITCHABLE)):
-        raise PodiumError(f"there is no component {unknown[0]}; there are {', '.join(SWITCHABLE)}")
-    return found
 
 
 Objects = str | Path | Raw | Iterable[Raw]

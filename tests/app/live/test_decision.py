@@ -27,7 +27,7 @@ def recorded(folder: Path, *objects: Any) -> str:
     path = str(folder / "decisions.jsonl")
     file = DecisionFile(path)
     recorder = DecisionRecorder("me", file.write)
-    machine = ObservedScheduler(Scheduler(), Metrics(), recorder.before, recorder.after)
+    machine = ObservedScheduler(Scheduler(), Metrics(), recorder)
     for each in objects:
         machine.handle(Changed(each), 0)
     while machine.deadline().time_ns == 0:

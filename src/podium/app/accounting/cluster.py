@@ -16,8 +16,7 @@ from podium.api.reading import read
 from podium.api.snapshot import HiddenKind
 from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
-from podium.app.accounting.traces.event_records import EventRecord, event_records
-from podium.app.accounting.traces.reconstruction import Reconstructed, Reconstruction, Seen
+from podium.app.accounting.reconstruction import EventRecord, Reconstructed, Reconstruction, Seen, event_records
 from podium.app.console.cells import by_key, counted
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar

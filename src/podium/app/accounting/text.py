@@ -247,7 +247,9 @@ def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by
     others = sorted({name for used in rows for name in used.requested} - {CPU, MEMORY, POD_COUNT})
     names = (POD_COUNT, CPU, MEMORY, *others)
     first = ("hour", "namespace") if by_hour else ("namespace",)
-    headings = (*first, "class", "priority", *map(_heading, names))
+    of_names = {name: f"{name} GiB-hours" if is_bytes(name) else f"{name}-hours" for name in names}
+    of_names |= {CPU: "core-hours", POD_COUNT: "pod-hours"}
+    headings = (*first, "class", "priority", *of_names.values())
     table = []
     for used in rows:
         places = (_hour(account, used), used.namespace) if by_hour else (used.namespace,)
@@ -261,11 +263,3 @@ def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by
 
 def _hour(account: Account, used: UsageEntry) -> str | int:
     return account.shown(used.hour) if account.is_dated else used.hour
-
-
-def _heading(name: str) -> str:
-    if name == CPU:
-        return "core-hours"
-    if name == POD_COUNT:
-        return "pod-hours"
-    return f"{name} GiB-hours" if is_bytes(name) else f"{name}-hours"

@@ -211,22 +211,19 @@ def write_measurements(
         compared = None if ratios is None else ratios[index]
         figures = [getattr(compared, name, None) for name in Ratios.__struct_fields__] if ratios is not None else []
         cells = ["" if figure is None else f"{figure:.2f}" for figure in figures]
-        rows.append([Name(measurement.workload, WORKLOADS), *_cells(measurement), *cells])
+        times = measurement.attempt_us or {}
+        rates = (measurement.pods_per_second, measurement.operations_per_pod, times.get("p50"), times.get("p99"))
+        own = [
+            f"{measurement.nodes:,}",
+            f"{measurement.pods:,}",
+            f"{measurement.seconds:.2f}",
+            *("" if figure is None else f"{figure:,.0f}" for figure in rates),
+            f"{measurement.load_seconds:.2f}",
+            f"{measurement.peak_memory_mib:,.0f}",
+        ]
+        rows.append([Name(measurement.workload, WORKLOADS), *own, *cells])
     page.table(rows, headings, indent=0, right=range(1, len(headings)))
     for measurement in measurements:
         if measurement.times_without is not None:
-            times = f"{measurement.times_without:.2f} times the CPU s of the same without it"
-            page.paragraph(f"{measurement.workload}: {times}", hanging=2)
-
-
-def _cells(measurement: Measurement) -> list[str]:
-    times = measurement.attempt_us or {}
-    rates = (measurement.pods_per_second, measurement.operations_per_pod, times.get("p50"), times.get("p99"))
-    return [
-        f"{measurement.nodes:,}",
-        f"{measurement.pods:,}",
-        f"{measurement.seconds:.2f}",
-        *("" if figure is None else f"{figure:,.0f}" for figure in rates),
-        f"{measurement.load_seconds:.2f}",
-        f"{measurement.peak_memory_mib:,.0f}",
-    ]
+            ratio = f"{measurement.times_without:.2f} times the CPU s of the same without it"
+            page.paragraph(f"{measurement.workload}: {ratio}", hanging=2)

@@ -6,32 +6,25 @@ from collections.abc import Iterator, Sequence
 
 from podium.app.console.cells import BUDGETS, NODES, PODS, QUOTAS, WORKLOADS, grouped_by_text, listed
 from podium.app.console.page import Cell, Name, Page, Part, counted
-from podium.sim.results.disruption_state import (
-    AvoidState,
-    BudgetState,
-    CapState,
-    DisruptionState,
-    QuotaState,
-)
+from podium.sim.results import disruption_state
 
 _MOST_ROWS = 8
 _MOST_NAMES = 3
 
 
-def write_disruptions(page: Page, state: DisruptionState) -> None:
+def write_disruptions(page: Page, state: disruption_state.DisruptionState) -> None:
     """Write a table of each kind; of many budgets, those that allow the fewest disruptions."""
     if state.budgets:
         _write_budgets(page, state.budgets)
     if state.caps:
         page.title("Caps", "limits on disruptions by components")
-        caps = [
-            (
-                _cap_name(cap),
-                Cell(f"{cap.rate.left} left of {cap.rate.max}", "warn" if not cap.rate.left else ""),
-                f"next at {cap.rate.next}" if cap.rate.next else "",
-            )
-            for cap in state.caps
-        ]
+        caps = []
+        for cap in state.caps:
+            who = cap.component or "all components"
+            if cap.per is not None:
+                who += f", namespace {cap.namespace}" if cap.namespace else ", each namespace"
+            left = Cell(f"{cap.rate.left} left of {cap.rate.max}", "warn" if not cap.rate.left else "")
+            caps.append((who, left, f"next at {cap.rate.next}" if cap.rate.next else ""))
         page.table(caps, most=_MOST_ROWS)
     if state.quotas:
         page.title("Quotas", counted(len(state.quotas), "quota"))
@@ -42,7 +35,7 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
         _write_avoid_lists(page, state.avoid_lists)
 
 
-def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
+def _write_avoid_lists(page: Page, avoid_lists: Sequence[disruption_state.AvoidState]) -> None:
     avoided = [
         (
             Name(avoid_list.node, NODES),
@@ -72,7 +65,7 @@ def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
         page.table(awaited, most=_MOST_ROWS)
 
 
-def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
+def _write_budgets(page: Page, budgets: Sequence[disruption_state.BudgetState]) -> None:
     order = sorted(budgets, key=lambda state: (_allowed(state), state.budget))[:_MOST_ROWS]
     has_rates = any(budget.rate is not None for budget in budgets)
     has_experienced = any(budget.experienced is not None for budget in budgets)
@@ -103,22 +96,14 @@ def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
         page.paragraph(f"{listed(names, _MOST_NAMES)}: {problem}", indent=2, hanging=2)
 
 
-def _allowed(budget: BudgetState) -> int:
+def _allowed(budget: disruption_state.BudgetState) -> int:
     """Return how many disruptions a budget and its rate allow, as a sort key; unknown numbers come last."""
     if budget.allowed is None:
         return 2**31
     return budget.allowed if budget.rate is None else min(budget.allowed, budget.rate.left)
 
 
-def _cap_name(cap: CapState) -> str:
-    """Return the scope of a cap: a component or all, in the cluster, in a namespace or in each."""
-    who = cap.component or "all components"
-    if cap.per is None:
-        return who
-    return f"{who}, namespace {cap.namespace}" if cap.namespace else f"{who}, each namespace"
-
-
-def _quota_rows(quota: QuotaState) -> Iterator[list[Part]]:
+def _quota_rows(quota: disruption_state.QuotaState) -> Iterator[list[Part]]:
     scope = quota.priority_scope or "any priority"
     classes = {"!PriorityClass": "no class", "PriorityClass": "any class"}.get(scope, scope)
     if quota.priority_classes is not None:

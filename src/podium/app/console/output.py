@@ -81,11 +81,11 @@ def _indented(value: Any) -> str:
     except (OverflowError, UnicodeEncodeError):
         # Numbers of more than 64 bits, and halves of surrogate pairs.
         return json.dumps(value, indent=_INDENT)
-    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1]
+    return (
+        text
+        if text.isascii() and "\x7f" not in text
+        else _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    )
 
 
 def in_json_line(value: Any) -> str:

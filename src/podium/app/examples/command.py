@@ -15,14 +15,6 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
-def examples_folder() -> Path:
-    """Return the examples' folder, in the installed package or the sources. Raises InputError if there is none."""
-    for folder in (_PACKAGE / _NAME, _PACKAGE.parents[1] / _NAME):
-        if (folder / "cookbook").is_dir():
-            return folder
-    raise InputError("this copy of Podium has no examples; they are in its source archive")
-
-
 _EPILOG = """
 \b
 Example: what happens if a service is deployed to one of the clusters of the cookbook
@@ -39,7 +31,11 @@ def examples(*, folder: Path) -> None:
     They are clusters, scenarios, configurations and plugins to try things on. Without FOLDER they come into the folder
     examples here, so that commands of the documents work as they stand.
     """
-    source = examples_folder()
+    # In the installed package, or in the sources.
+    folders = (_PACKAGE / _NAME, _PACKAGE.parents[1] / _NAME)
+    source = next((each for each in folders if (each / "cookbook").is_dir()), None)
+    if source is None:
+        raise InputError("this copy of Podium has no examples; they are in its source archive")
     if folder.exists():
         raise InputError(f"{folder} already exists; name another folder, or remove it")
     shutil.copytree(source, folder, ignore=_LEFT_OUT)

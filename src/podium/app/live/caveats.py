@@ -6,26 +6,8 @@ from collections.abc import Collection, Iterator
 
 from podium.api.basis import Caveat
 from podium.client.credentials import ClusterAccess
-from podium.framework.settings.configuration import Configuration, upstream_departures
 
 _POLICY = "DisruptionPolicy"
-
-
-def caveats(
-    access: ClusterAccess,
-    configuration: Configuration,
-    absent: Collection[str],
-    hidden: Collection[str],
-    *,
-    is_podium_server: bool,
-) -> list[Caveat]:
-    """Return the caveats for an API server.
-
-    ``is_podium_server``: it is Podium's own. ``absent`` are the kinds that it does not serve or does not allow to list;
-    ``hidden`` are the latter.
-    """
-    found = [*upstream_departures(configuration), *of_access(access), *hidden_kinds(hidden)]
-    return found if is_podium_server else found + list(_of_foreign_server(absent))
 
 
 def of_access(access: ClusterAccess) -> Iterator[Caveat]:
@@ -64,7 +46,7 @@ _CAPS = (
 )
 
 
-def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
+def of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
     """Yield the features that only Podium's own API server has."""
     yield from (Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items())
     yield Caveat("no-policy", _NO_POLICY, 1, (_POLICY,)) if _POLICY in absent else Caveat("caps", _CAPS, 0)

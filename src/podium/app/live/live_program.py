@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import socket
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -42,7 +40,6 @@ from podium.store.api_resources import APIResources
 
 if TYPE_CHECKING:
     from podium.app.live.accounting import LiveAccount
-    from podium.app.serving.page.live_page import LivePage
     from podium.sim.run_options import RunOptions
 
 # Kinds that a cluster may lack, or that a role for kube-scheduler does not allow to list.
@@ -138,7 +135,7 @@ class LiveProgram(ABC):
                 session,
                 self.watched(),
                 self.now,
-                lambda answer: self.make_transport(session, answer),
+                self._transport,
                 on_problem=self._kind_problem,
                 on_failure=self._machine_failed,
                 in_thread=self.runs_in_thread,
@@ -154,7 +151,12 @@ class LiveProgram(ABC):
                 self._metrics.watch_disruptions(self._account.tallies)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
-            page = self._page(cluster) if self._program.health.has_page else None
+            page = None
+            if self._program.health.has_page:
+                # Imported only if the page is enabled.
+                from podium.app.serving.page.live_page import cluster_page
+
+                page = cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
             health = Health(self._program.health, self._metrics.text, self._ready, page)
             self._metrics.watch(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
@@ -169,12 +171,6 @@ class LiveProgram(ABC):
     def accounted(self, controller: Controller, name: str) -> Controller:
         """Return the controller, wrapped so that a ledger, if any, records its disruptions."""
         return controller if self._account is None else self._account.of(controller, name)
-
-    def _page(self, cluster: LiveCluster) -> LivePage:
-        # Imported only if the page is enabled.
-        from podium.app.serving.page.live_page import cluster_page
-
-        return cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
 
     def run_options(self) -> RunOptions:
         """Return the options with which the page simulates questions."""
@@ -196,15 +192,15 @@ class LiveProgram(ABC):
         ending.push_async_callback(session.close)
         return session
 
-    def make_transport(self, session: Session, answer: Answer) -> ClosableTransport:
-        """Return the transport that executes the controllers' actions."""
+    def _transport(self, answer: Answer) -> ClosableTransport:
         if self._program.dry_run:
             return DryTransport(answer, self.log_dry_run)
-        return self.writing_transport(session, answer)
+        return self.writing_transport(answer)
 
-    def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
+    def writing_transport(self, answer: Answer) -> HTTPTransport:
+        """Return the transport that executes the controllers' actions."""
         return HTTPTransport(
-            session,
+            self._session,
             answer,
             self.now,
             self._program.transport,
@@ -397,11 +393,6 @@ _TIMES = {
     "renew_deadline_ns": "renew_deadline",
     "retry_period_ns": "retry_period",
 }
-
-
-def own_identity() -> str:
-    """Return a unique identity of this process, in kube-scheduler's form."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 def lease_of(

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.app.live.caveats import caveats
+from podium.app.live.caveats import hidden_kinds, of_access, of_foreign_server
 from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
 from podium.client.credentials import ClusterAccess
 from podium.client.extenders import HTTPExtenders
 from podium.client.live_cluster import Answer, LiveCluster, Watched
-from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
@@ -28,11 +27,12 @@ from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
 from podium.controllers.observations import Answered, Observation, Tick
-from podium.controllers.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD, SchedulingQueue
+from podium.controllers.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.extenders import Extenders
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import upstream_departures
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.runtime.clock import SystemClock
 from podium.runtime.component import Component
@@ -93,7 +93,9 @@ class LiveScheduler(LiveProgram):
         return watched(self._settings)
 
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
-        return caveats(self._access, self._settings.configuration, absent, hidden, is_podium_server=is_podium_server)
+        departures = upstream_departures(self._settings.configuration)
+        found = [*departures, *of_access(self._access), *hidden_kinds(hidden)]
+        return found if is_podium_server else [*found, *of_foreign_server(absent)]
 
     def on_started(self) -> None:
         names = (profile.scheduler_name for profile in self._settings.configuration.profiles)
@@ -128,14 +130,14 @@ class LiveScheduler(LiveProgram):
             self._extenders = self._extending.asked
             for url in self._extending.unchecked:
                 self._log.warning("an extender's certificate is not checked", url=url)
-        self.metrics.watch_queue(self._queue)
+        self.metrics.watch_queue(lambda: None if self._observed is None else self._observed.scheduler.queue)
 
     def run_options(self) -> RunOptions:
         return replace(super().run_options(), configuration=self._settings.configuration)
 
-    def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
+    def writing_transport(self, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""
-        transport = super().writing_transport(session, answer)
+        transport = super().writing_transport(answer)
         if self._extending is not None:
             transport.binder = self._extending.binder
         return transport
@@ -149,17 +151,8 @@ class LiveScheduler(LiveProgram):
             extenders=self._extenders,
         )
         scheduler.bindings.refused.on_refused = self._binding_refused
-        recorder = self._recorder
-        self._observed = ObservedScheduler(
-            scheduler,
-            self.metrics,
-            None if recorder is None else recorder.before,
-            None if recorder is None else recorder.after,
-        )
+        self._observed = ObservedScheduler(scheduler, self.metrics, self._recorder)
         return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
-
-    def _queue(self) -> SchedulingQueue | None:
-        return None if self._observed is None else self._observed.scheduler.queue
 
     def _binding_refused(self, pod: PodRecord, problem: str) -> None:
         self._log.error(
@@ -202,22 +195,12 @@ class Attempt:
 
 
 class ObservedScheduler:
-    """A scheduler whose attempts are counted in metrics and recorded.
+    """A scheduler whose attempts are counted in metrics, and recorded if there is a ``recorder``."""
 
-    ``on_attempt`` is called with each pod before its attempt, ``on_actions`` with the attempt and its actions.
-    """
-
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        metrics: Metrics,
-        on_attempt: Callable[[QueuedPod, Runner, int], None] | None = None,
-        on_actions: Callable[[Attempt, list[Action]], None] | None = None,
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, metrics: Metrics, recorder: DecisionRecorder | None = None) -> None:
         self.scheduler = scheduler
         self._metrics = metrics
-        self._on_attempt = on_attempt
-        self._on_actions = on_actions
+        self._recorder = recorder
         self._attempt: Attempt | None = None
         # By uid, the attempts whose binding is pending.
         self._binding: OrderedDict[str, Attempt] = OrderedDict()
@@ -252,16 +235,16 @@ class ObservedScheduler:
         pod = queued.record
         since_ns = self._now if queued.first_attempt_ns is None else queued.first_attempt_ns
         self._incoming("active", queued.woken_by or POD_ADD).inc()
-        if self._on_attempt is not None:
-            self._on_attempt(queued, runner, self._now)
+        if self._recorder is not None:
+            self._recorder.before(queued, runner, self._now)
         self._attempt = Attempt(pod.uid, pod.key, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
 
     def _attempted(self, actions: list[Action]) -> None:
         attempt = self._attempt
         if attempt is not None:
             self._metrics.algorithm_seconds.observe(time.perf_counter() - attempt.began_s)
-            if self._on_actions is not None:
-                self._on_actions(attempt, actions)
+            if self._recorder is not None:
+                self._recorder.after(attempt, actions)
         failed = {
             action.uid for action in actions if isinstance(action, Record) and action.reason == "FailedScheduling"
         }

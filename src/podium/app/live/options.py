@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -78,11 +80,13 @@ class ProgramOptions:
 
         ``elects``: replicas elect a leader by default. Raises InputError for invalid combinations.
         """
-        from podium.app.live.live_program import lease_of, own_identity
+        from podium.app.live.live_program import lease_of
         from podium.app.live.metrics import HealthSettings
         from podium.client.transport import TransportSettings
 
-        given, identity, connection = self.given, own_identity(), configuration.client_connection
+        given, connection = self.given, configuration.client_connection
+        # Unique for each process, in kube-scheduler's form.
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         lease = {name: given[f"lease_{name}"] for name in _LEASE}
         return {
             "identity": identity,

@@ -19,7 +19,7 @@ from podium.store.verbs.eviction import RATE_CAUSE
 
 # Questions that are not played answer without loading the simulator.
 if TYPE_CHECKING:
-    from podium.sim.results.holds import Hold
+    from podium.sim.results.measures import Hold
     from podium.sim.results.readiness import WorkloadReadiness
     from podium.sim.results.result import FinalNode, Result
 

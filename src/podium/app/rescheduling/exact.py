@@ -12,16 +12,8 @@ import numpy as np
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Name, Page, Part, counted
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling import optimal
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
-from podium.decide.rescheduling.optimal import (
-    ExactPlanError,
-    ExactQuestion,
-    LinearProgram,
-    MoveLimit,
-    OptimalPlan,
-    Solution,
-    plan_optimal,
-)
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.framework.rescheduling.linear_forms import LinearObjective
 from podium.framework.rescheduling.policy import Picture, Policy
@@ -42,14 +34,14 @@ class Highs:
         try:
             import highspy
         except ImportError:
-            raise ExactPlanError(MISSING) from None
+            raise optimal.ExactPlanError(MISSING) from None
         self._highspy: Any = highspy
         self._most_nodes = most_nodes
 
-    def solve(self, program: LinearProgram) -> Solution:
+    def solve(self, program: optimal.LinearProgram) -> optimal.Solution:
         """Return the best solution, or the best within the limit. Raises RuntimeError if the program has none."""
         if not program.costs:
-            return Solution((), program.offset, program.offset, is_proven=True)
+            return optimal.Solution((), program.offset, program.offset, is_proven=True)
         solver = self._highspy.Highs()
         options: dict[str, Any] = {
             "output_flag": False,
@@ -69,9 +61,9 @@ class Highs:
         is_proven = solver.getModelStatus() == self._highspy.HighsModelStatus.kOptimal
         cost = float(info.objective_function_value)
         bound = float(info.mip_dual_bound) if program.integers else cost
-        return Solution(tuple(map(float, values)), cost, bound, is_proven)
+        return optimal.Solution(tuple(map(float, values)), cost, bound, is_proven)
 
-    def _model(self, program: LinearProgram) -> Any:
+    def _model(self, program: optimal.LinearProgram) -> Any:
         highspy, infinity = self._highspy, self._highspy.kHighsInf
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(program.costs), len(program.starts)
@@ -99,7 +91,7 @@ _DIGITS = 4
 class Comparison:
     """The best plan, and the share of its improvement that another plan reaches; 1 is all."""
 
-    best: OptimalPlan
+    best: optimal.OptimalPlan
     share: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,12 +119,12 @@ def compared(
     """Compare a plan with the best one. Raises ExactPlanError if that cannot be found or no solver is installed."""
     if not any(isinstance(policy, LinearObjective) for policy, _ in policies):
         names = ", ".join(policy.name for policy, _ in policies) or "none"
-        raise ExactPlanError(
+        raise optimal.ExactPlanError(
             f"the objective of no policy has a linear form, which the exact plan needs; on are: {names}"
         )
     limits = tuple(_limits(list(picture.movable_pods()), picture, settings, inputs))
-    question = ExactQuestion(settings.threshold, limits, FILTER_RULES)
-    best = plan_optimal(picture, policies, question, Highs())
+    question = optimal.ExactQuestion(settings.threshold, limits, FILTER_RULES)
+    best = optimal.plan_optimal(picture, policies, question, Highs())
     moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
     after = {name: plan.after.get(name, before) for name, before in best.before.items()}
     return Comparison(best, best.share_of(after, moves))
@@ -162,7 +154,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
 
 def _limits(
     pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, inputs: PlanInputs
-) -> Iterator[MoveLimit]:
+) -> Iterator[optimal.MoveLimit]:
     """Yield the limits that the plan also respects: moves in flight and disruption budgets."""
     room = BudgetRoom(inputs, settings, picture.now)
     yield from _of_kinds(pods, settings.in_flight)
@@ -174,12 +166,12 @@ def _limits(
             covered[budget.key].append(pod.uid)
             most[budget.key] = max(0, budget.allowed - room.reserve(budget))
     for key, uids in covered.items():
-        yield MoveLimit(uids, most[key])
+        yield optimal.MoveLimit(uids, most[key])
 
 
-def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[MoveLimit]:
+def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[optimal.MoveLimit]:
     if limits.total is not None:
-        yield MoveLimit([pod.uid for pod in pods], limits.total)
+        yield optimal.MoveLimit([pod.uid for pod in pods], limits.total)
     for most, kind in ((limits.node, "node_name"), (limits.namespace, "namespace"), (limits.owner, "owner_uid")):
         if most is None:
             continue
@@ -188,4 +180,4 @@ def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[
             groups[getattr(pod, kind)].append(pod.uid)
         for uids in groups.values():
             if len(uids) > most:
-                yield MoveLimit(uids, most)
+                yield optimal.MoveLimit(uids, most)

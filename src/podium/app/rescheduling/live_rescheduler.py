@@ -15,10 +15,11 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
+from podium.app.live.caveats import hidden_kinds, of_access
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
-from podium.app.rescheduling.offline import PlanReport, effective_schedulers, live_caveats, same_moves, write_plan
+from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
 from podium.client.usage_poller import UsagePoller
@@ -31,7 +32,7 @@ from podium.controllers.rescheduling.planning import CONFIG_MAP, READ, REFUSED
 from podium.controllers.rescheduling.rescheduler import POLICY_FAILED, Rescheduler
 from podium.decide.rescheduling.round_robin import NONE_EXCLUDED, ReschedulingPlan
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
-from podium.framework.settings.configuration import Configuration
+from podium.framework.settings.configuration import Configuration, upstream_departures
 from podium.runtime.component import Component
 
 PlanForm = Literal["text", "json"]
@@ -123,7 +124,19 @@ class LiveRescheduler(LiveProgram):
         schedulers = effective_schedulers(settings.configuration, honors_avoid_lists=self._honors_avoid_lists)
         known = {} if self._cluster is None else self._cluster.reflectors["Pod"].machine.known
         pods = [stored.object for stored in known.values() if isinstance(stored.object, Pod)]
-        found = live_caveats(self._access, settings, schedulers, hidden, pods, is_podium_server=is_podium_server)
+        found = [
+            *settings.rescheduling.caveats,
+            *upstream_departures(schedulers),
+            *of_access(self._access),
+            *hidden_kinds(hidden),
+            *of_schedulers(settings.rescheduling.settings, schedulers, pods),
+        ]
+        if not is_podium_server and settings.counts_disruptions and not settings.dry_run:
+            message = (
+                "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; if podium "
+                "scheduler counts them already, use --no-count-disruptions"
+            )
+            found.append(Caveat("rates", message, 0))
         self._caveats = tuple(found)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,7 @@ from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
-from podium.app.live.caveats import hidden_kinds, of_access
-from podium.client.credentials import ClusterAccess
+from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
@@ -46,7 +45,6 @@ from podium.store.store import Store
 
 if TYPE_CHECKING:
     from podium.app.rescheduling.exact import Comparison
-    from podium.app.rescheduling.live_rescheduler import ReschedulingSettings
 
 _DAY_NS = 86_400 * 10**9
 
@@ -220,22 +218,23 @@ def _planned(planned: PlannedMoves) -> dict[str, Any]:
         "partOf": None
         if planned.part_of is None
         else {"pods": planned.part_of.pods, "gain": _rounded(planned.part_of.gain)},
-        "moves": [_move(move) for move in planned.moves],
+        "moves": [
+            {
+                "pod": move.pod.key,
+                "uid": move.pod.uid,
+                "controller": _controller(move.pod, ""),
+                "from": move.source,
+                "to": move.target,
+                "isSure": move.is_sure,
+                "hasEnded": move.has_ended,
+            }
+            for move in planned.moves
+        ],
     }
 
 
-def _move(move: PlannedMove) -> dict[str, Any]:
-    pod = move.pod
-    controller = pod.controller
-    return {
-        "pod": pod.key,
-        "uid": pod.uid,
-        "controller": "" if controller is None else f"{controller.kind} {controller.name}",
-        "from": move.source,
-        "to": move.target,
-        "isSure": move.is_sure,
-        "hasEnded": move.has_ended,
-    }
+def _controller(pod: PodRecord, otherwise: str) -> str:
+    return otherwise if pod.controller is None else f"{pod.controller.kind} {pod.controller.name}"
 
 
 def _rounded(value: float) -> float:
@@ -288,8 +287,7 @@ def _gain(planned: PlannedMoves) -> str:
 def _row(move: PlannedMove) -> list[Part]:
     pod = Name(move.pod.key, PODS)
     if move.has_ended:
-        controller = move.pod.controller
-        who = "its controller" if controller is None else f"{controller.kind} {controller.name}"
+        who = _controller(move.pod, "its controller")
         return [pod, Name(move.source, NODES, before=f"has ended and is deleted; {who} avoids ")]
     if move.target is None:
         return [pod, Name(move.source, NODES, before="leaves ", after="; its target is not planned")]
@@ -361,30 +359,6 @@ def ignoring_avoid_lists(configuration: Configuration) -> tuple[str, ...]:
 _SHOWN = 3
 
 
-def live_caveats(
-    access: ClusterAccess,
-    settings: ReschedulingSettings,
-    schedulers: Configuration,
-    hidden: Collection[str],
-    pods: Iterable[Pod],
-    *,
-    is_podium_server: bool,
-) -> list[Caveat]:
-    """Return the caveats for an API server.
-
-    ``schedulers`` are the `effective_schedulers`. ``is_podium_server``: the API server is Podium's own; ``hidden`` are
-    the kinds that it does not allow this program to list, ``pods`` the running pods.
-    """
-    return [
-        *settings.rescheduling.caveats,
-        *upstream_departures(schedulers),
-        *of_access(access),
-        *hidden_kinds(hidden),
-        *of_schedulers(settings.rescheduling.settings, schedulers, pods),
-        *(() if is_podium_server else _of_foreign_server(settings)),
-    ]
-
-
 def of_schedulers(settings: ReschedulerSettings, schedulers: Configuration, pods: Iterable[Pod]) -> Iterator[Caveat]:
     """Yield the schedulers that do not keep replacements off the nodes that pods left, and unknown schedulers."""
     names = ignoring_avoid_lists(schedulers)
@@ -416,14 +390,3 @@ _WITHOUT_LISTS = {
 
 def _listed(names: Sequence[str]) -> str:
     return listed([shown(name) for name in names], _SHOWN)
-
-
-def _of_foreign_server(settings: ReschedulingSettings) -> Iterator[Caveat]:
-    """Yield the features that only Podium's own API server has."""
-    if settings.counts_disruptions and not settings.dry_run:
-        yield Caveat(
-            "rates",
-            "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; if podium "
-            "scheduler counts them already, use --no-count-disruptions",
-            0,
-        )

@@ -28,7 +28,11 @@ def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: C
     """
     kept = _read(directory / FILE)
     release = found if kept is None else _changed(kept, chosen, directory, report)
-    _write(directory / FILE, release)
+    file, text = directory / FILE, " ".join(filter(None, (str(release), shown_gates(release.gates))))
+    try:
+        write_private(file, f"{text}\n")
+    except OSError as error:
+        raise InputError(f"the version cannot be kept: {error.strerror}", source=str(file)) from None
     return release
 
 
@@ -66,16 +70,18 @@ def _read(file: Path) -> Release | None:
         raise error.located(source=str(file)) from None
 
 
-def _write(file: Path, release: Release) -> None:
-    """Write the version, so that after a crash the file holds the old or the new one. Raises InputError."""
-    text = " ".join(filter(None, (str(release), shown_gates(release.gates)))) + "\n"
-    new = file.with_name(f"{file.name}.new")
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner can read, so that after a crash it holds the old or the new text."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    # That of a process which crashed.
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as written:
             written.write(text)
             written.flush()
             os.fsync(written.fileno())
-        new.replace(file)
-    except OSError as error:
-        raise InputError(f"the version cannot be kept: {error.strerror}", source=str(file)) from None
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

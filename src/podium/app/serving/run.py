@@ -34,15 +34,7 @@ from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import of_plane
 from podium.app.serving.serving import Place, Serving, check_place
 from podium.controllers.kubelets.host import KubeletSettings
-from podium.controlplane.assembly import (
-    DEFAULT_TEMPLATE,
-    Assembled,
-    InitialContent,
-    all_objects,
-    assemble,
-    check_template,
-    open_store,
-)
+from podium.controlplane import assembly
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.framework.extenders import without_extenders
@@ -195,7 +187,9 @@ def place_of(wanted: Wanted) -> Place:
     return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
 
 
-def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClock, Assembled, ControlPlaneSettings]:
+def assembled(
+    wanted: Wanted, settings: ControlPlaneSettings
+) -> tuple[SystemClock, assembly.Assembled, ControlPlaneSettings]:
     """Return the clock, the control plane, and its settings with the version of the objects. Raises PodiumError."""
     has_source = bool(wanted.source.files or wanted.source.cluster)
     found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
@@ -206,9 +200,9 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
     for snapshot in found.snapshots:
         for hidden in snapshot.hidden:
             _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
-    template = DEFAULT_TEMPLATE
+    template = assembly.DEFAULT_TEMPLATE
     if wanted.node_template is not None:
-        template = check_template(read_one(wanted.node_template, "Node"), wanted.node_template)
+        template = assembly.check_template(read_one(wanted.node_template, "Node"), wanted.node_template)
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir), accept_loss=wanted.accepts_loss)
     ledger: LedgerFile | None = None
     try:
@@ -218,11 +212,11 @@ def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClo
         if wanted.data_dir is not None and wanted.has_ledger:
             path = str(Path(wanted.data_dir) / LEDGER)
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
-        store = open_store(settings.seed, journal)
+        store = assembly.open_store(settings.seed, journal)
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
-        clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)
-        beginning = InitialContent(_served(found.documents), wanted.nodes, template)
-        return clock, assemble(store, clock, settings, beginning, journal, ledger), settings
+        clock = SystemClock(wanted.speed, newest_time(assembly.all_objects(store)) if store.version else 0)
+        beginning = assembly.InitialContent(_served(found.documents), wanted.nodes, template)
+        return clock, assembly.assemble(store, clock, settings, beginning, journal, ledger), settings
     except BaseException:
         if ledger is not None:
             ledger.close()
@@ -300,7 +294,7 @@ def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
         yield Path(wanted.data_dir or ".") / _KUBECONFIG
 
 
-def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
+def _announce(server: str, path: Path, assembled: assembly.Assembled, *, has_page: bool) -> None:
     what = counted(len(assembled.plane.store.objects("Node")), "node")
     click.echo(f"Kubernetes {assembled.plane.release}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")

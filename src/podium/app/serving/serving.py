@@ -20,6 +20,7 @@ from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
 from podium.api.nested import list_at, objects_at
 from podium.apirequests.authorization import ISSUER, User, token_user
+from podium.app.serving.kept_version import write_private
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
@@ -87,15 +88,7 @@ def write_kubeconfig(path: Path, server: str, authority_file: str = "", token: s
     """Write the `kubeconfig` atomically, readable only by its owner. Raises InputError as `check_place` does."""
     check_place(path)
     text = _FIRST_LINE + yaml.dump(kubeconfig(server, authority_file, token), Dumper=Dumper, sort_keys=False)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    write_private(path, text)
 
 
 DEFAULT_PORT = 7443

@@ -61,9 +61,6 @@ class _Kind:
     objects: list[bytes]
     refusal: StoreError | NoAnswerError | None = None
 
-    def is_refused_with(self, code: int) -> bool:
-        return isinstance(self.refusal, StoreError) and self.refusal.code == code
-
 
 def read_cluster(
     source: ClusterSource,
@@ -89,22 +86,27 @@ async def _read(
         access = session.access
         version = await server_version(session)
         found = await _read_kinds(session, kinds, slim, progress)
-    _check(found, access.name)
-    hidden = tuple(
-        HiddenKind(api_version=listed.kind.api_version, kind=listed.kind.name, message=str(listed.refusal))
-        for listed in found
-        if listed.is_refused_with(_FORBIDDEN)
-    )
-    absent = tuple(
-        f"{listed.kind.name} ({listed.kind.api_version})" for listed in found if listed.is_refused_with(_NOT_FOUND)
-    )
+    place, hidden, absent = f"context {access.name}", [], []
+    for kind, refusal in ((listed.kind, listed.refusal) for listed in found):
+        if refusal is None:
+            continue
+        code = refusal.code if isinstance(refusal, StoreError) else 0
+        if code not in (_FORBIDDEN, _NOT_FOUND):
+            raise InputError(f"{kind.plural} cannot be listed: {refusal}", source=place)
+        if kind.name in _NEEDED:
+            problem = f"you are not allowed to list {kind.plural}, which every answer needs: {refusal}"
+            raise InputError(problem, source=place)
+        if code == _FORBIDDEN:
+            hidden.append(HiddenKind(api_version=kind.api_version, kind=kind.name, message=str(refusal)))
+        else:
+            absent.append(f"{kind.name} ({kind.api_version})")
     snapshot = Snapshot(
         metadata=ObjectMeta(name=access.name),
         context=access.name,
         server_version=version,
         taken_at=format_time(taken_ns),
-        hidden=hidden,
-        not_served=absent,
+        hidden=tuple(hidden),
+        not_served=tuple(absent),
         left_out=left_out,
     )
     return ClusterRead(snapshot, [(listed.kind.name, listed.objects) for listed in found if listed.objects])
@@ -147,19 +149,6 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(read(kind)) for kind in kinds]
     return [task.result() for task in tasks]
-
-
-def _check(found: Sequence[_Kind], name: str) -> None:
-    """Raise InputError for needed kinds that cannot be listed, and for errors other than missing rights and kinds."""
-    place = f"context {name}"
-    for listed in found:
-        if listed.refusal is None:
-            continue
-        if not listed.is_refused_with(_FORBIDDEN) and not listed.is_refused_with(_NOT_FOUND):
-            raise InputError(f"{listed.kind.plural} cannot be listed: {listed.refusal}", source=place)
-        if listed.kind.name in _NEEDED:
-            problem = f"you are not allowed to list {listed.kind.plural}, which every answer needs: {listed.refusal}"
-            raise InputError(problem, source=place)
 
 
 def keep_cluster(file: SnapshotFile, cluster: ClusterSource, kept: Sequence[Part] = ()) -> Snapshot:

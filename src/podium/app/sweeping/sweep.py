@@ -157,7 +157,11 @@ def _configuration(
     if not fields:
         return plain
     for name, text in fields.items():
-        _set(raw, name, _value(text))
+        try:
+            value = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            value = text
+        _set(raw, name, value)
     settings = ", ".join(f"{name}={text}" for name, text in fields.items())
     return read_configuration(raw, f"{source} with {settings}")
 
@@ -183,13 +187,6 @@ def _set(raw: dict[str, Any], name: str, value: Any) -> None:
         for parent in parents:
             place = place.setdefault(parent, {})
         place[last] = value
-
-
-def _value(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text
 
 
 class Run(NamedTuple):

@@ -162,7 +162,10 @@ def rows_of(played: Sequence[Played]) -> list[Row]:
 
     For example, `waiting.1000.p95` is how long pods of priority 1000 waited. A figure that a run does not have is None.
     """
-    found = [_row(run) for run in played]
+    found: list[Row] = []
+    for run in played:
+        row: Row = {**run.combination, "seed": run.seed, "error": run.outcome.error or None}
+        found.append(row | dict(_figures(run.outcome.summary or {})))
     columns = dict.fromkeys(name for row in found for name in row)
     return [{name: row.get(name) for name in columns} for row in found]
 
@@ -181,13 +184,6 @@ def in_arrow(frame: Frame, form: str) -> bytes:
     sink = pyarrow.BufferOutputStream()
     write(pyarrow.table(frame), sink)
     return bytes(sink.getvalue().to_pybytes())
-
-
-def _row(run: Played) -> Row:
-    row: Row = {**run.combination, "seed": run.seed, "error": run.outcome.error or None}
-    if run.outcome.summary is not None:
-        row.update(_figures(run.outcome.summary))
-    return row
 
 
 def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:

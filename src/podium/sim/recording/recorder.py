@@ -24,17 +24,10 @@ from podium.controllers.kubelets.annotations import TERMINATION
 from podium.controllers.nodes.node_lifecycle import MANAGED
 from podium.controllers.observations import Changed
 from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
-from podium.sim.recording.tape import (
-    EVICTED,
-    RecordedEvent,
-    RecordingEntry,
-    What,
-    is_made_by_controller,
-    workload_of,
-)
+from podium.sim.recording import tape
 
 _DISRUPTED = "DisruptionTarget"
-_NOTHING = RecordingEntry()
+_NOTHING = tape.RecordingEntry()
 
 
 class _RecordedObject(msgspec.Struct):
@@ -65,16 +58,16 @@ class ClusterRecorder:
         # What there is to write for the present change.
         self._at_ns = 0
         self._steps: list[Raw] = []
-        self._events: list[RecordedEvent] = []
+        self._events: list[tape.RecordedEvent] = []
 
     def begin(self) -> Iterator[Raw]:
         """Yield all objects in their present state, once all are known."""
         self._has_begun = True
         for known in self._known.values():
-            known.is_made_by_controller = is_made_by_controller(known.object, self._objects)
+            known.is_made_by_controller = tape.is_made_by_controller(known.object, self._objects)
             yield known.raw
 
-    def see(self, seen: Seen, at_ns: int) -> RecordingEntry:
+    def see(self, seen: Seen, at_ns: int) -> tape.RecordingEntry:
         """Return what to write for a change; nothing before `begin`."""
         self._at_ns, self._steps, self._events = at_ns, [], []
         object_ = seen.object
@@ -95,16 +88,16 @@ class ClusterRecorder:
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)
-        return RecordingEntry(steps=tuple({"at": at, **step} for step in self._steps), events=tuple(self._events))
+        return tape.RecordingEntry(steps=tuple({"at": at, **step} for step in self._steps), events=tuple(self._events))
 
-    def _event(self, what: What, object_: Kubernetes, **others: str | Raw) -> None:
+    def _event(self, what: tape.What, object_: Kubernetes, **others: str | Raw) -> None:
         written = {"at": format_duration(self._at_ns), "what": what, "kind": object_.kind, "key": object_.key}
         found = {**written, "uid": object_.metadata.uid, **others}
-        self._events.append(msgspec.convert(found, RecordedEvent))
+        self._events.append(msgspec.convert(found, tape.RecordedEvent))
 
     def _came(self, object_: Kubernetes, raw: Raw) -> None:
         place = (object_.kind, object_.key)
-        is_made = self._has_begun and is_made_by_controller(object_, self._objects)
+        is_made = self._has_begun and tape.is_made_by_controller(object_, self._objects)
         self._known[place] = _RecordedObject(object_, raw, is_made, not is_made)
         self._objects[place] = object_
         if not self._has_begun:
@@ -154,9 +147,9 @@ class ClusterRecorder:
             return
         known.is_disrupted = True
         reason = condition.reason
-        what: What = "preempted" if reason == PREEMPTED else "evicted" if reason == EVICTED else "disrupted"
+        what: tape.What = "preempted" if reason == PREEMPTED else "evicted" if reason == tape.EVICTED else "disrupted"
         self._event(what, pod, reason=reason)
-        if reason == EVICTED:
+        if reason == tape.EVICTED:
             self._steps.append({"evict": self._named(known)})
 
     def _node_changed(self, before: Node, node: Node) -> None:
@@ -190,7 +183,7 @@ class ClusterRecorder:
     def _named(self, known: _RecordedObject) -> Raw:
         """Return how a step names a pod: by its workload if a simulation gives it another name."""
         if not known.has_its_name:
-            workload = workload_of(known.object, self._objects)
+            workload = tape.workload_of(known.object, self._objects)
             if workload is not None:
                 return {"kind": workload.kind, **_place(workload)}
         return _place(known.object)

@@ -357,7 +357,10 @@ def _quota_warnings(
     """
     values = {**SYSTEM_CLASSES, **{class_.metadata.name: class_.value for class_ in classes}}
     top, promised = _highest_level(quotas, values)
-    offered = _offered(nodes)
+    offered: Counter[str] = Counter()
+    for node in nodes:
+        if not node.spec.unschedulable and is_ready(node):
+            offered.update(node_allocatable(node.status))
     parts = [
         f"{format_quantity(amount, name)} {name} of {format_quantity(offered[name], name)}"
         for name, amount in sorted(promised.items())
@@ -432,12 +435,3 @@ def _requests(quota: ResourceQuota) -> dict[str, int]:
             amount = read_amount(name, quantity)
             found[resource] = min(amount, found.get(resource, amount))
     return found
-
-
-def _offered(nodes: Iterable[Node]) -> Counter[str]:
-    """Return what schedulable, ready nodes offer."""
-    offered: Counter[str] = Counter()
-    for node in nodes:
-        if not node.spec.unschedulable and is_ready(node):
-            offered.update(node_allocatable(node.status))
-    return offered

@@ -19,7 +19,7 @@ from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_ADDED_NO
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
-from podium.sim.results.holds import Hold
+from podium.sim.results.measures import Hold
 
 _SECOND = 10**9
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")

@@ -1,1 +1,0 @@
-"""The reconstruction of disruptions from a cluster's objects and Events, without a ledger."""
