@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from podium.app.console import options
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    HTML,
-    ClusterSource,
-    is_asked_by_kubectl,
-    optional_cluster_options,
-    output_option_of,
-)
 from podium.controllers.ledger.disruption import Cause
 
 if TYPE_CHECKING:
@@ -41,7 +35,7 @@ without a ledger shows; usage as CSV
     help="The output of podium simulate or plan -o json, a ledger, or - for standard input; may be gzipped.",
 )
 @click.option("--data-dir", metavar="DIR", help="The data directory of podium up, which may be running.")
-@optional_cluster_options
+@options.optional_cluster_options
 @click.option(
     "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
 )
@@ -70,15 +64,15 @@ without a ledger shows; usage as CSV
     is_flag=True,
     help="Show what namespaces requested, by PriorityClass and hour, instead of disruptions.",
 )
-@output_option_of(
-    ("text", "json", "yaml", "csv", HTML),
+@options.output_option_of(
+    ("text", "json", "yaml", "csv", options.HTML),
     "The output format; csv has a row for each disruption, html a timeline with tables.",
 )
 def ledger(
     *,
     file: str | None,
     data_dir: str | None,
-    cluster: ClusterSource | None,
+    cluster: options.ClusterSource | None,
     every: bool,
     usage: bool,
     form: str,
@@ -97,7 +91,7 @@ def ledger(
     from podium.app.console.output import show_answer
 
     query = LedgerQuery(**limits)
-    if usage and (query.owners or query.causes or query.only_in_vain or form == HTML):
+    if usage and (query.owners or query.causes or query.only_in_vain or form == options.HTML):
         problem = "applies to disruptions; --usage takes --namespace, --min-priority, --max-priority, --since, --until."
         raise click.UsageError(f"--usage excludes --owner, --cause, --in-vain and -o html: each {problem}")
     account = _account(file, data_dir, cluster)
@@ -120,7 +114,7 @@ def ledger(
         sys.exit(1)
 
 
-def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | None) -> Account:
+def _account(file: str | None, data_dir: str | None, cluster: options.ClusterSource | None) -> Account:
     from podium.app.accounting.account import directory_account, read_account
 
     if file is not None and data_dir is not None:
@@ -128,8 +122,8 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
     kept = None
     if file is not None or data_dir is not None:
         kept = read_account(file) if file is not None else directory_account(data_dir or "")
-    if cluster is None and kept is None and is_asked_by_kubectl():
-        cluster = ClusterSource()
+    if cluster is None and kept is None and options.is_asked_by_kubectl():
+        cluster = options.ClusterSource()
     if cluster is None and kept is None:
         raise click.UsageError("Name one thing to read: -f FILE, --data-dir DIR, or a cluster with --context.")
     if cluster is None and kept is not None:
@@ -138,4 +132,4 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
         raise click.UsageError("A simulation has no dates: with --context, use the ledger of that cluster.")
     from podium.app.accounting.cluster import cluster_account
 
-    return cluster_account(cluster or ClusterSource(), kept)
+    return cluster_account(cluster or options.ClusterSource(), kept)

@@ -285,9 +285,6 @@ class Source:
     allows_exec_plugins: bool = False
     overrides: tuple[str, ...] = ()
 
-    def with_file(self, file: str) -> Source:
-        return replace(self, files=(*self.files, file))
-
     def or_current_cluster(self) -> Source:
         """Return this source, or the cluster of the current context if nothing is named."""
         if self.files or self.cluster is not None:

@@ -16,7 +16,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.kinds import KINDS
-from podium.api.meta import ObjectMeta, Raw
+from podium.api.meta import ObjectMeta
 from podium.api.snapshot import API_VERSION, HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import Seen
@@ -119,7 +119,7 @@ class _Recording:
         length_ns = self._elapsed_ns()
         termination_ns = self._recorder.terminations.usual_ns
         self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
-        return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
+        return Recorded(self._file.objects.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
@@ -148,7 +148,7 @@ class _Recording:
         name = self._session.access.name
         self._began_ns = time.time_ns()
         for raw in self._recorder.begin():
-            self._file.add(raw)
+            self._file.objects.add(raw)
         absent = [reflector.machine for reflector in self._reflectors if reflector.machine.is_absent]
         hidden = tuple(
             HiddenKind(api_version=machine.resource.api_version, kind=machine.resource.kind, message=machine.problem)
@@ -171,7 +171,7 @@ class _Recording:
                 left_out=left_out_beside(()),
             )
         )
-        self._say(f"recording {name}: {counted(self._file.count, 'object')} at the start; interrupt to end")
+        self._say(f"recording {name}: {counted(self._file.objects.count, 'object')} at the start; interrupt to end")
 
     async def _wait(self) -> None:
         limit_ns = self._limits.length_ns
@@ -209,7 +209,7 @@ class RecordingFile:
     """A file of a recording: initial objects, `begin`, entries, `end`. It gets its name when it is complete."""
 
     def __init__(self, target: str, name: str) -> None:
-        self._file = SnapshotFile(target)
+        self.objects = SnapshotFile(target)
         self._name = name
         self._between_steps = self._between_events = b""
         self.steps = self.events = 0
@@ -217,7 +217,7 @@ class RecordingFile:
     def __enter__(self) -> Self:
         with ExitStack() as opened:
             self._events: IO[bytes] = opened.enter_context(tempfile.TemporaryFile(prefix="podium-"))
-            self._file.__enter__()
+            self.objects.__enter__()
             opened.pop_all()
         return self
 
@@ -225,27 +225,20 @@ class RecordingFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._events.close()
-        self._file.__exit__(kind, error, traceback)
+        self.objects.__exit__(kind, error, traceback)
 
     @property
     def size(self) -> int:
-        return self._file.size + self._events.tell()
-
-    @property
-    def count(self) -> int:
-        return self._file.count
-
-    def add(self, raw: Raw) -> None:
-        self._file.add(raw)
+        return self.objects.size + self._events.tell()
 
     def begin(self, snapshot: Snapshot) -> None:
-        self._file.end(snapshot)
-        self._file.begin(_opening("Scenario", self._name) + b',"spec":{"recorded":true,"steps":[')
+        self.objects.end(snapshot)
+        self.objects.begin(_opening("Scenario", self._name) + b',"spec":{"recorded":true,"steps":[')
         self._events.write(_opening(RECORDING, self._name) + b',"format":%d,"events":[' % FORMAT)
 
     def write(self, entry: RecordingEntry) -> None:
         for step in entry.steps:
-            self._file.go_on(self._between_steps + msgspec.json.encode(step))
+            self.objects.go_on(self._between_steps + msgspec.json.encode(step))
             self._between_steps = b",\n"
         for event in entry.events:
             self._events.write(self._between_events + msgspec.json.encode(event))
@@ -256,13 +249,13 @@ class RecordingFile:
     def end(self, length: str, termination: str | None = None) -> None:
         """Complete the file with the length of the recording and the usual ``termination`` time of pods."""
         ending = msgspec.json.encode(length)
-        self._file.go_on(b'],"until":' + ending + b"}}")
+        self.objects.go_on(b'],"until":' + ending + b"}}")
         suffix = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
         self._events.write(b'],"length":' + ending + suffix + b"}")
         self._events.seek(0)
-        self._file.begin(self._events.read(_COPIED_BYTES))
+        self.objects.begin(self._events.read(_COPIED_BYTES))
         while part := self._events.read(_COPIED_BYTES):
-            self._file.go_on(part)
+            self.objects.go_on(part)
 
 
 def _opening(kind: str, name: str) -> bytes:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from podium.app.console import options
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    ClusterSource,
-    Source,
-    config_option,
-    ignore_extenders_option,
-    output_option_of,
-    release_options,
-    validate_option,
-)
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
@@ -66,7 +58,7 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     callback=_config_map,
     help="A ConfigMap to watch, with the configuration under config.yaml; it can also pause the rescheduler.",
 )
-@config_option
+@options.config_option
 @click.option("--evict", is_flag=True, help="Evict pods. Without it, plans are only printed and nothing is written.")
 @click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
 @click.option(
@@ -87,10 +79,10 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
     default=True,
     help="Count disruptions for rates of budgets, unless a podium scheduler does. Default with --evict.",
 )
-@validate_option
-@ignore_extenders_option
-@release_options
-@output_option_of(("text", "json"), "The output format; on a cluster, json prints one line per plan.")
+@options.validate_option
+@options.ignore_extenders_option
+@options.release_options
+@options.output_option_of(("text", "json"), "The output format; on a cluster, json prints one line per plan.")
 @program_options("podium-rescheduler")
 def reschedule(
     *,
@@ -131,8 +123,8 @@ def reschedule(
 
         cluster = None
         if program.context or program.kubeconfig or not files:
-            cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
-        read = read_shown(Source(files, cluster, program.allow_exec_plugins), validation)
+            cluster = options.ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
+        read = read_shown(options.Source(files, cluster, program.allow_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
         question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, optimal, release)
         with ProgressBar("planning"):

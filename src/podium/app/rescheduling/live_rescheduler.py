@@ -165,14 +165,11 @@ class LiveRescheduler(LiveProgram):
             if self._component is not None:
                 cluster.driver.tell(self._component, measured)
 
-        def log_problem(problem: str) -> None:
-            self._log.warning("the resource usage of pods and nodes is unknown", problem=problem)
-
         measuring = UsagePoller(
             self._session,
             lambda: self._rescheduler is not None and self._rescheduler.needs_use,
             report,
-            log_problem,
+            lambda problem: self._log.warning("the resource usage of pods and nodes is unknown", problem=problem),
             interval_s=self._settings.measure_s,
         )
         running = asyncio.ensure_future(measuring.run())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -89,7 +90,7 @@ def sweep(
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
 
     def read(file: str) -> Input:
-        return read_shown(source.with_file(file) if file else source, validation)
+        return read_shown(replace(source, files=(*source.files, file)) if file else source, validation)
 
     settings = read_settings(config or None, ignore_extenders=True)
     wanted = make_sweep(variations, read, settings, options, range(first_seed, first_seed + seeds))

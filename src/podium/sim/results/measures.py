@@ -88,31 +88,26 @@ class Holds:
     """Records refused evictions and the health of budgets; times do not decrease."""
 
     def __init__(self) -> None:
-        # Open holds by pod uid, and finished ones.
-        self._held: dict[str, Hold] = {}
+        self.held: dict[str, Hold] = {}
+        """The open holds by pod uid; without any, writes to pods do not matter."""
         self._over: list[Hold] = []
         self._budgets: dict[str, BudgetHealth] = {}
-
-    @property
-    def has_held(self) -> bool:
-        """Return whether a hold is open; otherwise writes to pods do not matter."""
-        return bool(self._held)
 
     def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
         if problem is None:
             self.end(action.uid, now)
         elif Answered(action, problem).answer is Answer.FULL:
-            held = self._held.get(action.uid)
+            held = self.held.get(action.uid)
             if held is None:
                 held = Hold(action.pod, action.uid, action.cause, (), problem.message, now, cause=problem.cause)
-                self._held[action.uid] = held
+                self.held[action.uid] = held
             held.tries += 1
             held.message = problem.message
             held.budgets = tuple(sorted({*held.budgets, *_used_up(action.pod, store)}))
 
     def holds(self) -> list[Hold]:
         """Return all holds, by time of the first refusal, then name."""
-        return sorted([*self._over, *self._held.values()], key=lambda held: (held.from_ns, held.pod, held.uid))
+        return sorted([*self._over, *self.held.values()], key=lambda held: (held.from_ns, held.pod, held.uid))
 
     def budgets(self, now: int) -> list[BudgetHealth]:
         """Return the budgets up to now, by key."""
@@ -134,7 +129,7 @@ class Holds:
 
     def end(self, uid: str, now: int) -> None:
         """Record that a pod was evicted or is gone."""
-        held = self._held.pop(uid, None)
+        held = self.held.pop(uid, None)
         if held is not None:
             held.until_ns = now
             self._over.append(held)
@@ -295,7 +290,7 @@ class Meters:
 
     def _take_in(self, writes: Sequence[Write]) -> None:
         readiness, disruptions, holds = self._readiness, self._disruptions, self._holds
-        has_budgets, has_held = disruptions.has_budgets, holds.has_held
+        has_budgets, has_held = bool(disruptions.budgets), bool(holds.held)
         for event, now, _, _ in writes:
             if now != self._now:
                 self._sample()
@@ -315,7 +310,7 @@ class Meters:
                     self._sizes.node_changed(object_)
             elif isinstance(object_, PodDisruptionBudget):
                 disruptions.budget_written(object_, is_gone=is_gone)
-                has_budgets = disruptions.has_budgets
+                has_budgets = bool(disruptions.budgets)
                 holds.budget_written(object_, now)
             else:
                 readiness.written(event, now)

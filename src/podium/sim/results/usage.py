@@ -246,15 +246,11 @@ class BudgetDisruptions:
     """
 
     def __init__(self) -> None:
-        # The selectors of all budgets by key, and indexes of them by namespace.
-        self._budgets: dict[str, LabelSelector | None] = {}
+        self.budgets: dict[str, LabelSelector | None] = {}
+        """The selectors of all budgets by key; without any, writes to pods do not matter."""
+        # Indexes of them by namespace.
         self._selectors: dict[str, SelectorIndex[str]] = {}
         self._found: dict[str, DisruptionTimes] = {}
-
-    @property
-    def has_budgets(self) -> bool:
-        """Return whether there are budgets; otherwise writes to pods do not matter."""
-        return bool(self._budgets)
 
     def of(self, budget: str) -> DisruptionTimes:
         """Return the disruptions of a budget's pods since it was created."""
@@ -274,10 +270,10 @@ class BudgetDisruptions:
     def budget_written(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
         key, namespace = budget.key, budget.metadata.namespace
         if is_gone:
-            self._budgets.pop(key, None)
+            self.budgets.pop(key, None)
             self._found.pop(key, None)
             self._selectors[namespace].remove(key)
-        elif key not in self._budgets or self._budgets[key] != budget.spec.selector:
-            self._budgets[key] = budget.spec.selector
+        elif key not in self.budgets or self.budgets[key] != budget.spec.selector:
+            self.budgets[key] = budget.spec.selector
             index = self._selectors.setdefault(namespace, SelectorIndex())
             index.put(key, compile_label_selector(budget.spec.selector))
