@@ -105,7 +105,7 @@ def test_the_best_plan_is_shown_beside_the_plan(cluster: str, tmp_path: Path, mo
 
 # Each pod on the node old-1 is half in the wrong place.
 CROWDED = """
-from podium.framework.rescheduling.policy import LinearForm
+from podium.framework.rescheduling.linear_forms import LinearForm
 from podium.framework.rescheduling.policy import Proposal, Relocation
 
 class Crowded:
