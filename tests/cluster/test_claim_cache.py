@@ -58,7 +58,7 @@ def test_an_answered_allocation_outranks_older_observations() -> None:
     claim_cache = knowing(at(5))
     claim_cache.assume(at(5, has="a"))
     assert claim_cache.apply_answer(at(9, has="a"))
-    claim_cache.confirm("uid-c")
+    claim_cache.end("uid-c")
     claim_cache.release("uid-c")
 
     for earlier in (6, 7, 8):

@@ -14,6 +14,7 @@ Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+Key = TypeVar("Key")
 
 # Copies of this object continue from its state, in half the time that a new one takes.
 _NOTHING_HASHED = blake2b(digest_size=8)
@@ -21,6 +22,14 @@ _NOTHING_HASHED = blake2b(digest_size=8)
 _BITS = 63
 # Values within so small a range are used as ranks directly.
 _FEW = 1 << 20
+
+
+def add_count(counts: dict[Key, int], key: Key, number: int) -> bool:
+    """Add a number to the count of a key, which is left out at 0; return whether the key appears or disappears."""
+    before = counts.pop(key, 0)
+    if before + number:
+        counts[key] = before + number
+    return not before or not before + number
 
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:

@@ -65,7 +65,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bucket:
+class Bucket:
     """A budget's rate, and when all of its tokens are back."""
 
     rate: Rate
@@ -88,7 +88,7 @@ class Budgets:
         self._budgets: dict[str, dict[str, Budget]] = {}
         # By namespace and class, the sorted names of the budgets that count the class.
         self._over: dict[str, WeakKeyDictionary[PodClass, list[str]]] = {}
-        self._buckets: dict[str, _Bucket] = {}
+        self._buckets: dict[str, Bucket] = {}
         self._now = 0
         self._next_change_ns: int | None = None
         self.changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
@@ -99,7 +99,7 @@ class Budgets:
 
     def put(self, budget: PodDisruptionBudget) -> None:
         """Add or replace a budget. As upstream, a selector that does not parse covers nothing."""
-        bucket = _bucket(budget)
+        bucket = bucket_of(budget)
         if bucket is None:
             self._buckets.pop(budget.key, None)
         else:
@@ -200,18 +200,18 @@ class Budgets:
                 self.changes.append(before)
         self.changes.append(budget)
 
-    def _expect_change(self, bucket: _Bucket | None) -> None:
+    def _expect_change(self, bucket: Bucket | None) -> None:
         """Advance the time of the next change to when a token of the bucket comes back."""
         time_ns = None if bucket is None else bucket.next_change_ns(self._now)
         if time_ns is not None and (self._next_change_ns is None or time_ns < self._next_change_ns):
             self._next_change_ns = time_ns
 
 
-def _bucket(budget: PodDisruptionBudget) -> _Bucket | None:
+def bucket_of(budget: PodDisruptionBudget) -> Bucket | None:
     """Return the bucket of a budget's rate; None without a valid rate."""
     try:
         rate = rate_of(budget)
-        return None if rate is None else _Bucket(rate, full_ns(budget, rate))
+        return None if rate is None else Bucket(rate, full_ns(budget, rate))
     except ValueError:
         # The API server then refuses evictions; the budget's status says why and allows no disruption either.
         return None

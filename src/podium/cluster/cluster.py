@@ -23,7 +23,7 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, add_count
 from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.matchers import CarriedTerms, Matcher, Matchers, Predicate
@@ -300,10 +300,7 @@ class Cluster:
         nodes, row, pod_class = self.nodes, record.row, record.pod_class
         nodes.count_pod(row, pod_class.requests, pod_class.nonzero, sign)
         for name in pod_class.claims:
-            key = f"{pod_class.namespace}/{name}"
-            self.claim_users[key] = users = self.claim_users.get(key, 0) + sign
-            if not users:
-                del self.claim_users[key]
+            add_count(self.claim_users, f"{pod_class.namespace}/{name}", sign)
         self._match(record, sign)
         nodes.touch(row)
         self.node_views.forget(row)

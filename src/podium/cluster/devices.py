@@ -19,6 +19,7 @@ from podium.api.resource_version import is_older
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.arrays import add_count
 from podium.cluster.selector_index import discard
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
@@ -265,7 +266,7 @@ class ClaimCache:
         # A newer claim of the same name may be known from an answer.
         if known is not None and (known.metadata.uid == uid or known.metadata.uid not in self.unobserved):
             self._forget(claim.key)
-        self._end(uid)
+        self.end(uid)
         self._pass(claim.metadata.resource_version)
 
     def assume(self, claim: ResourceClaim) -> None:
@@ -273,7 +274,7 @@ class ClaimCache:
         uid = claim.metadata.uid
         if uid in self.uncertain:
             raise AssertionError(f"claim {claim.key} may have devices already")
-        self._end(uid)
+        self.end(uid)
         self.in_flight[uid] = claim
         self._count(claim, 1)
 
@@ -294,9 +295,14 @@ class ClaimCache:
             self.unobserved[claim.metadata.uid] = None
         return is_news
 
-    def confirm(self, uid: str) -> None:
-        """Stop counting an in-flight allocation that was written and recorded."""
-        self._end(uid)
+    def end(self, uid: str) -> ResourceClaim | None:
+        """Stop counting an in-flight allocation, which is recorded or was not written; return it, None without one."""
+        claim = self.in_flight.pop(uid, None)
+        if claim is not None:
+            self.uncertain.discard(uid)
+            self._unanswered.discard(uid)
+            self._count(claim, -1)
+        return claim
 
     def expect(self, uid: str) -> None:
         """Count a written allocation whose answer is missing until the claim is observed."""
@@ -306,7 +312,7 @@ class ClaimCache:
     def release(self, uid: str) -> None:
         """Stop counting an in-flight allocation unless it may have been written."""
         if uid not in self.uncertain:
-            self._end(uid)
+            self.end(uid)
 
     def mark_uncertain(self, uid: str) -> None:
         """Count an abandoned allocation that may have been written until `settle` or until the claim is observed."""
@@ -315,7 +321,7 @@ class ClaimCache:
 
     def settle(self, uid: str) -> ResourceClaim | None:
         """Stop counting an abandoned allocation whose outcome is now known; return it, None if it was not counted."""
-        return self._end(uid) if uid in self.uncertain else None
+        return self.end(uid) if uid in self.uncertain else None
 
     def unreserve(self, uid: str, pod_uid: str) -> None:
         """Record that a pod was removed from a claim's reservations, whatever older observations show."""
@@ -356,14 +362,14 @@ class ClaimCache:
         self.claims[claim.key] = claim
         self._count(claim, 1)
         if claim.is_allocated:
-            self._end(claim.metadata.uid)
+            self.end(claim.metadata.uid)
         owner = claim.metadata.controller
         if claim.for_extended_resources and owner is not None:
             self._made_for.setdefault(owner.uid, {})[claim.key] = None
             # The observed claim may be an earlier one for the pod that was abandoned; the answer shows which it is.
             made = self.in_flight.get(owner.uid) if owner.uid in self._unanswered else None
             if made is not None and claim.is_allocated and claim.devices == made.devices:
-                self._end(owner.uid)
+                self.end(owner.uid)
 
     def _forget(self, key: str) -> None:
         claim = self.claims.pop(key, None)
@@ -379,14 +385,6 @@ class ClaimCache:
         """Advance the newest observed version."""
         if is_older(self._newest, version):
             self._newest = version
-
-    def _end(self, uid: str) -> ResourceClaim | None:
-        claim = self.in_flight.pop(uid, None)
-        if claim is not None:
-            self.uncertain.discard(uid)
-            self._unanswered.discard(uid)
-            self._count(claim, -1)
-        return claim
 
     def _count(self, claim: ResourceClaim, sign: int) -> None:
         allocation = claim.status.allocation
@@ -427,9 +425,9 @@ class DevicesInUse:
                 continue
             device = (result.driver, result.pool, result.device)
             if result.share_id is None:
-                _add(self.dedicated, device, sign)
+                add_count(self.dedicated, device, sign)
                 continue
-            _add(self.shared, device, sign)
+            add_count(self.shared, device, sign)
             taken = self.capacity.setdefault(device, {})
             for name, amount in result.consumed_capacity.items():
                 taken[name] = taken.get(name, 0) + sign * parse_quantity(amount)
@@ -441,9 +439,3 @@ class DevicesInUse:
         if device not in self:
             return ()
         return device in self.dedicated, device in self.shared, sorted(self.capacity.get(device, {}).items())
-
-
-def _add(counts: dict[DeviceID, int], device: DeviceID, sign: int) -> None:
-    counts[device] = number = counts.get(device, 0) + sign
-    if not number:
-        del counts[device]

@@ -132,8 +132,7 @@ class Nominations:
 
     def on_row(self, row: int) -> list[PodRecord]:
         """Return the pods nominated to a row's node, ordered as `on`."""
-        name = self._nodes.names[row]
-        return self.on(name) if name in self._pods_on else []
+        return self.on(self._nodes.names[row])
 
     def all(self) -> list[tuple[PodRecord, str]]:
         """Return every nominated pod with its node, ordered by node, then as `on`."""

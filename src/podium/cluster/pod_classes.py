@@ -43,7 +43,7 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster import selector_index
-from podium.cluster.arrays import Int64s, grown
+from podium.cluster.arrays import Int64s, add_count, grown
 from podium.cluster.nodes import NodeColumns
 
 
@@ -231,12 +231,8 @@ def host_ports(spec: PodSpec, *, with_sidecars: bool = True) -> tuple[HostPort, 
 
     With host networking every container port is a host port, as the API server defaults it (defaults.go).
     """
-    if not spec.init_containers:
-        for container in spec.containers:
-            if container.ports:
-                break
-        else:
-            return ()
+    if not spec.init_containers and not any(container.ports for container in spec.containers):
+        return ()
     sidecars = tuple(init for init in spec.init_containers if with_sidecars and init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars
     found = (
@@ -581,8 +577,5 @@ class PodClasses:
     def _count_port(self, port: HostPort, sign: int) -> None:
         place = (port.protocol, port.port)
         held = self._host_ports.setdefault(place, {})
-        held[port] = held.get(port, 0) + sign
-        if not held[port]:
-            del held[port]
-            if not held:
-                del self._host_ports[place]
+        if add_count(held, port, sign) and not held:
+            del self._host_ports[place]

@@ -206,14 +206,13 @@ def differs_by_node_alone(before: Pod, after: Pod) -> bool:
 
     Readings with nominations, or whose status affects the requests, are treated as different.
     """
-    status = after.status
-    if not _same_metadata(before.metadata, after.metadata):
-        return False
-    if not _same_status(before.status, status):
-        return False
-    if shows_resources(status):
-        return False
-    return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
+    return (
+        _same_metadata(before.metadata, after.metadata)
+        and _same_status(before.status, after.status)
+        and not shows_resources(after.status)
+        and not after.nominated_node_name
+        and replace(after.spec, node_name="") == before.spec
+    )
 
 
 def differs_by_nomination_alone(before: Pod, after: Pod) -> bool:
@@ -307,7 +306,9 @@ class PodTable:
         else:
             slot = len(self.records)
             if slot == len(self.row):
-                self._grow(2 * slot)
+                for name in ("row", "pod_class", "priority", "start_ns", "terminating", "healthy"):
+                    setattr(self, name, grown(getattr(self, name), 2 * slot))
+                self.row[slot:] = NO_ROW
             self.records.append(record)
         record.slot = slot
         self.pod_class[slot] = record.pod_class.id
@@ -343,9 +344,3 @@ class PodTable:
         """Return the slots of the pods of some classes (ids)."""
         slots = [slot for class_id in classes for slot in self.of_class.get(class_id, ())]
         return np.array(slots, dtype=np.int64)
-
-    def _grow(self, capacity: int) -> None:
-        used = len(self.row)
-        for name in ("row", "pod_class", "priority", "start_ns", "terminating", "healthy"):
-            setattr(self, name, grown(getattr(self, name), capacity))
-        self.row[used:] = NO_ROW

@@ -112,8 +112,6 @@ class NodeViews:
         return found
 
 
-__all__ = ["Elsewhere", "NodeView", "View"]
-
 PIECE_ROWS = 1 << 14
 
 Elsewhere = tuple[Int64s, Int64s, int]
@@ -233,17 +231,10 @@ KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Return whether a toleration accepts a taint."""
-    if toleration.effect and toleration.effect != taint.effect:
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Exists":
-            return True
-        case _:
-            return False
+    is_equal = toleration.operator in ("", "Equal") and toleration.value == taint.value
+    return is_equal or toleration.operator == "Exists"
 
 
 def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:

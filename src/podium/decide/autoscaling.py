@@ -6,11 +6,11 @@ core/scaledown/eligibility, simulator/drainability, simulator/utilization, cloud
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -82,14 +82,8 @@ class NodeGroup:
 
     def free_names(self, count: int, taken: Container[str]) -> list[str]:
         """Return ``count`` unused node names, the smallest numbers first."""
-        names: list[str] = []
-        number = 0
-        while len(names) < count:
-            name = f"{self.name}-{number}"
-            if name not in taken:
-                names.append(name)
-            number += 1
-        return names
+        names = (f"{self.name}-{number}" for number in itertools.count())
+        return list(itertools.islice((name for name in names if name not in taken), count))
 
 
 def is_starting(node: Node) -> bool:
@@ -102,7 +96,7 @@ def started(node: Node) -> Node:
     if not is_starting(node):
         return node
     taints = tuple(taint for taint in node.spec.taints if taint.key not in _OF_A_START)
-    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints))
+    return replace(node, spec=replace(node.spec, taints=taints))
 
 
 def removal_taint(node: Node) -> Taint | None:
@@ -508,7 +502,8 @@ class _Removals:
         taken_off = {pod.uid: self._transaction.take_off(pod.uid) for pod in here.to_evict}
         self._transaction.drop_node(name)
         receivers, reason = set[str](), ""
-        for pod in sorted((taken_off[pod.uid] for pod in here.moving), key=_largest_first):
+        moving = (taken_off[pod.uid] for pod in here.moving)
+        for pod in sorted(moving, key=lambda pod: (*(-amount for amount in _amounts(pod)), pod.key)):
             row = self._transaction.settle(pod, self._open)
             if row is None:
                 reason = f"{pod.key} fits on no other node"
@@ -520,8 +515,3 @@ class _Removals:
         else:
             self._receivers |= receivers
         return reason
-
-
-def _largest_first(pod: PodRecord) -> tuple[int, int, str]:
-    requests = pod.pod_class.requests
-    return -requests.get(CPU, 0), -requests.get(MEMORY, 0), pod.key

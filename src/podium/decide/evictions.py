@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import Rate
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import Selector, compile_label_selector
 from podium.api.times import parse_time
+from podium.cluster.budgets import bucket_of
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT, tolerated
 
@@ -187,7 +187,7 @@ class EvictionBudgets:
 
 def _read(budget: PodDisruptionBudget) -> EvictionBudget:
     status, allowed = budget.status, budget.status.disruptions_allowed
-    rate, bucket_full_ns = _bucket(budget)
+    bucket = bucket_of(budget)
     is_behind = status.observed_generation < budget.metadata.generation
     condition = status.condition("DisruptionAllowed")
     is_computed = not is_behind and (condition is None or condition.reason != "SyncFailed")
@@ -199,18 +199,9 @@ def _read(budget: PodDisruptionBudget) -> EvictionBudget:
         is_behind=is_behind,
         spares_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
         or (is_computed and status.current_healthy >= status.desired_healthy > 0),
-        rate=rate,
-        full_ns=bucket_full_ns,
+        rate=None if bucket is None else bucket.rate,
+        full_ns=0 if bucket is None else bucket.full_ns,
     )
-
-
-def _bucket(budget: PodDisruptionBudget) -> tuple[Rate | None, int]:
-    """Return a budget's rate, and when its bucket is full; no rate if it is invalid, which its status reports."""
-    try:
-        rate = rate_of(budget)
-        return rate, 0 if rate is None else full_ns(budget, rate)
-    except ValueError:
-        return None, 0
 
 
 class Allowance:

@@ -293,16 +293,16 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
     If the group has pods ``placed``, the others have to join these. The fullest domain comes first, so that large gaps
     are kept: the one with the least free share of CPU and memory, in millionths; then the first by name.
     """
-    rows_of: dict[str, list[int]] = {}
-    for row in sorted(cluster.nodes.row_of.values()):
-        value = cluster.nodes.node(row).metadata.labels.get(key)
+    nodes, rows_of = cluster.nodes, dict[str, list[int]]()
+    for row in sorted(nodes.row_of.values()):
+        value = nodes.node(row).metadata.labels.get(key)
         if value is not None:
             rows_of.setdefault(value, []).append(row)
     if not rows_of:
         return (), f"no node has the label {key}"
     if placed:
-        nodes, rows = cluster.nodes, [cluster.nodes.row_of.get(pod.node_name) for pod in placed]
-        taken = {None if row is None else nodes.node(row).metadata.labels.get(key) for row in rows}
+        at = (nodes.row_of.get(pod.node_name) for pod in placed)
+        taken = {None if row is None else nodes.node(row).metadata.labels.get(key) for row in at}
         if len(taken) > 1:
             return (), f"pods of the group are in several domains of {key} already"
         (name,) = taken
@@ -310,17 +310,13 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
             return (), f"pods of the group are on nodes without the label {key} already"
         rows_of = {name: rows_of[name]}
     found = [Domain(name, np.array(rows, dtype=np.int64)) for name, rows in rows_of.items()]
-    return tuple(sorted(found, key=lambda domain: (_free_share(cluster, domain.rows), domain.name))), ""
 
+    def free_share(domain: Domain) -> int:
+        both = np.ix_(np.array((CPU, MEMORY)), domain.rows)
+        sums = (amounts[both].sum(axis=1).tolist() for amounts in (nodes.allocatable, nodes.requested))
+        return sum((total - used) * _MILLIONTHS // max(total, 1) for total, used in zip(*sums, strict=True))
 
-def _free_share(cluster: Cluster, rows: Int64s) -> int:
-    """Return the free shares of CPU and memory in some rows, each in millionths of their capacity, added up."""
-    nodes, free = cluster.nodes, 0
-    for resource in (CPU, MEMORY):
-        total = int(nodes.allocatable[resource, rows].sum())
-        used = int(nodes.requested[resource, rows].sum())
-        free += (total - used) * _MILLIONTHS // max(total, 1)
-    return free
+    return tuple(sorted(found, key=lambda domain: (free_share(domain), domain.name))), ""
 
 
 def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupPostFilterResult:

@@ -150,7 +150,8 @@ def refusals(
         found.append(_failed("NodeName", "node(s) didn't match the requested node name"))
     if holding.ports and any(held.conflicts(wanted) for held in others.ports for wanted in holding.ports):
         found.append(_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports"))
-    if node.spec.taints and not _bears(pod, node):
+    taints = () if is_static(pod) else node.spec.taints
+    if any(taint.effect == "NoExecute" and not tolerated(spec.tolerations, taint) for taint in taints):
         found.append(_failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"))
     return found
 
@@ -168,11 +169,6 @@ def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
     ):
         return None
     return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}].")
-
-
-def _bears(pod: Pod, node: Node) -> bool:
-    taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
-    return is_static(pod) or all(tolerated(pod.spec.tolerations, taint) for taint in taints)
 
 
 def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:

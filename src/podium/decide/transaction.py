@@ -82,16 +82,13 @@ class ClusterTransaction(RollbackLog):
         self._runners = runners
         self._default = next(iter(runners.values()))
         self._seed = seed
-        self._follower: Follower | None = None
+        self.follower: Follower | None = None
+        """An object that follows pods as they come and leave."""
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
         # The follower refers to the transaction; neither is to outlive the other.
-        self._follower = None
-
-    def follow(self, follower: Follower) -> None:
-        """Let an object follow pods as they come and leave from now on."""
-        self._follower = follower
+        self.follower = None
 
     def replace_pod(self, record: PodRecord) -> None:
         """Replace a pod that is on a node by another version of it."""
@@ -122,8 +119,8 @@ class ClusterTransaction(RollbackLog):
 
     def place(self, pod: PodRecord, row: int) -> None:
         """Place a pod that is on no node on the one in ``row``."""
-        if self._follower is not None:
-            self._follower.comes(pod, row)
+        if self.follower is not None:
+            self.follower.comes(pod, row)
         name = self.cluster.nodes.name(row)
         self.cluster.add_pod(pod.on_node(name))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
@@ -132,8 +129,8 @@ class ClusterTransaction(RollbackLog):
         """Remove a pod from its node; return it as it was without a node."""
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
-        if self._follower is not None:
-            self._follower.left(record)
+        if self.follower is not None:
+            self.follower.left(record)
         return record.without_node()
 
     def join_group(self, pod: PodRecord) -> None:

@@ -147,14 +147,6 @@ class FilterParts:
     counted: tuple[Predicate, ...]
 
 
-@runtime_checkable
-class Cloneable(Protocol):
-    """State that changes during preemption, and is therefore copied for each what-if view."""
-
-    def clone(self) -> Any:
-        """Return an independent copy."""
-
-
 _NONE: frozenset[str] = frozenset()
 
 
@@ -204,9 +196,7 @@ class CycleState:
     def clone(self) -> CycleState:
         """Return a copy in which cloneable values are independent."""
         copy = self._like()
-        copy._values = {
-            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
-        }
+        copy._values = {key: value.clone() if hasattr(value, "clone") else value for key, value in self._values.items()}
         return copy
 
     def _like(self) -> CycleState:

@@ -66,22 +66,16 @@ class ScoreByNode:
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Return the scores; 0 for free rows."""
-        present = view.take(view.cluster.nodes.present)
-        if present.all():
-            return self._scores(state, pod, view.nodes())
-        scores = np.zeros(len(view), dtype=np.int64)
-        positions = np.flatnonzero(present)
-        scores[positions] = self._scores(state, pod, view.nodes(positions))
-        return scores
-
-    def _scores(self, state: CycleState, pod: PodRecord, nodes: Sequence[NodeView]) -> Int64s:
-        score = self._score
-        scores = [score(state, pod, node) for node in nodes]
-        for kind in set(map(type, scores)):
+        score, scores = self._score, np.zeros(len(view), dtype=np.int64)
+        positions = np.flatnonzero(view.take(view.cluster.nodes.present))
+        nodes = view.nodes() if len(positions) == len(view) else view.nodes(positions)
+        found = [score(state, pod, node) for node in nodes]
+        for kind in set(map(type, found)):
             if not issubclass(kind, int):
-                wrong = next(score for score in scores if type(score) is kind)
+                wrong = next(each for each in found if type(each) is kind)
                 raise PluginError(f"plugin {self.name} scored {wrong!r} for pod {pod.key}; an integer is needed")
-        return np.array(scores, dtype=np.int64)
+        scores[positions] = np.array(found, dtype=np.int64)
+        return scores
 
 
 class ScoreByRow(ScoreByNode):

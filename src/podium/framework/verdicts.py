@@ -31,7 +31,7 @@ class Code(Enum):
 
 
 # Kept as globals, since looking up an enumeration's member takes longer than a function call.
-_SUCCESS, _STATUS_UNSCHEDULABLE = Code.SUCCESS, Code.UNSCHEDULABLE
+_SUCCESS, _UNSCHEDULABLE = Code.SUCCESS, Code.UNSCHEDULABLE
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ SKIP = Status(Code.SKIP)
 
 def unschedulable(*reasons: str) -> Status:
     """Return a status for a pod that does not fit now, and for which preemption might help."""
-    return Status(_STATUS_UNSCHEDULABLE, reasons)
+    return Status(_UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
@@ -113,7 +113,6 @@ class Verdicts:
         return cls(codes.astype(np.int64), statuses.__getitem__)
 
 
-_UNSCHEDULABLE = Code.UNSCHEDULABLE
 _NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
 
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]

@@ -84,7 +84,11 @@ class WaitingPods:
         waiting.on_settled = self._settled.add
         for deadline_ns in waiting.deadlines_ns.values():
             heappush(self._deadlines, (deadline_ns, self._added, uid))
-        self._sweep()
+        if len(self._deadlines) > self._most_kept:
+            # The list has doubled: drop the deadlines that no longer count.
+            self._deadlines = [deadline for deadline in self._deadlines if self._counts(*deadline)]
+            heapify(self._deadlines)
+            self._most_kept = 2 * len(self._deadlines) + _SLACK
         if waiting.is_settled:
             self._settled.add(uid)
 
@@ -115,13 +119,6 @@ class WaitingPods:
         while self._deadlines and not self._counts(*self._deadlines[0]):
             heappop(self._deadlines)
         return self._deadlines[0] if self._deadlines else None
-
-    def _sweep(self) -> None:
-        """Drop the deadlines that no longer count, each time the list has doubled."""
-        if len(self._deadlines) > self._most_kept:
-            self._deadlines = [deadline for deadline in self._deadlines if self._counts(*deadline)]
-            heapify(self._deadlines)
-            self._most_kept = 2 * len(self._deadlines) + _SLACK
 
     def _counts(self, deadline_ns: int, number: int, uid: str) -> bool:
         found = self._pods.get(uid)

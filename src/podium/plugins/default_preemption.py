@@ -377,12 +377,13 @@ class DefaultPreemption:
 
 def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
     """Return the gang of a demand, with its group's priority."""
-    group = cluster.pod_groups.by_key.get(demand.key)
+    group, pods = cluster.pod_groups.by_key.get(demand.key), cluster.pods
+    running = pods.slots_of(each for each in pods.of_class if cluster.classes[each].pod_group == demand.key)
     return Gang(
         demand.key,
         demand.members,
         demand.needed,
         gang_priority(demand.members, None if group is None else group.spec.priority),
         demand.domains,
-        eligibility.running_members(cluster, demand.key),
+        frozenset(pods.record(slot).uid for slot in running.tolist()),
     )

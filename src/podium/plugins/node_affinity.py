@@ -180,9 +180,5 @@ def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
 
 def _named(term: NodeTerm) -> set[str] | None:
     """Return the node names that a term's fields select; None if it does not select by name."""
-    names: set[str] | None = None
-    for requirement in term.fields:
-        if requirement.key == "metadata.name" and requirement.operator == "In":
-            wanted = set(requirement.values)
-            names = wanted if names is None else names & wanted
-    return names
+    named = [set(field.values) for field in term.fields if field.key == "metadata.name" and field.operator == "In"]
+    return set.intersection(*named) if named else None

@@ -154,19 +154,16 @@ class NodeDeclaredFeatures(StatelessPlugin):
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
             EventToRegister(
-                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE, _changes_features
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
+                lambda _, it: it.old is None or it.old.status.declared_features != it.new.status.declared_features,
             ),
-            EventToRegister(EventResource.POD, ActionType.UPDATE, _needs_others),
+            EventToRegister(
+                EventResource.POD,
+                ActionType.UPDATE,
+                lambda _, event: required_features(event.old.spec) != required_features(event.new.spec),
+            ),
         )
-
-
-def _changes_features(pod: PodRecord, event: ClusterEvent) -> bool:
-    before = event.old
-    return before is None or bool(before.status.declared_features != event.new.status.declared_features)
-
-
-def _needs_others(pod: PodRecord, event: ClusterEvent) -> bool:
-    return required_features(event.old.spec) != required_features(event.new.spec)
 
 
 _PORTS_TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")

@@ -494,7 +494,10 @@ class SpreadFilterCells(SpreadCells):
         for domains, count in self._each:
             constraint = domains.constraint
             is_counted = constraint.counts_placed
-            most = constraint.max_skew + _lowest(domains, count) - int(constraint.matches_self)
+            lowest = 0
+            if len(domains.codes) >= constraint.min_domains and (is_counted or not len(domains.codes)):
+                lowest = count.lowest(domains.codes) if len(domains.codes) else NO_DOMAIN
+            most = constraint.max_skew + lowest - int(constraint.matches_self)
             for number, row in enumerate(rows):
                 code = count.code(row)
                 if not code or (count.of(code) if is_counted else 0) > most:
@@ -533,15 +536,6 @@ class SpreadScoreCells(SpreadCells):
             else 0
             for number in range(len(rows))
         ]
-
-
-def _lowest(domains: SpreadDomains, count: DomainCount) -> int:
-    """Return the number of matching pods in the emptiest domain."""
-    if len(domains.codes) < domains.constraint.min_domains:
-        return 0
-    if not len(domains.codes):
-        return NO_DOMAIN
-    return count.lowest(domains.codes) if domains.constraint.counts_placed else 0
 
 
 def _size(count: DomainCount, cells: Sequence[tuple[int, int]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from msgspec import structs
 
@@ -208,12 +208,7 @@ class ObservedSignals:
         health = pod_health(raw)
         if health is WELL:
             return self._put(pod.key, None)
-        signals = PodSignals(
-            restarts=health.restarts,
-            out_of_memory_kills=health.out_of_memory_kills,
-            is_crash_looping=health.is_crash_looping,
-            failure_ns=health.failure_ns,
-        )
+        signals = PodSignals(**asdict(health))
         return self._put(pod.key, None if signals == NO_POD_SIGNALS else _Seen(uid, signals))
 
     def pod_gone(self, pod: Pod) -> bool:

@@ -64,7 +64,7 @@ class Reservations:
             if claim is None:
                 self._claim_cache.expect(_uid(action))
             else:
-                self._claim_cache.confirm(_uid(action))
+                self._claim_cache.end(_uid(action))
                 cycle.settled |= {action}
         elif answered.answer is not Answer.PASSING and action.made is None:
             cycle.settled |= {action}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,13 +28,9 @@ class VictimFacts:
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
+        self.cluster: Cluster = handle.cluster
         self._known: dict[PodNumbers, tuple[Int64s, Bools]] = {}
         self._places: dict[tuple[int, int], Int64s] = {}
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster that the pods are in."""
-        return self.handle.cluster
 
     def of(self, numbers: PodNumbers, slots: Int64s) -> Int64s:
         """Return ``[slots]``: numbers of pods; they are cached."""
@@ -203,8 +199,8 @@ def _rates_left(sets: VictimSets) -> Int64s:
     return -left
 
 
-def _per_pod(value: Callable[[PodRecord], int]) -> PodNumbers:
-    return lambda facts, slots: facts.of_records(value, slots)
+def _per_pod(value: Callable[[VictimFacts, PodRecord], int]) -> PodNumbers:
+    return lambda facts, slots: facts.of_records(partial(value, facts), slots)
 
 
 def _sum_of(numbers: PodNumbers) -> Callable[[VictimSets], Int64s]:
@@ -243,42 +239,25 @@ def _works_lost(facts: VictimFacts, slots: Int64s) -> Int64s:
     return found
 
 
-def _without_place(facts: VictimFacts, slots: Int64s) -> Int64s:
-    """Return 1 for pods that are recreated and whose replacement fits no other node now."""
-    return facts.of_records(lambda pod: int(pod.controller is not None and not facts.has_other_place(pod)), slots)
-
-
-def _numbers_of_owners(facts: VictimFacts, slots: Int64s) -> Int64s:
-    numbers, _ = facts.owners
-    return facts.of_records(lambda pod: numbers[pod.owner_uid], slots)
+_number_of_owner = _per_pod(lambda facts, pod: facts.owners[0][pod.owner_uid])
 
 
 def _owner_share(sets: VictimSets) -> Int64s:
     """Return the largest part of its placed pods that any owner loses, in millionths."""
     _, placed = sets.facts.owners
-    keys = sets.owners * len(placed) + sets.of_pods(_numbers_of_owners)
+    keys = sets.owners * len(placed) + sets.of_pods(_number_of_owner)
     found, places, taken = np.unique(keys, return_inverse=True, return_counts=True)
     parts: Int64s = _MILLION * taken // placed[found % max(1, len(placed))]
     return sets.largest(parts[places.reshape(-1)])
 
 
-def _namespace_shares(facts: VictimFacts, slots: Int64s) -> Int64s:
-    """Return the dominant share of each pod's namespace, in millionths, negated."""
-    shares = facts.shares_of_namespaces
-    return -facts.of_records(lambda pod: int(shares.get(pod.namespace, 0) * _MILLION), slots)
-
-
-def _disruptions(facts: VictimFacts, slots: Int64s) -> Int64s:
-    """Return the milliseconds since each pod's workload was disrupted last, negated."""
+def _since_disruption(facts: VictimFacts, pod: PodRecord) -> int:
+    """Return the milliseconds since the pod's workload was disrupted last, negated."""
     disrupted, now = facts.cluster.disrupted, facts.cluster.now
-
-    def negated(pod: PodRecord) -> int:
-        if pod.workload in facts.being_disrupted:
-            return 0
-        last_ns = disrupted.last_ns(pod.workload, now, disrupted.span_ns)
-        return -_NEVER if last_ns is None else -(max(0, now - last_ns) // _MILLION)
-
-    return facts.of_records(negated, slots)
+    if pod.workload in facts.being_disrupted:
+        return 0
+    last_ns = disrupted.last_ns(pod.workload, now, disrupted.span_ns)
+    return -_NEVER if last_ns is None else -(max(0, now - last_ns) // _MILLION)
 
 
 def _latest_start(sets: VictimSets) -> Int64s:
@@ -336,7 +315,7 @@ _ALL = (
         "fewest victims of a high quality of service",
         "QoS",
         shown=lambda value: f"{value // _GUARANTEED} Guaranteed, {value % _GUARANTEED} Burstable",
-        values=_sum_of(_per_pod(lambda pod: _QOS_WEIGHTS[pod.pod_class.qos])),
+        values=_sum_of(_per_pod(lambda _, pod: _QOS_WEIGHTS[pod.pod_class.qos])),
         adds=True,
     ),
     Criterion("Victims", "fewest victims", "victims", values=lambda sets: sets.lengths, adds=True),
@@ -353,7 +332,7 @@ _ALL = (
         "ReplacementsWithoutPlace",
         "fewest replacements without a place",
         "no place",
-        values=_sum_of(_without_place),
+        values=_sum_of(_per_pod(lambda facts, pod: pod.controller is not None and not facts.has_other_place(pod))),
         adds=True,
     ),
     Criterion(
@@ -361,7 +340,7 @@ _ALL = (
         "shortest grace period",
         "grace",
         "s",
-        values=_largest_of(_per_pod(lambda pod: pod.spec.termination_grace_period_seconds)),
+        values=_largest_of(_per_pod(lambda _, pod: pod.spec.termination_grace_period_seconds)),
         floor=_LOWEST,
     ),
     Criterion("OwnerShare", "smallest part of an owner's pods", "of owner", "%", _percent, values=_owner_share),
@@ -371,7 +350,9 @@ _ALL = (
         "namespace has",
         "%",
         _percent,
-        values=_largest_of(_namespace_shares),
+        values=_largest_of(
+            _per_pod(lambda facts, pod: -int(facts.shares_of_namespaces.get(pod.namespace, 0) * _MILLION))
+        ),
         floor=_LOWEST,
     ),
     Criterion(
@@ -388,7 +369,7 @@ _ALL = (
         "longest time since their workloads were disrupted",
         "disrupted",
         shown=_ago,
-        values=_largest_of(_disruptions),
+        values=_largest_of(_per_pod(_since_disruption)),
         floor=_LOWEST,
     ),
 )
@@ -398,12 +379,10 @@ CRITERIA: Mapping[str, Criterion] = {criterion.name: criterion for criterion in 
 UPSTREAM = (
     CRITERIA["BudgetViolations"],
     CRITERIA["HighestPriority"],
-    Criterion(
-        "SumOfPriorities",
-        CRITERIA["SumOfPriorities"].words,
-        "priorities",
+    replace(
+        CRITERIA["SumOfPriorities"],
         values=lambda sets: sets.sums(_priorities(sets) + PRIORITY_SHIFT),
-        adds=True,
+        growth="Always",
     ),
     CRITERIA["Victims"],
     CRITERIA["LatestStart"],

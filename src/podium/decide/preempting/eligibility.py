@@ -242,12 +242,6 @@ class WholeGroups:
         return stated is None or stated < priority
 
 
-def running_members(cluster: Cluster, key: str) -> frozenset[str]:
-    """Return the pods (uids) of a group that have nodes."""
-    classes = [class_id for class_id in cluster.pods.of_class if cluster.classes[class_id].pod_group == key]
-    return frozenset(cluster.pods.record(slot).uid for slot in cluster.pods.slots_of(classes).tolist())
-
-
 def below_their_groups(cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:
     """Extend a filter: a pod is no victim if its group states a priority that is as high as the preemptor's.
 

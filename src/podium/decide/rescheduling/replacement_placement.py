@@ -327,7 +327,7 @@ class MovedClaims:
         self._transaction = transaction
         self._picture = picture
         self._devices = picture.cluster.devices
-        transaction.follow(self)
+        transaction.follower = self
 
     def make(self, pod: PodRecord, replacement: PodRecord) -> None:
         """Create the claims of a replacement like those that were made for the pod, without devices."""

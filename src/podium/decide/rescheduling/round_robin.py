@@ -228,14 +228,8 @@ class PlannedMoves:
 
         Which replacement of one owner's pods lands where is not known.
         """
-        return next(
-            (
-                other
-                for other in self.moves
-                if other.target == move.source and other.pod.owner_uid != move.pod.owner_uid
-            ),
-            None,
-        )
+        owner = move.pod.owner_uid
+        return next((it for it in self.moves if it.target == move.source and it.pod.owner_uid != owner), None)
 
     def is_awaited(self, move: PlannedMove) -> bool:
         """Return whether one of the moves takes capacity that another one frees."""

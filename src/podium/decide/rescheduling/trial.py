@@ -324,16 +324,9 @@ class Likeness:
     def _amounts(self, rows: Int64s) -> list[bytes]:
         """Return the amounts of each row as bytes."""
         nodes = self._nodes
-        table = np.concatenate(
-            [
-                nodes.allocatable[:, rows],
-                nodes.requested[:, rows],
-                nodes.nonzero_requested[:, rows],
-                nodes.allowed_pods[None, rows],
-                nodes.pod_count[None, rows],
-                nodes.taint_group[None, rows],
-            ]
-        )
+        amounts = (nodes.allocatable[:, rows], nodes.requested[:, rows], nodes.nonzero_requested[:, rows])
+        numbers = (nodes.allowed_pods[rows], nodes.pod_count[rows], nodes.taint_group[rows])
+        table = np.concatenate([*amounts, numbers])
         width = table.shape[0] * table.itemsize
         whole = np.ascontiguousarray(table.T).tobytes()
         return [whole[start : start + width] for start in range(0, len(whole), width)]

@@ -8,7 +8,7 @@ Source: kubernetes-sigs/descheduler, pkg/api/v1alpha2/types.go, README.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -75,10 +75,7 @@ def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings
     if raw.get("apiVersion") != API_VERSION:
         raise InputError(f"is {shown(raw.get('apiVersion'))}; {API_VERSION} is needed", path=".apiVersion")
     conversion = Conversion()
-    fields = {each.encode_name for each in msgspec.structs.fields(_Policy)}
-    for name in others(raw, fields):
-        conversion.note("the policy", "has no counterpart, and is ignored", name)
-    written = read_strictly({name: raw[name] for name in raw if name in fields}, _Policy)
+    written = read_known(conversion, "the policy", raw, _Policy)
     if len(written.profiles) > _MOST_PROFILES:
         raise InputError(
             f"has {len(written.profiles)} profiles; at most {_MOST_PROFILES} are possible", path=".profiles"
@@ -375,16 +372,10 @@ def read_known(conversion: Conversion, plugin: str, args: Mapping[str, Any], typ
     Raises InputError with the path within the arguments.
     """
     names = {each.encode_name for each in msgspec.structs.fields(type_)}
-    known = {key: value for key, value in args.items() if key in names}
-    for key in others(args, names):
-        conversion.note(plugin, "has no counterpart, and is ignored", key)
-    return read_strictly(known, type_)
-
-
-def others(args: Mapping[str, Any], known: Iterable[str]) -> list[str]:
-    """Return the unknown arguments, in order."""
-    names = {*known, *_TYPE}
-    return [key for key in args if key not in names]
+    for key in args:
+        if key not in names and key not in _TYPE:
+            conversion.note(plugin, "has no counterpart, and is ignored", key)
+    return read_strictly({key: value for key, value in args.items() if key in names}, type_)
 
 
 _Thresholds = dict[str, float]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.api.errors import InputError, PodiumError, shown
+from podium.api.pod_health import PodHealth
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
@@ -26,19 +27,14 @@ from podium.framework.verdicts import PluginError
 
 
 @dataclass(frozen=True, slots=True)
-class PodSignals:
+class PodSignals(PodHealth):
     """The state of a running pod by its status and its metrics.
 
-    ``restarts`` and ``out_of_memory_kills`` count those of all its containers; ``failure_ns`` is when one last failed,
-    None if none did (`podium.api.pod_health`). ``cpu_used_milli`` and ``memory_used_bytes`` are what it uses, None if
-    that is not measured. ``cpu_pressure`` is the share of time in which it was runnable without getting a cpu (pressure
-    stall information), None if it is not reported.
+    ``cpu_used_milli`` and ``memory_used_bytes`` are what it uses, None if that is not measured. ``cpu_pressure`` is the
+    share of time in which it was runnable without getting a cpu (pressure stall information), None if it is not
+    reported.
     """
 
-    restarts: int = 0
-    out_of_memory_kills: int = 0
-    is_crash_looping: bool = False
-    failure_ns: int | None = None
     cpu_used_milli: int | None = None
     memory_used_bytes: int | None = None
     cpu_pressure: float | None = None

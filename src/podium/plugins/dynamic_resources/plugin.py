@@ -156,11 +156,9 @@ class DynamicResources:
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
         """Return one cell for all nodes if the pod needs no devices."""
-
-        def wants_none(pod: PodRecord) -> bool:
-            return not self._scores or not (pod.spec.resource_claims or backed_resources(pod, self._cluster))
-
-        return OneCell.of(pod, wants_none)
+        return OneCell.of(
+            pod, lambda it: not (self._scores and (it.spec.resource_claims or backed_resources(it, self._cluster)))
+        )
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         fitting: Fitting = state[self.name]

@@ -17,7 +17,7 @@ import numpy as np
 
 from podium.api.node import Taint
 from podium.api.selectors import NodeTerm
-from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.arrays import Bools, Int32s, Int64s, add_count
 from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, Owner, PodClass
 from podium.cluster.pods import PodRecord
@@ -39,10 +39,6 @@ from podium.plugins.rescheduling.demands import MICRO, Demand, DemandPolicy, Dem
 from podium.plugins.rescheduling.node_use import accepting
 
 
-class RepairViolationsArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: there are none."""
-
-
 class RepairViolations(DemandPolicy):
     """Proposes pods that their own scheduler would not place on the nodes where they run.
 
@@ -55,7 +51,7 @@ class RepairViolations(DemandPolicy):
     name = "RepairViolations"
 
     def __init__(self, context: PluginContext) -> None:
-        read_arguments(context.args, RepairViolationsArgs, self.name)
+        read_arguments(context.args, Arguments, self.name)
         super().__init__(Demands(required), _violation)
 
 
@@ -446,8 +442,8 @@ class OwnerDemand(Demand):
         if not self._rows[row]:
             return
         self._number += number
-        _add(self._pods, row, number)
-        if _add(self._of_class, class_id, number):
+        add_count(self._pods, row, number)
+        if add_count(self._of_class, class_id, number):
             self._feasible = None
         self._missing = None
 
@@ -501,11 +497,3 @@ class OwnerDemand(Demand):
             if pods >= number:
                 found[row] = MICRO
         return found
-
-
-def _add(numbers: dict[int, int], key: int, number: int) -> bool:
-    """Add ``number`` under a key; return whether the key appears or disappears."""
-    before = numbers.pop(key, 0)
-    if before + number:
-        numbers[key] = before + number
-    return not before or not before + number

@@ -159,12 +159,6 @@ class OwnerRecord:
         gone = len(self.left.difference(self.failing, (row,)))
         return self.failing.total() - self.failing[row] + gone
 
-    @property
-    def only_row(self) -> int | None:
-        """Return the only row where pods fail; None if there are several or none."""
-        rows = {*self.failing, *self.left}
-        return next(iter(self.failing)) if len(rows) == 1 and self.failing else None
-
     def misplaced(self) -> int:
         """Return how many failing pods are outnumbered: more of the owner's pods run well than fail in other rows."""
         return sum(number for row, number in self.failing.items() if self.well > self.failing_elsewhere(row))
@@ -264,6 +258,6 @@ class FailureStats:
                 self._owners[pod.owner_uid].failing[row] += 1
         self.misplaced, self.lonely = sum(owner.misplaced() for owner in self._owners.values()), {}
         for name, owner in self._owners.items():
-            only_row = owner.only_row
-            if only_row is not None:
-                self.lonely.setdefault(only_row, {})[name] = 0 if owner.well else owner.failing[only_row]
+            if owner.failing and len({*owner.failing, *owner.left}) == 1:
+                (row,) = owner.failing
+                self.lonely.setdefault(row, {})[name] = 0 if owner.well else owner.failing[row]

@@ -11,6 +11,7 @@ unreserveAndForget).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Self
@@ -327,11 +328,8 @@ class AffinityPartners:
 
 def _unreserve(plugin: ReservePlugin, state: CycleState, pod: PodRecord, node_name: str) -> None:
     """Let a plugin release what it reserved; if it fails, the others still do."""
-    try:
-        with Calling(plugin.name, "Unreserve", pod):
-            plugin.unreserve(state, pod, node_name)
-    except PluginError:
-        return
+    with suppress(PluginError), Calling(plugin.name, "Unreserve", pod):
+        plugin.unreserve(state, pod, node_name)
 
 
 def _has_nothing_for(plugin: ReservePlugin, state: CycleState) -> bool:
