@@ -9,7 +9,7 @@ from podium.api.names import label_key_problem
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.findings import Place
 from podium.api.validation.formats import port_name_problem
-from podium.api.validation.placement import report_repeats
+from podium.api.validation.placement import only_one, report_repeats
 from podium.api.validation.rules import check, check_alternatives, check_own_name, check_type, declare
 
 _MAX_RESTART_RULES = 20
@@ -310,12 +310,7 @@ def _handler(place: Place) -> None:
     actions = {"exec": "ExecAction", "httpGet": "HTTPGetAction", "tcpSocket": "TCPSocketAction"}
     actions |= {"grpc": "GRPCAction"} if place.field.endswith("Probe") else {"grpc": "GRPCAction", "sleep": ""}
     given = place.given(*actions)
-    if not given:
-        place.required("", "must specify a handler type")
-        return
-    for name in given[1:]:
-        place.forbidden(name, "may not specify more than 1 handler type")
-    action = place.child(given[0])
+    action = only_one(place, given, "must specify a handler type", "may not specify more than 1 handler type")
     if action is not None and given[0] != "sleep":
         check_type(action, actions[given[0]])
     elif action is not None:

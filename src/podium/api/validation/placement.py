@@ -61,6 +61,15 @@ def report_repeats(
     return places
 
 
+def only_one(place: Place, given: list[str], missing: str, several: str) -> Place | None:
+    """Report that none, or more than one, of some fields is set; return the object in the first one."""
+    if not given and missing:
+        place.required("", missing)
+    for name in given[1:]:
+        place.forbidden(name, several)
+    return place.child(given[0]) if given else None
+
+
 @check
 def _label_requirement(requirement: Place) -> None:
     _check_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES))

@@ -15,13 +15,14 @@ from podium.api.names import label_key_problem, subdomain_problem
 from podium.api.schemas.schema import Object, fields_of
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
-from podium.api.validation.placement import report_repeats
+from podium.api.validation.placement import only_one, report_repeats
 from podium.api.validation.rules import check, check_type, declare, fields_with_rules, required_fields
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
 _LEAST_TOKEN_SECONDS, _MOST_TOKEN_SECONDS = 600, 2**32
 _MAX_PARAMETERS = 512
+_SEVERAL = "may not specify more than 1 volume type"
 
 # The sources are in kube-apiserver's order, in which the first counts.
 declare(
@@ -113,9 +114,7 @@ def sources(type_: str) -> Mapping[str, str]:
 def _source(volume: Place) -> None:
     """Check that there is one source; a volume without any is an emptyDir (SetDefaults_Volume)."""
     given, pod_name = volume.given(*sources("VolumeSource")), volume.context.name
-    for name in given[1:]:
-        volume.forbidden(name, "may not specify more than 1 volume type")
-    source = volume.child(given[0]) if given else None
+    source = only_one(volume, given, "", _SEVERAL)
     if source is not None:
         check_type(source, sources("VolumeSource")[given[0]])
     if given == ["ephemeral"] and pod_name and volume.text("name"):
@@ -270,15 +269,10 @@ def _capacity(spec: Place) -> None:
 @check
 def _persistent_source(spec: Place) -> None:
     given = spec.given(*sources("PersistentVolumeSource"))
-    if not given:
-        spec.required("", "must specify a volume type")
-        return
-    for name in given[1:]:
-        spec.forbidden(name, "may not specify more than 1 volume type")
-    source = spec.child(given[0])
+    source = only_one(spec, given, "must specify a volume type", _SEVERAL)
     if source is not None:
         source.require(*required_fields(sources("PersistentVolumeSource")[given[0]]))
-    if given[0] == "local" and spec.child("nodeAffinity") is None:
+    if given[:1] == ["local"] and spec.child("nodeAffinity") is None:
         spec.required("nodeAffinity", "Local volume requires node affinity")
 
 
