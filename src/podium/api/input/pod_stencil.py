@@ -74,25 +74,6 @@ class _Layout(NamedTuple):
 class PodStencil:
     """A reader of pods that differ from one pod only in pod-specific values; made by `stencil_of`."""
 
-    __slots__ = (
-        "_addresses",
-        "_bare",
-        "_closings",
-        "_counts",
-        "_form",
-        "_is_hostname",
-        "_labels",
-        "_layouts",
-        "_metadata",
-        "_own",
-        "_own_volumes",
-        "_pod",
-        "_template",
-        "_times",
-        "around",
-        "numbers",
-    )
-
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
         groups: dict[tuple[str, str], str] = {}
         forms: list[str] = []

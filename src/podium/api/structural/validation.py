@@ -53,18 +53,6 @@ def find_problems(raw: Raw, node: Structural, old: Raw | None = None) -> list[Fi
 class _Check:
     """The compiled checks of one location of a schema."""
 
-    __slots__ = (
-        "_fields",
-        "_has_rules",
-        "_is_typed",
-        "_items",
-        "_junctors",
-        "_limits",
-        "_node",
-        "_required",
-        "_values",
-    )
-
     def __init__(self, node: Structural) -> None:
         schema = node.schema
         self._node = node
