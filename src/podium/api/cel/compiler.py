@@ -10,22 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.api.cel import values
 from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.overloads import DYN, Function, Overload
 from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text, parse
-from podium.api.cel.values import (
-    NONE,
-    OPTIONAL,
-    CompileError,
-    EvaluationError,
-    Optional,
-    Value,
-    WithDefault,
-    equal,
-    is_number,
-    size_of,
-    type_name,
-)
+from podium.api.cel.values import NONE, OPTIONAL, CompileError, EvaluationError, Optional, Value, WithDefault
 
 _LIST_COST, _MAP_COST = 10, 30
 
@@ -91,7 +80,7 @@ class Compiler:
         match node:
             case Literal():
                 value = node.value
-                return Compiled(type_name(value), lambda scope: value, 0, size_of(value))
+                return Compiled(values.type_name(value), lambda scope: value, 0, values.size_of(value))
             case Ident():
                 return self._ident(node)
             case Select():
@@ -175,9 +164,9 @@ class Compiler:
             found: dict[Value, Value] = {}
             for key, value in zip(parts[::2], parts[1::2], strict=True):
                 name = key(scope)
-                if type_name(name) not in ("string", "int", "uint", "bool"):
-                    raise EvaluationError(f"unsupported key type: {type_name(name)}")
-                if any(equal(name, member) for member in found):
+                if values.type_name(name) not in ("string", "int", "uint", "bool"):
+                    raise EvaluationError(f"unsupported key type: {values.type_name(name)}")
+                if any(values.equal(name, member) for member in found):
                     raise EvaluationError(f"Failed with repeated key: {name}")
                 found[name] = value(scope)
             scope.spend(_MAP_COST)
@@ -292,7 +281,7 @@ def looked_for(value: Value, key: Value) -> Optional:
     """Return the optional entry of a map or a list. Raises EvaluationError for values without entries."""
     if isinstance(value, Optional):
         return looked_for(value.value, key) if value.is_there else NONE
-    if isinstance(value, tuple) and is_number(key):
+    if isinstance(value, tuple) and values.is_number(key):
         return Optional(value[key]) if type(key) is int and 0 <= key < len(value) else NONE
     if not isinstance(value, dict):
         raise EvaluationError("no such overload")
@@ -353,7 +342,7 @@ class Program:
         """Return its value. Raises EvaluationError if it has none, or would cost more than the limit."""
         value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
         if not isinstance(value, bool):
-            raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
+            raise EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
         return value
 
     def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from podium.api.cel import moments, network
+from podium.api.cel import moments, network, values
 from podium.api.cel.moments import Timestamp
 from podium.api.cel.network import Url
 from podium.api.cel.overloads import (
@@ -32,26 +32,7 @@ from podium.api.cel.overloads import (
     tenth,
     traversal,
 )
-from podium.api.cel.values import (
-    MAX_INT,
-    MAX_UINT,
-    MIN_INT,
-    NANO,
-    NONE,
-    OPTIONAL,
-    EvaluationError,
-    Optional,
-    Quantity,
-    Semver,
-    UInt,
-    Value,
-    equal,
-    number,
-    pattern_of,
-    reads,
-    size_of,
-    type_name,
-)
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Quantity, Semver, UInt, Value
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
 QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
@@ -60,7 +41,7 @@ _NUMBERS = ("int", "uint", "double")
 
 def _integer(value: Value) -> int:
     """Return the integer part of a number; one that fits no type for infinities and NaN."""
-    return MAX_UINT + 1 if isinstance(value, float) and not math.isfinite(value) else int(number(value))
+    return values.MAX_UINT + 1 if isinstance(value, float) and not math.isfinite(value) else int(values.number(value))
 
 
 def _read(text: str, to: Callable[[str], Any], pattern: str) -> Any:
@@ -94,7 +75,7 @@ def _conversions(table: Table) -> None:
     for kind in _NUMBERS:
         table.function("int", (kind,), "int", lambda a: checked(_integer(a)))
         table.function("uint", (kind,), "uint", lambda a: checked_unsigned(_integer(a)))
-        table.function("double", (kind,), "double", lambda a: _double(number(a)))
+        table.function("double", (kind,), "double", lambda a: _double(values.number(a)))
     table.function("int", ("string",), "int", lambda a: checked(_read(a, int, r"[+-]?\d+")))
     table.function("uint", ("string",), "uint", lambda a: checked_unsigned(_read(a, int, r"\d+")))
     table.function("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
@@ -104,7 +85,7 @@ def _conversions(table: Table) -> None:
     table.function("bool", ("bool",), "bool", lambda a: a)
     table.function("bool", ("string",), "bool", _truth)
     table.function("dyn", (DYN,), DYN, lambda a: a)
-    table.function("type", (DYN,), "string", type_name)
+    table.function("type", (DYN,), "string", values.type_name)
 
 
 def _truth(text: str) -> bool:
@@ -116,7 +97,7 @@ def _truth(text: str) -> bool:
 
 
 def _of_match(*args: Value) -> int:
-    return tenth(1 + size_of(args[0])) * -(-size_of(args[1]) // 4)
+    return tenth(1 + values.size_of(args[0])) * -(-values.size_of(args[1]) // 4)
 
 
 def _texts(table: Table) -> None:
@@ -125,11 +106,13 @@ def _texts(table: Table) -> None:
     table.method("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
     table.method("endsWith", one, "bool", lambda a, b: a.endswith(b), traversal(1))
     for add in table:
-        add("matches", one, "bool", lambda a, b: pattern_of(b).search(a) is not None, _of_match)
+        add("matches", one, "bool", lambda a, b: values.pattern_of(b).search(a) is not None, _of_match)
     escapes = str.maketrans({"~": "~0", "/": "~1"})
     table.function("jsonpatch.escapeKey", ("string",), "string", lambda a: a.translate(escapes), traversal(0))
     table.method("find", one, "string", _first_match, _of_match)
-    table.method("findAll", one, "list", lambda a, b: tuple(match[0] for match in pattern_of(b).finditer(a)), _of_match)
+    table.method(
+        "findAll", one, "list", lambda a, b: tuple(match[0] for match in values.pattern_of(b).finditer(a)), _of_match
+    )
     table.method("charAt", ("string", "int"), "string", _char_at)
     table.method("indexOf", one, "int", lambda a, b: a.find(b), of_product)
     table.method("lastIndexOf", one, "int", lambda a, b: a.rfind(b), of_product)
@@ -147,7 +130,7 @@ def _texts(table: Table) -> None:
 
 
 def _first_match(text: str, pattern: str) -> str:
-    match = pattern_of(pattern).search(text)
+    match = values.pattern_of(pattern).search(text)
     return str(match[0]) if match else ""
 
 
@@ -162,7 +145,7 @@ def _in_case(text: str, change: Callable[[str], str]) -> str:
 
 
 def _of_replacement(*args: Value) -> int:
-    text, old, new = (size_of(arg) for arg in args)
+    text, old, new = (values.size_of(arg) for arg in args)
     return tenth(text + (text // max(old, 1) + 1) * new)
 
 
@@ -179,7 +162,7 @@ def _joined(items: tuple[Value, ...], by: str) -> str:
 
 
 def _of_join(items: tuple[Value, ...], by: str = "") -> int:
-    return tenth(sum(size_of(item) for item in items) + len(items) * len(by))
+    return tenth(sum(values.size_of(item) for item in items) + len(items) * len(by))
 
 
 def _collections(table: Table) -> None:
@@ -207,10 +190,10 @@ def _of_pairs(*args: Value) -> int:
 
 
 def _comparable(items: tuple[Value, ...]) -> list[Any]:
-    kinds = {type_name(item) for item in items}
+    kinds = {values.type_name(item) for item in items}
     if len(kinds) > 1 or kinds & {"list", "map", "null_type"}:
         raise EvaluationError("no such overload")
-    return [number(item) for item in items]
+    return [values.number(item) for item in items]
 
 
 def _is_sorted(items: tuple[Value, ...]) -> bool:
@@ -225,21 +208,21 @@ def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
 
 
 def _sum(items: tuple[Value, ...]) -> Value:
-    kinds = {type_name(item) for item in items}
+    kinds = {values.type_name(item) for item in items}
     if len(kinds) > 1 or not kinds <= set(_NUMBERS):
         raise EvaluationError("no such overload")
-    total = sum(number(item) for item in items)
+    total = sum(values.number(item) for item in items)
     if kinds == {"uint"}:
         return checked_unsigned(_integer(total))
     return total if kinds == {"double"} else checked(_integer(total))
 
 
 def _place(items: tuple[Value, ...], wanted: Value, step: int) -> int:
-    return next((place for place in range(len(items))[::step] if equal(items[place], wanted)), -1)
+    return next((place for place in range(len(items))[::step] if values.equal(items[place], wanted)), -1)
 
 
 def _has(items: tuple[Value, ...], wanted: Value) -> bool:
-    return any(equal(item, wanted) for item in items)
+    return any(values.equal(item, wanted) for item in items)
 
 
 def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
@@ -249,32 +232,32 @@ def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
 def _quantities(table: Table) -> None:
     one, both = (QUANTITY,), (QUANTITY, QUANTITY)
     table.function("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
-    table.function("isQuantity", ("string",), "bool", lambda a: reads(Quantity.of, a), traversal(0))
+    table.function("isQuantity", ("string",), "bool", lambda a: values.reads(Quantity.of, a), traversal(0))
     table.method("sign", one, "int", lambda a: (a.nano > 0) - (a.nano < 0))
     table.method("isInteger", one, "bool", _fits)
     table.method("asInteger", one, "int", _as_integer)
-    table.method("asApproximateFloat", one, "double", lambda a: a.nano / NANO)
+    table.method("asApproximateFloat", one, "double", lambda a: a.nano / values.NANO)
     _comparisons(table, QUANTITY)
     for name, sign in (("add", 1), ("sub", -1)):
         table.method(name, both, QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b.nano))
-        table.method(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * NANO))
+        table.method(name, (QUANTITY, "int"), QUANTITY, lambda a, b, s=sign: Quantity(a.nano + s * b * values.NANO))
 
 
 def _fits(amount: Quantity) -> bool:
-    return amount.nano % NANO == 0 and MIN_INT <= amount.nano // NANO <= MAX_INT
+    return amount.nano % values.NANO == 0 and values.MIN_INT <= amount.nano // values.NANO <= values.MAX_INT
 
 
 def _as_integer(amount: Quantity) -> int:
     if not _fits(amount):
         raise EvaluationError("cannot convert value to integer")
-    return amount.nano // NANO
+    return amount.nano // values.NANO
 
 
 def _versions(table: Table) -> None:
     table.function("semver", ("string",), SEMVER, Semver.of, traversal(0))
     table.function("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
-    table.function("isSemver", ("string",), "bool", lambda a: reads(Semver.of, a), traversal(0))
-    table.function("isSemver", ("string", "bool"), "bool", lambda a, b: reads(_lenient, a, b), traversal(0))
+    table.function("isSemver", ("string",), "bool", lambda a: values.reads(Semver.of, a), traversal(0))
+    table.function("isSemver", ("string", "bool"), "bool", lambda a, b: values.reads(_lenient, a, b), traversal(0))
     for part in ("major", "minor", "patch"):
         table.method(part, (SEMVER,), "int", attrgetter(part))
     _comparisons(table, SEMVER)
@@ -335,7 +318,7 @@ def _label_1035_problem(text: str) -> str | None:
 
 
 def _readable(problem: str, read: Callable[[str], object]) -> Callable[[str], str | None]:
-    return lambda text: None if reads(read, text) else problem
+    return lambda text: None if values.reads(read, text) else problem
 
 
 def _date(text: str) -> Timestamp:
@@ -374,7 +357,7 @@ def _formats(table: Table) -> None:
 
 
 def _of_formatting(text: str, items: tuple[Value, ...]) -> int:
-    return tenth(size_of(text) + sum(size_of(item) for item in items)) + 1
+    return tenth(values.size_of(text) + sum(values.size_of(item) for item in items)) + 1
 
 
 def _formatted(text: str, items: tuple[Value, ...]) -> str:
@@ -405,13 +388,13 @@ def _directive(kind: str, precision: str | None, value: Value) -> str:
     if kind == "s":
         return _formatted_value(value)
     digits = 6 if precision is None else int(precision)
-    found = type_name(value)
+    found = values.type_name(value)
     if kind == "d" and found in ("int", "uint"):
-        return str(number(value))
+        return str(values.number(value))
     if kind in ("f", "e") and found in ("double", "int", "uint"):
-        return f"{float(number(value)):.{digits}{kind}}"
+        return f"{float(values.number(value)):.{digits}{kind}}"
     if kind in ("b", "o", "x", "X") and found in ("int", "uint", "bool"):
-        return format(int(value) if isinstance(value, bool) else int(number(value)), kind)
+        return format(int(value) if isinstance(value, bool) else int(values.number(value)), kind)
     if kind in ("x", "X") and found in ("string", "bytes"):
         written = (value.encode() if isinstance(value, str) else value).hex()
         return written.upper() if kind == "X" else str(written)

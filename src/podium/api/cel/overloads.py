@@ -12,22 +12,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple, NoReturn
 
-from podium.api.cel.values import (
-    MAX_INT,
-    MAX_UINT,
-    MIN_INT,
-    NONE,
-    OPTIONAL,
-    EvaluationError,
-    Optional,
-    UInt,
-    Value,
-    equal,
-    is_number,
-    number,
-    size_of,
-    type_name,
-)
+from podium.api.cel import values
+from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, UInt, Value
 
 DYN = "dyn"
 Costing = Callable[..., int]
@@ -56,9 +42,9 @@ class Function:
     name: str
     overloads: list[Overload] = field(default_factory=list)
 
-    def of_values(self, values: tuple[Value, ...]) -> Overload:
+    def of_values(self, arguments: tuple[Value, ...]) -> Overload:
         """Return the overload for these arguments. Raises EvaluationError."""
-        types = tuple(type_name(value) for value in values)
+        types = tuple(values.type_name(value) for value in arguments)
         for overload in self.overloads:
             if overload.accepts(types):
                 return overload
@@ -78,29 +64,29 @@ def tenth(size: int) -> int:
 
 def traversal(index: int) -> Costing:
     """Return the cost function of one pass over an argument."""
-    return lambda *args: tenth(size_of(args[index]))
+    return lambda *args: tenth(values.size_of(args[index]))
 
 
 def of_smaller(*args: Value) -> int:
     """Return the cost of a comparison."""
-    return tenth(min(size_of(args[0]), size_of(args[1])))
+    return tenth(min(values.size_of(args[0]), values.size_of(args[1])))
 
 
 def of_product(*args: Value) -> int:
     """Return the cost of a substring search."""
-    return tenth(size_of(args[0])) * tenth(size_of(args[1]))
+    return tenth(values.size_of(args[0])) * tenth(values.size_of(args[1]))
 
 
 def checked(value: int) -> int:
     """Return an integer. Raises EvaluationError if it does not fit 64 bits."""
-    if not MIN_INT <= value <= MAX_INT:
+    if not values.MIN_INT <= value <= values.MAX_INT:
         raise EvaluationError("integer overflow")
     return value
 
 
 def checked_unsigned(value: int) -> UInt:
     """Return an unsigned integer. Raises EvaluationError if it does not fit 64 bits."""
-    if not 0 <= value <= MAX_UINT:
+    if not 0 <= value <= values.MAX_UINT:
         raise EvaluationError("unsigned integer overflow")
     return UInt(value)
 
@@ -168,12 +154,14 @@ def fill_operators(table: Table) -> None:
     table.function("!_", ("bool",), "bool", operator.not_)
     for name, compare in COMPARISONS.items():
         for type_ in ("bool", *_NUMBERS, "string", "bytes"):
-            table.function(name, (type_, type_), "bool", lambda a, b, f=compare: f(number(a), number(b)), of_smaller)
+            table.function(
+                name, (type_, type_), "bool", lambda a, b, f=compare: f(values.number(a), values.number(b)), of_smaller
+            )
         for pair in permutations(_NUMBERS, 2):
-            table.function(name, pair, "bool", lambda a, b, f=compare: f(number(a), number(b)))
-    table.function("_==_", (DYN, DYN), "bool", equal, of_smaller)
-    table.function("_!=_", (DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)
-    table.function("@in", (DYN, "list"), "bool", _is_in, lambda _, some: size_of(some))
+            table.function(name, pair, "bool", lambda a, b, f=compare: f(values.number(a), values.number(b)))
+    table.function("_==_", (DYN, DYN), "bool", values.equal, of_smaller)
+    table.function("_!=_", (DYN, DYN), "bool", lambda a, b: not values.equal(a, b), of_smaller)
+    table.function("@in", (DYN, "list"), "bool", _is_in, lambda _, some: values.size_of(some))
     table.function("@in", (DYN, "map"), "bool", lambda a, b: a in b if isinstance(a, str) else _is_in(a, b))
     table.function("_[_]", ("list", DYN), DYN, _index)
 
@@ -188,13 +176,13 @@ COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 
 
 def _is_in(item: Value, some: Iterable[Value]) -> bool:
-    return any(equal(item, member) for member in some)
+    return any(values.equal(item, member) for member in some)
 
 
 def _index(some: Value, index: Value) -> Value:
-    if not is_number(index) or number(index) != int(number(index)):
+    if not values.is_number(index) or values.number(index) != int(values.number(index)):
         raise EvaluationError("no such overload")
-    place = int(number(index))
+    place = int(values.number(index))
     if not 0 <= place < len(some):
         raise EvaluationError(f"index out of bounds: {place}")
     return some[place]
@@ -217,7 +205,7 @@ def fill_optionals(table: Table) -> None:
 
 def _is_zero(value: Value) -> bool:
     if isinstance(value, int | float | UInt):
-        return not number(value)
+        return not values.number(value)
     return value is None or (isinstance(value, str | bytes | tuple | dict) and not value)
 
 
