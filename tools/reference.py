@@ -56,7 +56,7 @@ def versions_page() -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one.change.since} | {one.change.area} | {one.change.now} | {one.change.before} | {one.change.source} |"
+        f"| {one.value.since} | {one.value.area} | {one.value.now} | {one.value.before} | {one.value.source} |"
         for one in Behavior
     ]
     stages = {letter: f"{stage.name}, {'on' if stage.default else 'off'}" for letter, stage in STAGES.items()}

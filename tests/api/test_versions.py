@@ -166,7 +166,7 @@ def test_the_defaults_of_every_version_satisfy_its_own_dependencies(minor: int) 
 
 
 def test_behaviors_are_in_the_order_of_their_versions() -> None:
-    versions = [behavior.change.version for behavior in Behavior]
+    versions = [behavior.value.version for behavior in Behavior]
     assert versions == sorted(versions)
 
 

@@ -37,40 +37,25 @@ def bytes_of(text: str) -> bytes:
         raise ValueError("the text is not in base64") from None
 
 
-_PYTHON_TYPES: dict[str, Any] = {
-    "any": Any,
-    "bool": bool,
-    "bytes": bytes,
-    "float": float,
-    "int": Int32,
-    "intOrString": int | str,
-    "long": Int64,
-    "microtime": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
-    "quantity": Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64,
-    "str": str,
-    "time": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
-}
 # The groups in which versions differ in the type of a field.
 _RESHAPED = ("resource.k8s.io",)
 
-# The types whose usual values can be recognized quickly, with the complete parser of each.
-_PARSERS: dict[str, Callable[[Any], object]] = {
-    "bytes": bytes_of,
-    "microtime": parse_time,
-    "quantity": parse_quantity,
-    "time": parse_time,
-}
-_WORDS = {
-    "bool": "true or false",
-    "bytes": "text in base64",
-    "float": "a number",
-    "int": "a whole number of 32 bits",
-    "intOrString": "a whole number or text",
-    "long": "a whole number of 64 bits",
-    "microtime": "a time such as 2026-01-31T09:30:00.000000Z",
-    "quantity": 'an amount such as 2 or "500m"',
-    "str": "text",
-    "time": "a time such as 2026-01-31T09:30:00Z",
+_Parser = Callable[[Any], object]
+_TIME = Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)]
+_QUANTITIES = Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64
+# By type: with which type msgspec recognizes its usual values, its name in messages, and its complete parser.
+_LEAVES: dict[str, tuple[Any, str, _Parser | None]] = {
+    "any": (Any, "", None),
+    "bool": (bool, "true or false", None),
+    "bytes": (bytes, "text in base64", bytes_of),
+    "float": (float, "a number", None),
+    "int": (Int32, "a whole number of 32 bits", None),
+    "intOrString": (int | str, "a whole number or text", None),
+    "long": (Int64, "a whole number of 64 bits", None),
+    "microtime": (_TIME, "a time such as 2026-01-31T09:30:00.000000Z", parse_time),
+    "quantity": (_QUANTITIES, 'an amount such as 2 or "500m"', parse_quantity),
+    "str": (str, "text", None),
+    "time": (_TIME, "a time such as 2026-01-31T09:30:00Z", parse_time),
 }
 
 
@@ -147,7 +132,7 @@ def _python_type(type_: Type) -> Any:
     """Return the type with which msgspec accepts exactly the valid values."""
     match type_:
         case Leaf(name):
-            return _PYTHON_TYPES[name]
+            return _LEAVES[name][0]
         case ListOf(item):
             return list[_python_type(item)]  # type: ignore[misc]
         case MapOf(value):
@@ -180,7 +165,7 @@ def _problem(value: Any, type_: Type) -> str:
     if not isinstance(type_, Leaf):
         return f"{shown(value)} is not {'a list' if isinstance(type_, ListOf) else 'an object'}"
     name = type_.type
-    parse = _PARSERS.get(name)
+    _, words, parse = _LEAVES[name]
     if parse is not None and (isinstance(value, str) or (name == "quantity" and isinstance(value, int | float))):
         try:
             parse(value)
@@ -188,7 +173,7 @@ def _problem(value: Any, type_: Type) -> str:
             return str(error)
         return ""
     advice = "; put it in quotes" if name == "str" and isinstance(value, bool | int | float) else ""
-    return f"{shown(value)} is not {_WORDS[name]}{advice}"
+    return f"{shown(value)} is not {words}{advice}"
 
 
 _QUANTITY = Leaf("quantity")

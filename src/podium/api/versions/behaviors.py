@@ -143,7 +143,3 @@ class Behavior(Enum):
         says of a pod that would fit: `minCount (4) cannot be satisfied: 3 scheduled, 0 remaining`
         says `waiting for minCount pods from a gang to be scheduled`
         pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go (PlacementFeasible)""")
-
-    @property
-    def change(self) -> Change:
-        return self.value

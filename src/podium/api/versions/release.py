@@ -41,7 +41,7 @@ class Release:
 
     def has(self, behavior: Behavior) -> bool:
         """Return whether the version has a behavior."""
-        return behavior.change.version <= (self.minor, self.patch)
+        return behavior.value.version <= (self.minor, self.patch)
 
     def enabled(self, gate: Gate | str) -> bool:
         """Return whether a feature gate, or the one that took it over, is on; gates that are not known are off."""

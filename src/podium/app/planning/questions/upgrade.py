@@ -113,7 +113,7 @@ def _changes(before: Release, after: Release) -> Iterator[dict[str, str]]:
             yield {"name": gate.value, "what": f"{'on' if was else 'off'} -> {'on' if then else 'off'}"}
     for behavior in Behavior:
         if before.has(behavior) != after.has(behavior):
-            change = behavior.change
+            change = behavior.value
             yield {"name": change.area, "what": change.now if after.has(behavior) else change.before}
 
 
