@@ -322,7 +322,10 @@ def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
         raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
     key = action.wishes.avoid_for.until_scheduled
     awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
-    wishes = yield from _wishes(action)
+    wishes, replaced = action.wishes, action.wishes.avoid_for.until_replaced
+    if replaced is not None and not replaced.uid:
+        found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
+        wishes = wishes.until_replaced(found.metadata.uid)
     left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
         yield plain
@@ -379,15 +382,6 @@ def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[R
         else:
             return before
     raise AssertionError("the last try either succeeds or fails")
-
-
-def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:
-    """Return the eviction hints, with the uid of the pod to be replaced looked up if it is missing."""
-    replaced = action.wishes.avoid_for.until_replaced
-    if replaced is None or replaced.uid:
-        return action.wishes
-    found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
-    return action.wishes.until_replaced(found.metadata.uid)
 
 
 def _limits() -> Generator[Request, Response, AvoidLists]:

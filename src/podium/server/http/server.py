@@ -64,7 +64,12 @@ class Server:
             )
         except OSError as error:
             where = f"{shown(settings.host)}, port {settings.port}"
-            raise InputError(f"the server cannot listen on {where}: {_why(error)}") from None
+            why = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                why = "another process does already"
+            elif error.errno == errno.EACCES:
+                why = "that is not allowed; ports from 1024 on are"
+            raise InputError(f"the server cannot listen on {where}: {why}") from None
         self.port = self._listener.sockets[0].getsockname()[1]
 
     @property
@@ -85,14 +90,6 @@ class Server:
         self._connections.pre_shutdown()
         await self._connections.shutdown(self._settings.limits.stop_seconds)
         await listener.wait_closed()
-
-
-def _why(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "another process does already"
-    if error.errno == errno.EACCES:
-        return "that is not allowed; ports from 1024 on are"
-    return error.strerror or str(error)
 
 
 _LOG = logging.getLogger("podium.server")
