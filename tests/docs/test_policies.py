@@ -6,14 +6,13 @@ import pytest
 from podium.api.times import format_duration
 from podium.framework.settings.arguments import Strict
 from podium.plugins.rescheduling.demand_policies import SatisfyPreferencesArgs, SpreadDuplicatesArgs
-from podium.plugins.rescheduling.leave_poor_service import LeavePoorServiceArgs
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodesArgs
 from podium.plugins.rescheduling.registry import (
     ConsolidateArgs,
     PrepareForMaintenanceArgs,
     ReplaceOldPodsArgs,
 )
-from podium.plugins.rescheduling.separate_interfering import SeparateInterferingArgs
+from podium.plugins.rescheduling.signal_policies import LeavePoorServiceArgs, SeparateInterferingArgs
 from tests.docs.test_reference import rows_of
 
 

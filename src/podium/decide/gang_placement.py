@@ -198,23 +198,17 @@ def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> Group
                 failed.clear()
             elif likeness is not None:
                 failed[likeness] = placement
+    rejected = {id(member.placement): member.placement for member in found if not member.fits}.values()
+    rejecting = [name for placement in rejected for name in rejecting_plugins(placement)]
+    rejecting += [member.reserved.plugin for member in found if member.reserved.plugin]
     return GroupPlacement(
         tuple(found),
         trial.needed,
         len(runner.cluster.nodes) if among is None else len(among),
-        _rejecting(found),
+        tuple(dict.fromkeys(rejecting)),
         domain="" if domain is None else domain.name,
         cursor=cursor,
     )
-
-
-def _rejecting(members: Sequence[MemberPlacement]) -> tuple[str, ...]:
-    """Return the plugins that rejected some of the members, each once."""
-    names: dict[str, None] = {}
-    for placement in {id(member.placement): member.placement for member in members if not member.fits}.values():
-        names.update(dict.fromkeys(rejecting_plugins(placement)))
-    names.update((member.reserved.plugin, None) for member in members if member.reserved.plugin)
-    return tuple(names)
 
 
 def _arranged(

@@ -25,11 +25,10 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
 from podium.plugins.rescheduling.freed_nodes import FreedNodes
-from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
 from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
 from podium.plugins.rescheduling.node_use import NodeUse, RowChanges, guests_on
-from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
+from podium.plugins.rescheduling.signal_policies import LeavePoorService, SeparateInterfering
 
 
 class PolicyShape(Arguments, frozen=True, kw_only=True):
