@@ -122,11 +122,19 @@ class Frame:
     def of_rows(cls, name: str, rows: Sequence[Row], columns: Mapping[str, Kind | None] | None = None) -> Frame:
         """Return the table of the rows.
 
-        ``columns`` come first and exist even if no row has them. A kind of None is inferred from the values.
+        ``columns`` come first and exist even if no row has them. A column has the given kind if that holds its values
+        without loss, otherwise the kind that they need.
         """
-        kinds = columns or {}
-        names = dict.fromkeys([*kinds, *(key for row in rows for key in row)])
-        return cls(name, {each: column_of([row.get(each) for row in rows], kinds.get(each)) for each in names})
+        kinds, found = columns or {}, dict[str, Column]()
+        for heading in dict.fromkeys([*kinds, *(key for row in rows for key in row)]):
+            values, wanted = [row.get(heading) for row in rows], kinds.get(heading)
+            kind = _kind_of(values)
+            if wanted is not None and (kind is None or wanted in _WIDER[kind]):
+                kind = wanted
+            if kind is None or kind == "string":
+                kind, values = "string", [value if value is None else str(value) for value in values]
+            found[heading] = Column(kind, values)
+        return cls(name, found)
 
     @property
     def columns(self) -> list[str]:
@@ -180,16 +188,6 @@ class Frame:
         rest = len(self) - _MOST_HTML_ROWS
         more = f"<p>and {rest:,} more rows</p>" if rest > 0 else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-
-def column_of(values: Sequence[Value], kind: Kind | None = None) -> Column:
-    """Return the column of the values: of ``kind`` if that holds them without loss, otherwise of the kind they need."""
-    found = _kind_of(values)
-    if kind is not None and (found is None or kind in _WIDER[found]):
-        found = kind
-    if found in (None, "string"):
-        return Column("string", [value if value is None else str(value) for value in values])
-    return Column(found, values)
 
 
 def kinds(text: str = "", whole: str = "", number: str = "") -> dict[str, Kind]:

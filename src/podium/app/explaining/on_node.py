@@ -117,16 +117,10 @@ def answer_on(decision: Explanation, node: str) -> NodeAnswer:
         before, verdicts = _verdicts(runner, pod, row)
         on_node = next((found for found in find_obstacles(runner, pod) if found.node == node), None)
         scores = scores_of(decision)
-        return NodeAnswer(
-            decision,
-            node,
-            before,
-            verdicts,
-            () if on_node is None else on_node.nominated,
-            () if on_node is None else tuple(obstacle_texts(runner.cluster, pod, on_node)),
-            scores.get(node, ()),
-            scores.get(decision.pending_node, ()),
-        )
+        nominated = () if on_node is None else on_node.nominated
+        texts = () if on_node is None else tuple(obstacle_texts(runner.cluster, pod, on_node))
+        rated = scores.get(node, ()), scores.get(decision.pending_node, ())
+        return NodeAnswer(decision, node, before, verdicts, nominated, texts, *rated)
 
 
 def scores_of(decision: Explanation) -> Mapping[str, tuple[Score, ...]]:

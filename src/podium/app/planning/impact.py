@@ -34,6 +34,11 @@ _CAUSES = {
     "DeletionByPodGC": "node gone",
 }
 _EVICTORS = {"scenario": "eviction", GANG_RELEASE: "gang release"}
+_NOT_READY = {
+    **dict.fromkeys(("starting", "running"), "its pods are not ready yet"),
+    "lost": "their nodes are down",
+    "failed": "its pods have failed",
+}
 _DELETION = "deletion"
 _DRAIN_CODES = {"timed-out": "timeout", "blocked": "blocked", "running": "blocked", "refused": "refused"}
 
@@ -318,7 +323,6 @@ class _Reasons:
         for short in result.summary["short"]:
             workload = result.measures.top_of.get(short["workload"], short["workload"])
             self._refused[workload] = short["reason"]
-
         self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:
@@ -338,21 +342,12 @@ class _Reasons:
         return "no controller replaces its pods" if pods else "it has no pods"
 
     def _why(self, pod: dict[str, Any]) -> str:
-        match pod["state"]:
-            case "pending":
-                if pod["pod"] in self._held:
-                    return self._held[pod["pod"]]
-                message = self._failed.get(pod["pod"])
-                return whole_reason(message) if message else "no scheduler has tried its pods"
-            case "lost":
-                return "their nodes are down"
-            case "starting" | "running":
-                return "its pods are not ready yet"
-            case "terminating" if pod["node"] in self._down:
-                return "its old pods cannot end while their nodes are down, and new ones wait for that"
-            case "failed":
-                return "its pods have failed"
-        return ""
+        if pod["state"] == "pending":
+            message = self._failed.get(pod["pod"])
+            return self._held.get(pod["pod"], whole_reason(message) if message else "no scheduler has tried its pods")
+        if pod["state"] == "terminating" and pod["node"] in self._down:
+            return "its old pods cannot end while their nodes are down, and new ones wait for that"
+        return _NOT_READY.get(pod["state"], "")
 
 
 def _change(node: FinalNode) -> str:

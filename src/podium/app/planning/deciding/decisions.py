@@ -232,12 +232,6 @@ class Decisions:
 
     def preempt(self, victims: Sequence[PodRecord]) -> None:
         """Remove the victims, and count them against the schedulers' caps and the budgets."""
-        self._count(victims)
-        for victim in victims:
-            self.scratch.take_off(victim.uid)
-            self.scratch.leave_group(victim)
-
-    def _count(self, victims: Sequence[PodRecord]) -> None:
         caps, budgets = self.cluster.caps, self.cluster.budgets
         before = dict(caps.known())
         counted = Counter(
@@ -253,6 +247,9 @@ class Decisions:
                 if victim.ready and known is not None and known.status.disruptions_allowed > 0:
                     status = replace(known.status, disruptions_allowed=known.status.disruptions_allowed - 1)
                     self.put(replace(known, status=status))
+        for victim in victims:
+            self.scratch.take_off(victim.uid)
+            self.scratch.leave_group(victim)
 
     def _put(self, item: Kubernetes) -> None:
         if isinstance(item, PodDisruptionBudget):

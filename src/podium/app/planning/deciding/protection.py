@@ -137,13 +137,10 @@ class Protection:
 
     def changes(self, shapes: Sequence[NodeShape]) -> list[VerifiedChange]:
         """Return the smallest change of each type: of priority, policies, budgets, requests and nodes."""
+        policies = (self._non_preemptible(), self._never())
+        requests = (self._own_requests(), self._preemptors_requests())
         found = [
-            self._first(self._priorities()),
-            self._first(self._non_preemptible()),
-            self._first(self._never()),
-            self._first(self._budgets()),
-            self._first(self._own_requests()),
-            self._first(self._preemptors_requests()),
+            *map(self._first, (self._priorities(), *policies, self._budgets(), *requests)),
             self._fewest_nodes(shapes),
         ]
         return sorted(filter(None, found), key=lambda each: (each.change.objects, TYPES.index(each.change.type)))
