@@ -11,7 +11,7 @@ from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod

@@ -17,7 +17,7 @@ from podium.client.transport import HTTPTransport, TransportSettings
 from podium.controllers.actions import Action, Bind, DeleteObject, Evict, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.observations import Answered, Problem
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.runtime.component import Component, RequestedAction
+from podium.runtime.runtime import Component, RequestedAction
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import Raw, budget, node, pod, running
 

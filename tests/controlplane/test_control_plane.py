@@ -17,7 +17,7 @@ from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER,
 from podium.controlplane.control_plane import ControlPlane
 from podium.controlplane.node_simulation import POWER
 from podium.runtime import clock as virtual_clock
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.store.errors import StoreError
 from podium.testing import ControlPlane as Cluster
 from podium.testing import RefusedError

@@ -15,7 +15,7 @@ from podium.controllers.disruption.drain import Drain
 from podium.controllers.rescheduling.moves import Moves
 from podium.controllers.workloads.claims import ResourceClaims
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests import devices
 from tests.proof.failures.bugs import Bug, fails, instead, none_of_it, nothing

@@ -17,7 +17,7 @@ from podium.controllers.actions import Action, Record
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.builders import configuration

@@ -12,7 +12,7 @@ import pytest
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.input.codec import load_files
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.run import simulation_of as scenario_of
 from podium.sim.run_options import RunOptions
 from tests.controllers.rescheduling.policies import BAD

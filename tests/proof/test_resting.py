@@ -13,8 +13,7 @@ from podium.api.meta import Raw
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import ReportStatus
 from podium.controllers.observations import Answered, Problem
-from podium.runtime.component import Component, RequestedAction
-from podium.runtime.runtime import Runtime
+from podium.runtime.runtime import Component, RequestedAction, Runtime
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.proof.test_watches import MAKERS

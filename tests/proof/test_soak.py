@@ -19,7 +19,7 @@ from podium.controllers.observations import Changed, Gone
 from podium.controllers.rescheduling import rescheduler_view
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests import builders as build
 from tests.proof.rounds import AUTOSCALER, BASE, RESCHEDULER, ROUND_S, busy_pods, cluster_round, surroundings

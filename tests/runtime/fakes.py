@@ -1,6 +1,6 @@
 """A clock that a test sets, and a transport that answers when a test says so."""
 
-from podium.runtime.component import RequestedAction
+from podium.runtime.runtime import RequestedAction
 
 
 class FakeClock:

@@ -9,8 +9,7 @@ from podium.controllers.actions import Action, DeleteObject, Record
 from podium.controllers.controller import ENDING, EVERY, NO_CHANGE, OWNED, PLACED, IdleDeferral
 from podium.controllers.deadlines import NEVER, Deadline
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.runtime.component import Component, RequestedAction
-from podium.runtime.runtime import Runtime
+from podium.runtime.runtime import Component, RequestedAction, Runtime
 from tests.runtime.fakes import FakeTransport
 
 THING = Kubernetes(api_version="v1", kind="Pod")

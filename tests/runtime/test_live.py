@@ -10,8 +10,8 @@ from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
 from podium.controllers.nodes.pod_deletion import TaintEviction
 from podium.controllers.observations import Answered, Changed, Observation, Problem, Tick
 from podium.runtime.clock import SystemClock
-from podium.runtime.component import Component
 from podium.runtime.live import LiveRuntime
+from podium.runtime.runtime import Component
 from tests.runtime.fakes import FakeClock, FakeTransport
 from tests.sim.objects import documents
 from tests.store.objects import SECOND, node, pod

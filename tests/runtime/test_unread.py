@@ -4,8 +4,7 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.controllers.controller import ADDED, EVERY, PLACED
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.observations import Changed, Gone, Observation
-from podium.runtime.component import Component
-from podium.runtime.runtime import DeferredObservations
+from podium.runtime.runtime import Component, DeferredObservations
 
 PLAIN = EVERY
 NEW = EVERY | ADDED

@@ -13,8 +13,7 @@ from podium.apirequests.observations import Seen, arrived, differences, first_se
 from podium.controllers.actions import Action, Bind, BindClaim, CreateObject, DeleteObject, Evict, Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.observations import Problem
-from podium.runtime.component import Component
-from podium.runtime.runtime import Runtime, Wakeups
+from podium.runtime.runtime import Component, Runtime, Wakeups
 from podium.sim.faults import FaultOutcome
 from podium.store.store import Store
 from podium.store.stored import Stored

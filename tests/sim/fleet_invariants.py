@@ -12,7 +12,7 @@ from podium.api.times import parse_time
 from podium.controllers.kubelets.annotations import TERMINATION
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controlplane.component_names import RESCHEDULER
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests

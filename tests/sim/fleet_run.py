@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podium.api.avoid_list import ForReplacement, Wishes
 from podium.controllers.actions import DeleteObject, Evict
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError
 from tests.builders import configuration

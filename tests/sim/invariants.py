@@ -17,7 +17,7 @@ from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.settings.configuration import Configuration
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of

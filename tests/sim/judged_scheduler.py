@@ -33,7 +33,7 @@ from podium.decide.post_filter import ask_post_filters
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.controllers.queue_checks import check_queue
 from tests.sim.gang_invariants import check_binds

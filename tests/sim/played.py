@@ -8,7 +8,7 @@ from podium.api.pod import Pod
 from podium.api.present import start_time
 from podium.app.simulating.simulation_result import SimulationResult
 from podium.controllers.controller import Controller
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.run import components_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.framework.settings.configuration import NominationClearing
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.sim.faults import DrawnFaults, Fault

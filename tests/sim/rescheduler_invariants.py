@@ -24,7 +24,7 @@ from podium.decide.kubelet import CRITICAL_PRIORITY, has_local_storage
 from podium.decide.rescheduling.guards import off_duty
 from podium.decide.rescheduling.round_robin import ROUNDING, ReschedulingPlan
 from podium.framework.rescheduling.settings import Judgement, MoveLimitSettings, ReschedulerSettings
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.store.objects import HOUR, SECOND
 

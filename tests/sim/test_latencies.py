@@ -10,7 +10,7 @@ from podium.api.errors import PodiumError
 from podium.controllers.actions import Action, PatchObject, Record
 from podium.controllers.deadlines import NEVER, Deadline
 from podium.controllers.observations import Changed, Observation
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim import simulation as standstill
 from podium.sim.latencies import RequestsInFlight, in_words, step_times
 from podium.sim.run_options import RunOptions

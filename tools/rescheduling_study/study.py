@@ -12,7 +12,7 @@ from typing import Any
 from podium.api.input.codec import load_text
 from podium.framework.rescheduling.configuration import read_settings
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import components_of
 from podium.sim.run_options import RunOptions, SimulationLimits

@@ -16,8 +16,8 @@ from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
 from podium.controllers.observations import Answered, Observation
-from podium.runtime.component import Component, RequestedAction, Transport
 from podium.runtime.live import LiveRuntime, OnFailure
+from podium.runtime.runtime import Component, RequestedAction, Transport
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000

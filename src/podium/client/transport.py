@@ -22,7 +22,7 @@ from podium.apirequests.request import Conversation, Request, Response, problem_
 from podium.client.session import NoAnswerError, Session
 from podium.controllers.actions import Action, Bind, CreateObject, DeleteObject, Evict, Record, ReplaceStatus
 from podium.controllers.observations import Answer, Answered, Problem
-from podium.runtime.component import RequestedAction
+from podium.runtime.runtime import RequestedAction
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError
 

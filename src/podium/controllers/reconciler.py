@@ -18,8 +18,6 @@ from podium.controllers.observations import Answered, Changed, Gone, Observation
 Key = TypeVar("Key")
 
 _SECOND = 10**9
-_FIRST_BACKOFF_NS = _SECOND
-_LONGEST_BACKOFF_NS = 300 * _SECOND
 # After so many lasting refusals in a row, a retry is not expected to succeed.
 _STUCK_AFTER = 2
 
@@ -31,7 +29,7 @@ class WorkQueue(Generic[Key]):
     refusals do not keep a simulation running.
     """
 
-    def __init__(self, first_wait_ns: int = _FIRST_BACKOFF_NS, longest_wait_ns: int = _LONGEST_BACKOFF_NS) -> None:
+    def __init__(self, first_wait_ns: int = _SECOND, longest_wait_ns: int = 300 * _SECOND) -> None:
         self._ready: dict[Key, None] = {}
         self._timers: Deadlines[Key] = Deadlines()
         self._retries: Deadlines[Key] = Deadlines()

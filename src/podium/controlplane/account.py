@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
@@ -67,8 +67,13 @@ class DisruptionAccount:
         """Process a write."""
         pod = event.stored.object
         if not isinstance(pod, Pod):
-            if event.stored.kind == _EVENT and event.type == "ADDED":
-                self._observe_preemption(event.stored.raw)
+            if event.stored.kind == _EVENT and event.type == "ADDED" and event.stored.raw.get("reason") == "Preempted":
+                # A scheduler in another process states the preemptor in its Event.
+                raw = event.stored.raw
+                uid, namespace = value_at(raw, "involvedObject", "uid"), value_at(raw, "related", "namespace")
+                name, room = value_at(raw, "related", "name"), str(raw.get("message") or "").partition(" on node ")[2]
+                if isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str):
+                    self._ledger.benefits(uid, f"{namespace}/{name}", room)
             return
         if event.type == "DELETED":
             self._ledger.gone(pod, now)
@@ -76,16 +81,6 @@ class DisruptionAccount:
         else:
             self._consumption.changed(pod, now)
             self._ledger.changed(pod, now, is_added=event.type == "ADDED")
-
-    def _observe_preemption(self, raw: Raw) -> None:
-        """Record the preemptor that a scheduler in another process states in its Event."""
-        victim, preemptor = raw.get("involvedObject"), raw.get("related")
-        if raw.get("reason") != "Preempted" or not isinstance(victim, dict) or not isinstance(preemptor, dict):
-            return
-        uid, namespace, name = victim.get("uid"), preemptor.get("namespace"), preemptor.get("name")
-        if isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str):
-            room = str(raw.get("message") or "").partition(" on node ")[2]
-            self._ledger.benefits(uid, f"{namespace}/{name}", room)
 
     def catch_up(self, now: int) -> None:
         """Compare all pods, after more writes than can be processed one by one."""

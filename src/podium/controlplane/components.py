@@ -34,7 +34,7 @@ from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ from podium.controlplane.components import ControlPlaneSettings, components_of
 from podium.controlplane.node_simulation import News, NodeLeases, NodePower
 from podium.controlplane.required_objects import RequiredObjects
 from podium.runtime.clock import Clock
-from podium.runtime.component import Component, RequestedAction
 from podium.runtime.live import LiveRuntime
+from podium.runtime.runtime import Component, RequestedAction
 from podium.store.api_resources import APIResources
 from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step
 from podium.store.custom_kinds import DEFINITION

@@ -155,10 +155,7 @@ class LedgerFile:
             raise InputError(f"cannot be read: {error}", source=self._path) from None
         read_trail = msgspec.json.Decoder(FollowUp).decode
         followed = [
-            (
-                _record(number, record, self._path),
-                _read(trail, f"trail of disruption {number}", self._path, read_trail),
-            )
+            (_record(number, record, self._path), _read(trail, f"trail of disruption {number}", self._path, read_trail))
             for number, record, trail in rows
         ]
         came = [_record(number, record, self._path).replacement for number, record in recent] if followed else []

@@ -10,8 +10,7 @@ from podium.controllers.controller import ANY
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.kubelets.pod_run import CrashBackOff
 from podium.controllers.observations import Answered, Changed, Gone, Observation
-from podium.runtime.component import Component, RequestedAction, Transport
-from podium.runtime.runtime import Runtime
+from podium.runtime.runtime import Component, RequestedAction, Runtime, Transport
 
 Listed = Callable[[frozenset[str]], Iterable[Observation]]
 """A function that returns the known objects of some kinds, for a component's first observations."""

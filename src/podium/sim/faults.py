@@ -9,8 +9,7 @@ from typing import Protocol
 from podium.apirequests.observations import Seen
 from podium.controllers.actions import Action
 from podium.controllers.observations import Problem
-from podium.runtime.component import Component
-from podium.runtime.runtime import Runtime
+from podium.runtime.runtime import Component, Runtime
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 

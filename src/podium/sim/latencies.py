@@ -8,7 +8,7 @@ from random import Random
 
 from podium.api.times import MAX_TIME_NS, format_duration
 from podium.controllers.actions import Action, Bind, BindClaim
-from podium.runtime.component import RequestedAction
+from podium.runtime.runtime import RequestedAction
 
 USUAL_LATENCY_NS = 5_000_000
 """The default duration of a scheduler's request, including the watch event that the scheduler acts on.

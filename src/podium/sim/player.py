@@ -27,7 +27,7 @@ from podium.controllers.observations import ContainersExited, Observation
 from podium.controlplane.component_names import KUBELET
 from podium.controlplane.components import ComponentSettings, controllers
 from podium.controlplane.node_simulation import NodePower
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.api_server import APIServer
 from podium.sim.history import EventHistory
 from podium.sim.scenario import steps

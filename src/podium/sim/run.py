@@ -30,7 +30,7 @@ from podium.framework.settings.configuration import (
     sampling_as_upstream,
     upstream_departures,
 )
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import RecordingComparison, compare
 from podium.sim.recording.tape import recordings_of, termination_of

@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.times import format_duration, parse_duration, parse_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
-from podium.runtime.component import CallCount, Component
+from podium.runtime.runtime import CallCount, Component
 
 if TYPE_CHECKING:
     from podium.controllers.scheduling.attempts import OnAttempt

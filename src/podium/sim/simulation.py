@@ -21,8 +21,7 @@ from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controllers.observations import Answered, Changed, Observation
 from podium.controlplane.assembly import create_objects, located
-from podium.runtime.component import Component, RequestedAction
-from podium.runtime.runtime import Runtime
+from podium.runtime.runtime import Component, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
 from podium.sim.faults import Faults
 from podium.sim.history import Backlog, EventHistory

@@ -18,7 +18,7 @@ from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling.policy import Picture, Policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.runner import Runner
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.sim.objects import scenario, workload
 from tests.sim.played import simulation_of

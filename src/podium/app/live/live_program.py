@@ -33,7 +33,7 @@ from podium.controllers.controller import Controller
 from podium.controlplane.ledger_file import KEPT_SECONDS
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
-from podium.runtime.component import Component, RequestedAction
+from podium.runtime.runtime import Component, RequestedAction
 from podium.server.http import loops
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources

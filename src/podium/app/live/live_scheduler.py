@@ -35,7 +35,7 @@ from podium.framework.runner import Runner
 from podium.framework.settings.configuration import upstream_departures
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.runtime.clock import SystemClock
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 
 if TYPE_CHECKING:
     from podium.app.live.decisions import DecisionRecorder

@@ -33,7 +33,7 @@ from podium.controllers.rescheduling.rescheduler import POLICY_FAILED, Reschedul
 from podium.decide.rescheduling.round_robin import NONE_EXCLUDED, ReschedulingPlan
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import Configuration, upstream_departures
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 
 PlanForm = Literal["text", "json"]
 

@@ -135,16 +135,13 @@ class Autoscaler:
 
     def _scan(self, now: int) -> list[Action]:
         self._scan_ns, self._is_curious = None, False
-        with self._transaction() as transaction:
+        with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             self._foresee(transaction)
             pending = self._pending()
             groups = [self._expandable(group, len(pending), now) for group in self._groups.values()]
             up = scaling.plan_scale_up(transaction, groups, pending, self._daemons())
             down = scaling.plan_scale_down(transaction, self._shrinkable(), self._surroundings())
         return self._expand(up, now) + self._shrink(down, now)
-
-    def _transaction(self) -> ClusterTransaction:
-        return ClusterTransaction(self._picture.cluster, self._runners, self._seed)
 
     def _surroundings(self) -> scaling.RemovalTerms:
         return replace(self._around, closed=self._picture.upcoming.union(self._removals.under_way()))
@@ -264,7 +261,7 @@ class Autoscaler:
         staying = sum(not self._picture.nodes[node].is_leaving for node in self._picture.nodes_of[group.name])
         if staying < group.minimum:
             return f"its group would have {staying} nodes, and {group.minimum} are its minimum"
-        with self._transaction() as transaction:
+        with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             self._foresee(transaction, but_for=name)
             scaling.settle_pending(transaction, self._pending())
             return scaling.why_kept(transaction, name, self._surroundings())

@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from podium.api.avoid_list import (
-    PREFER_AVOID_PODS,
-    AvoidEntry,
-    AvoidList,
-    Replacement,
-    avoid_list,
-    unexpired,
-)
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, Replacement, avoid_list, unexpired
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.kinds import KIND_OF, group_of

@@ -16,14 +16,7 @@ from podium.api.node import Namespace
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
-from podium.controllers.actions import (
-    Action,
-    CreateObject,
-    PatchObject,
-    deletion_of,
-    owner_reference,
-    versioned_patch,
-)
+from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
 from podium.controllers.reconciler import Reconciler
 from podium.store.admission.priorities import NO_RULES, PriorityRules
@@ -290,7 +283,16 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
         if why_none or entry is None:
             return [deletion_of(budget, _CAUSE, message=why_none) for budget in existing]
         if not existing:
-            return [CreateObject(_new(kept, self._protection.free_name(kept), entry), _CAUSE)]
+            selector = msgspec.to_builtins(kept.written_selector)
+            numbers = {field: value for field, value in _numbers(entry).items() if value is not None}
+            metadata = {
+                "name": self._protection.free_name(kept),
+                "namespace": kept.workload.metadata.namespace,
+                "labels": {DEFAULT_BUDGET: "true"},
+                "ownerReferences": [owner_reference(kept.workload)],
+            }
+            budget = {"apiVersion": "policy/v1", "kind": _KIND, "metadata": metadata}
+            return [CreateObject({**budget, "spec": {"selector": selector, **numbers}}, _CAUSE)]
         surplus = [deletion_of(budget, _CAUSE, message=f"{kept.label} has another") for budget in existing[1:]]
         return [*_changes(existing[0], kept, entry), *surplus]
 
@@ -312,23 +314,6 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
             if made is None and other.key < kept.key and self._entry(other) is not None:
                 return f"the default budget of {other.label}"
         return ""
-
-
-def _new(kept: ProtectedWorkload, name: str, entry: DefaultBudget) -> Raw:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": _KIND,
-        "metadata": {
-            "name": name,
-            "namespace": kept.workload.metadata.namespace,
-            "labels": {DEFAULT_BUDGET: "true"},
-            "ownerReferences": [owner_reference(kept.workload)],
-        },
-        "spec": {
-            "selector": msgspec.to_builtins(kept.written_selector),
-            **{field: value for field, value in _numbers(entry).items() if value is not None},
-        },
-    }
 
 
 def _changes(budget: PodDisruptionBudget, kept: ProtectedWorkload, entry: DefaultBudget) -> list[PatchObject]:

@@ -262,8 +262,6 @@ class Drain:
         return DrainReport(self._name, state, message, (*pods, *self._gone))
 
 
-_FIRST_BACKOFF_NS = _SECOND
-_LONGEST_BACKOFF_NS = 60 * _SECOND
 # After so many refusals without changes, a retry is not expected to succeed.
 STUCK_AFTER = 2
 
@@ -300,7 +298,7 @@ class EvictionRetries:
     grace_seconds: int | None = None
     deletes: bool = False
     _attempts: dict[str, EvictionAttempts] = field(default_factory=dict)
-    _backoff: Backoff[str] = field(default_factory=lambda: Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS))
+    _backoff: Backoff[str] = field(default_factory=lambda: Backoff(_SECOND, 60 * _SECOND))
 
     def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
         """Evict the pod if it is due; ``grace_seconds`` applies if there is none for all pods."""

@@ -198,7 +198,7 @@ class NodeLifecycle(Reconciler[str]):
             self._not_ready.discard(name)
             self._forget(name)
             self._end_wait(name)
-            self._pace_changed(self._zones.remove(name))
+            self._pace_changed(self._zones.replace(name, None))
         return []
 
     def _node_changed(self, node: Node, raw: Raw) -> None:
@@ -335,11 +335,7 @@ class ZoneDisruption:
     def put(self, node: Node, *, is_healthy: bool) -> bool:
         """Record the health of a node; return whether that changes the rates."""
         zone = tuple(node.metadata.labels.get(label, "") for label in _LABELS)
-        return self._replace(node.metadata.name, (zone, is_healthy))
-
-    def remove(self, name: str) -> bool:
-        """Forget a node; return whether that changes the rates."""
-        return self._replace(name, None)
+        return self.replace(node.metadata.name, (zone, is_healthy))
 
     def give_up(self, name: str, now: int) -> None:
         """Record that a node is evicted."""
@@ -378,8 +374,8 @@ class ZoneDisruption:
             return _INTERVAL_NS
         return _REDUCED_INTERVAL_NS if total > _LARGE_ZONE else None
 
-    def _replace(self, name: str, after: tuple[Zone, bool] | None) -> bool:
-        """Count a node; return whether that changes the rates."""
+    def replace(self, name: str, after: tuple[Zone, bool] | None) -> bool:
+        """Count a node, None to forget it; return whether that changes the rates."""
         before = self._nodes.pop(name, None)
         has_moved = before is not None and after is not None and before[0] != after[0]
         if before is not None and has_moved:

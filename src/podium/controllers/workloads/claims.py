@@ -11,14 +11,7 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import PersistentVolumeClaim
-from podium.controllers.actions import (
-    Action,
-    CreateObject,
-    PatchObject,
-    deletion_of,
-    owner_reference,
-    versioned_patch,
-)
+from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
 from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import Answered

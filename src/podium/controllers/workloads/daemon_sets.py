@@ -96,8 +96,6 @@ def daemon_order(pod: OwnedPod) -> tuple[bool, int, str]:
 
 _Workload = WorkloadObject[DaemonSet]
 _SECOND = 10**9
-_FIRST_NS = _SECOND
-_LONGEST_NS = 900 * _SECOND
 _ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
@@ -171,8 +169,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._places: dict[str, dict[str, dict[str, OwnedPod]]] = {}
         # By the owner's uid, its active pods as (creation, name, uid), ascending.
         self._by_age: dict[str, list[tuple[int, str, str]]] = {}
-        self._failures: Backoff[tuple[str, str]] = Backoff(_FIRST_NS, _LONGEST_NS)
-        self._ends: Backoff[tuple[str, str]] = Backoff(_FIRST_NS, _LONGEST_NS)
+        self._failures: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
+        self._ends: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
 
     # What the API shows
 

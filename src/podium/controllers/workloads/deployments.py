@@ -195,11 +195,7 @@ def _new_set(workload: _Workload, replicas: int, revision: int) -> Raw:
             "name": f"{meta.name}-{hash_}",
             "namespace": meta.namespace,
             "labels": labels,
-            "annotations": {
-                **_copied_annotations(workload),
-                **_scale_annotations(workload),
-                REVISION: str(revision),
-            },
+            "annotations": {**_copied_annotations(workload), **_scale_annotations(workload), REVISION: str(revision)},
             "ownerReferences": [owner_reference(workload.object)],
         },
         "spec": {

@@ -218,7 +218,12 @@ class Jobs(WorkloadController[Job]):
         job, uid = workload.object, workload.uid
         active = self._pods.of(uid).active
         wanted = wanted_pods(workload, progress, len(active))
-        if surplus := surplus_pods(job, active.values(), wanted, now):
+        # Surplus are the pods without a unique index, then those beyond the wanted number.
+        odd = _without_own_index(job, active.values()) if job.spec.completion_mode == "Indexed" else []
+        odd_uids = {pod.uid for pod in odd}
+        rest = [pod for pod in active.values() if pod.uid not in odd_uids] if odd else active.values()
+        if odd or len(rest) > wanted:
+            surplus = [*odd, *(first_to_go(rest, len(rest) - wanted, (), now) if len(rest) > wanted else ())]
             return self._give_up(workload, state, surplus, now)
         ending = state.terminating if waits_for_failure(job.spec) else {}
         missing = wanted - len(active) - len(ending)
@@ -302,14 +307,6 @@ def wanted_pods(workload: _Workload, progress: Progress, active: int) -> int:
     if completions is None:
         return active if succeeded else job.spec.parallelism
     return max(0, min(job.spec.parallelism, completions - succeeded - len(progress.failed)))
-
-
-def surplus_pods(job: Job, active: Collection[OwnedPod], wanted: int, now: int) -> list[OwnedPod]:
-    """Return the active pods to delete: those without a unique index, then those beyond ``wanted``."""
-    odd = _without_own_index(job, active) if job.spec.completion_mode == "Indexed" else []
-    uids = {pod.uid for pod in odd}
-    rest = [pod for pod in active if pod.uid not in uids] if odd else active
-    return [*odd, *first_to_go(rest, len(rest) - wanted, (), now)] if len(rest) > wanted else odd
 
 
 def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]:

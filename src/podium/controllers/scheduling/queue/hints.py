@@ -146,23 +146,20 @@ class Rejection:
         """Return the hints for an event; None if it can wake none of the pods."""
         kind = (event.resource, event.action)
         if kind not in self._hints:
-            self._hints[kind] = self._compute_hints(event)
+            gate = self._of((self.gate,), event) if self.gate else ()
+            at_once, after_backoff = self._of(self.pending, event), self._of(self.unschedulable, event) + gate
+            hints: Hints | None = Hints(at_once, after_backoff)
+            if self.after_error or event.resource is EventResource.WILDCARD:
+                hints = WAKES_ALL
+            elif (self.gate and not gate) or not (at_once or after_backoff):
+                hints = None
+            self._hints[kind] = hints
         return self._hints[kind]
 
     def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
         """Return the effect of an event on one of the pods."""
         hints = self.hints(event)
         return NO if hints is None else hints.ask(pod, event)
-
-    def _compute_hints(self, event: ClusterEvent) -> Hints | None:
-        if self.after_error or event.resource is EventResource.WILDCARD:
-            return WAKES_ALL
-        gate = self._of((self.gate,), event) if self.gate else ()
-        if self.gate and not gate:
-            return None
-        at_once = self._of(self.pending, event)
-        after_backoff = self._of(self.unschedulable, event) + gate
-        return Hints(at_once, after_backoff) if at_once or after_backoff else None
 
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
         """Return the hints of some plugins for an event."""
