@@ -304,7 +304,15 @@ class Scales:
 
     def put(self, object_: Kubernetes, raw: Raw) -> list[str]:
         """Take in an object; return the uids of the controllers whose scale has changed."""
-        scaled, uid, name = _read(object_, raw), object_.metadata.uid, _name(object_)
+        uid, name, spec = object_.metadata.uid, _name(object_), raw.get("spec")
+        scaled: _Scaled | None = None
+        if isinstance(object_, _Scalable):
+            parent = object_.metadata.controller if isinstance(object_, ReplicaSet) else None
+            deployment = parent.uid if parent is not None and parent.kind == "Deployment" else ""
+            scaled = object_.spec.replicas, deployment
+        elif type(object_) is Kubernetes:
+            replicas = spec.get("replicas") if isinstance(spec, dict) else None
+            scaled = (replicas, "") if isinstance(replicas, int) and not isinstance(replicas, bool) else None
         known = self._uids.get(name, uid)
         if known == uid and self._scaled.get(uid) == scaled:
             return []
@@ -338,19 +346,6 @@ class Scales:
             return []
         self._sets.discard(scaled[1], uid)
         return [uid, *self._sets.get(uid, ())]
-
-
-def _read(object_: Kubernetes, raw: Raw) -> _Scaled | None:
-    """Return the scale of an object, or None."""
-    if isinstance(object_, _Scalable):
-        parent = object_.metadata.controller if isinstance(object_, ReplicaSet) else None
-        deployment = parent.uid if parent is not None and parent.kind == "Deployment" else ""
-        return object_.spec.replicas, deployment
-    if type(object_) is not Kubernetes:
-        return None
-    spec = raw.get("spec")
-    replicas = spec.get("replicas") if isinstance(spec, dict) else None
-    return (replicas, "") if isinstance(replicas, int) and not isinstance(replicas, bool) else None
 
 
 def _name(object_: Kubernetes) -> tuple[str, str, str]:

@@ -58,7 +58,13 @@ class DisruptionCounter(Reconciler[str]):
 
     def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
         if isinstance(object_, Pod):
-            return self._pod_changed(object_, now)
+            uid = object_.metadata.uid
+            if object_.is_terminating and uid in self._healthy:
+                self._healthy.discard(uid)
+                self._count(object_, now)
+                return []
+            (self._healthy.add if is_protected(object_) and is_ready(object_) else self._healthy.discard)(uid)
+            return NO_CHANGE
         if isinstance(object_, PodDisruptionBudget):
             key, before = object_.key, self._budgets.get(object_.key)
             if before is not None and before.metadata.uid != object_.metadata.uid:
@@ -79,18 +85,6 @@ class DisruptionCounter(Reconciler[str]):
             self._policy, self._caps = None, {}
             self._forget(POLICY_NAME)
         return []
-
-    def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
-        uid = pod.metadata.uid
-        if pod.is_terminating and uid in self._healthy:
-            self._healthy.discard(uid)
-            self._count(pod, now)
-            return []
-        if is_protected(pod) and is_ready(pod):
-            self._healthy.add(uid)
-        else:
-            self._healthy.discard(uid)
-        return NO_CHANGE
 
     def _budget_gone(self, budget: PodDisruptionBudget) -> None:
         key = budget.key

@@ -85,7 +85,6 @@ class FutilePreemptions:
     def __init__(self, cluster: Cluster, most: int) -> None:
         self._cluster = cluster
         self._most = most
-        self._takers = CapacityTakers(cluster)
         self._histories: dict[str, PreemptionHistory] = {}
         self._waiting: Deadlines[str] = Deadlines()
         self.next_deadline = self._waiting.next_time
@@ -110,7 +109,7 @@ class FutilePreemptions:
         uids = _uids(victims)
         row = self._cluster.nodes.row_of.get(node_name)
         if uids and row is not None:
-            present = _uids(self._takers.present(runner, state, pod, row, now))
+            present = _uids(self._present(runner, state, pod, row, now))
             self._begin(pod, PreemptionRound(node_name, uids, present, now))
 
     def begin_plan(self, steps: Iterable[tuple[PodRecord, str]], victims: Iterable[PodRecord], now: int) -> None:
@@ -134,7 +133,7 @@ class FutilePreemptions:
         if history is None:
             return []
         rounds = [*history.take_lost(), *history.take_ended(self._cluster, [pod]).values()]
-        taken = [(each, takers) for each in rounds if (takers := self._takers.of(runner, pod, each))]
+        taken = [(each, takers) for each in rounds if (takers := self._takers_of(runner, pod, each))]
         return self._count(history, pod, rounds, taken, now)
 
     def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
@@ -144,10 +143,10 @@ class FutilePreemptions:
         if history is None:
             return []
         lost, ended = history.take_lost(), history.take_ended(self._cluster, gang.members)
-        taken = {each.began_ns: (each, takers) for each in lost if (takers := self._takers.of(runner, first, each))}
+        taken = {each.began_ns: (each, takers) for each in lost if (takers := self._takers_of(runner, first, each))}
         for began_ns in sorted({each.began_ns for each in ended.values()}):
             theirs = {uid: each for uid, each in ended.items() if each.began_ns == began_ns}
-            others = self._takers.on_nodes(first, theirs.values(), gang.priority)
+            others = self._come_to_nodes(first, theirs.values(), gang.priority)
             row_of = self._cluster.nodes.row_of
             members = [member for member in gang.members if member.uid in theirs]
             if not others or not all(theirs[member.uid].node_name in row_of for member in members):
@@ -161,10 +160,10 @@ class FutilePreemptions:
         return self._count(history, first, [*lost, *ended.values()], list(taken.values()), now)
 
     def _history_of(self, pod: PodRecord) -> PreemptionHistory | None:
-        return self._histories.get(self._takers.owner(pod)) if self._histories else None
+        return self._histories.get(self._owner(pod)) if self._histories else None
 
     def _begin(self, pod: PodRecord, started: PreemptionRound) -> None:
-        history = self._histories.setdefault(self._takers.owner(pod), PreemptionHistory())
+        history = self._histories.setdefault(self._owner(pod), PreemptionHistory())
         history.rounds[pod.uid] = started
         history.is_noted = False
 
@@ -240,7 +239,7 @@ class FutilePreemptions:
         """Continue from the annotation of a pod that is observed for the first time."""
         note = note_of(shown) if self._most else None
         if note is not None:
-            history = self._taken_up(self._takers.owner(pod), note)
+            history = self._taken_up(self._owner(pod), note)
             history.rounds.setdefault(pod.uid, note.round)
             history.noted[pod.uid] = pod
 
@@ -251,7 +250,7 @@ class FutilePreemptions:
         if note is not None and lost is not None and pod.spec.node_name == lost.node_name:
             meta, controller = pod.metadata, pod.metadata.controller
             group = group_of_pod(meta.namespace, meta.labels, pod.spec)
-            owner = self._takers.owner_of(group, meta.uid if controller is None else controller.uid)
+            owner = self._owner_of(group, meta.uid if controller is None else controller.uid)
             self._taken_up(owner, note).taken_up.append(lost)
             self._expiries.set(owner, now + _LONGEST_WAIT_NS)
 
@@ -273,7 +272,7 @@ class FutilePreemptions:
                 self._waiting.set(uid, now)
         cleared = [_annotate(noted, None) for _, noted in sorted(history.noted.items())]
         history.lost, history.taken_up, history.noted, history.futile, history.until_ns = [], [], {}, 0, 0
-        self._tidy(self._takers.owner(pod))
+        self._tidy(self._owner(pod))
         return cleared
 
     def rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
@@ -282,7 +281,7 @@ class FutilePreemptions:
         last = None if history is None else history.rounds.get(pod.uid)
         if history is not None and last is not None and last.node_name == node_name:
             history.lost.append(last)
-            self._expiries.set(self._takers.owner(pod), now + _LONGEST_WAIT_NS)
+            self._expiries.set(self._owner(pod), now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
         if self._waiting.times:
@@ -291,13 +290,68 @@ class FutilePreemptions:
         if history is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)
-            self._tidy(self._takers.owner(pod))
+            self._tidy(self._owner(pod))
 
     def _tidy(self, owner: str) -> None:
         history = self._histories[owner]
         if not history.rounds and not history.lost and not history.taken_up:
             del self._histories[owner]
             self._expiries.set(owner, None)
+
+    # The pods that took the capacity
+
+    def _owner(self, pod: PodRecord) -> str:
+        """Return the key under which a pod's preemptions count: its scheduled group, or its owner."""
+        return self._owner_of(pod.pod_class.pod_group, pod.owner_uid)
+
+    def _owner_of(self, group: str, owner_uid: str) -> str:
+        """Return the same for the key of a group ("" for none) and the uid of an owner."""
+        return f"PodGroup/{group}" if group and self._cluster.pod_groups.are_scheduled else owner_uid
+
+    def _present(self, runner: Runner, state: CycleState, pod: PodRecord, row: int, now: int) -> list[PodRecord]:
+        """Return the pods on a row, and those elsewhere that exclude ``pod`` from it and started at ``now`` or later.
+
+        Start times are in whole seconds.
+        """
+        found = self._cluster.pods_on(row)
+        if runner.is_row_local(state):
+            return found
+        second_ns = now - now % SECOND_NS
+        elsewhere = blocking_pods_elsewhere(self._cluster, runner.reaches(state, pod), row)
+        return [*found, *(other for other in elsewhere if other.start_ns >= second_ns)]
+
+    def _takers_of(self, runner: Runner, pod: PodRecord, ended: PreemptionRound) -> list[str]:
+        """Return the keys of the pods that took the capacity freed for ``pod``; empty if they did not."""
+        row = self._cluster.nodes.row_of.get(ended.node_name)
+        state = CycleState()
+        if row is None or not runner.pre_filter(state, pod).status.is_success:
+            return []
+        come = self._present(runner, state, pod, row, ended.began_ns)
+        takers = self._others(pod, come, ended.present, pod.priority)
+        return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
+
+    def _come_to_nodes(self, pod: PodRecord, rounds: Iterable[PreemptionRound], priority: int) -> list[PodRecord]:
+        """Return other owners' pods that came to the nodes of some rounds, up to a priority."""
+        present: dict[str, frozenset[str]] = {}
+        for each in rounds:
+            present[each.node_name] = present.get(each.node_name, frozenset()) | each.present
+        rows = self._cluster.nodes.row_of
+        return [
+            other
+            for name in sorted(present)
+            if name in rows
+            for other in self._others(pod, self._cluster.pods_on(rows[name]), present[name], priority)
+        ]
+
+    def _others(
+        self, pod: PodRecord, come: Iterable[PodRecord], present: frozenset[str], priority: int
+    ) -> list[PodRecord]:
+        owner = self._owner(pod)
+        return [
+            other
+            for other in come
+            if other.uid not in present and other.priority <= priority and self._owner(other) != owner
+        ]
 
 
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
@@ -340,63 +394,3 @@ class PreemptionHistory:
             return {}
         self.rounds.update(dict.fromkeys(found))
         return found
-
-
-class CapacityTakers:
-    """Finds the pods that took the capacity that a preemption had freed."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def owner(self, pod: PodRecord) -> str:
-        """Return the key under which a pod's preemptions count: its scheduled group, or its owner."""
-        return self.owner_of(pod.pod_class.pod_group, pod.owner_uid)
-
-    def owner_of(self, group: str, owner_uid: str) -> str:
-        """Return the same for the key of a group ("" for none) and the uid of an owner."""
-        return f"PodGroup/{group}" if group and self._cluster.pod_groups.are_scheduled else owner_uid
-
-    def present(self, runner: Runner, state: CycleState, pod: PodRecord, row: int, now: int) -> list[PodRecord]:
-        """Return the pods on a row, and those elsewhere that exclude ``pod`` from it and started at ``now`` or later.
-
-        Start times are in whole seconds.
-        """
-        found = self._cluster.pods_on(row)
-        if runner.is_row_local(state):
-            return found
-        second_ns = now - now % SECOND_NS
-        elsewhere = blocking_pods_elsewhere(self._cluster, runner.reaches(state, pod), row)
-        return [*found, *(other for other in elsewhere if other.start_ns >= second_ns)]
-
-    def of(self, runner: Runner, pod: PodRecord, ended: PreemptionRound) -> list[str]:
-        """Return the keys of the pods that took the capacity freed for ``pod``; empty if they did not."""
-        row = self._cluster.nodes.row_of.get(ended.node_name)
-        state = CycleState()
-        if row is None or not runner.pre_filter(state, pod).status.is_success:
-            return []
-        come = self.present(runner, state, pod, row, ended.began_ns)
-        takers = self._others(pod, come, ended.present, pod.priority)
-        return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
-
-    def on_nodes(self, pod: PodRecord, rounds: Iterable[PreemptionRound], priority: int) -> list[PodRecord]:
-        """Return other owners' pods that came to the nodes of some rounds, up to a priority."""
-        present: dict[str, frozenset[str]] = {}
-        for each in rounds:
-            present[each.node_name] = present.get(each.node_name, frozenset()) | each.present
-        rows = self._cluster.nodes.row_of
-        return [
-            other
-            for name in sorted(present)
-            if name in rows
-            for other in self._others(pod, self._cluster.pods_on(rows[name]), present[name], priority)
-        ]
-
-    def _others(
-        self, pod: PodRecord, come: Iterable[PodRecord], present: frozenset[str], priority: int
-    ) -> list[PodRecord]:
-        owner = self.owner(pod)
-        return [
-            other
-            for other in come
-            if other.uid not in present and other.priority <= priority and self.owner(other) != owner
-        ]

@@ -320,11 +320,3 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
     if is_reached:
         conditions = with_condition(conditions, {"type": _FINAL[target.type], "status": "True", **fields}, now)
     return conditions
-
-
-def with_suspension(conditions: list[Raw], now: int, *, is_suspended: bool) -> list[Raw]:
-    """Return the conditions with the Job's suspension."""
-    if is_true(conditions, "Suspended") == is_suspended:
-        return conditions
-    status, reason = ("True", "JobSuspended") if is_suspended else ("False", "JobResumed")
-    return with_condition(conditions, {"type": "Suspended", "status": status, "reason": reason}, now)

@@ -41,11 +41,11 @@ from podium.controllers.workloads.job_progress import (
     restarts_of,
     success_of,
     target_of,
-    with_suspension,
     with_target,
 )
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
+from podium.store.conditions import is_true, with_condition
 
 _Workload = WorkloadObject[Job]
 _CONTROLLER = "job-controller"
@@ -261,7 +261,10 @@ class Jobs(WorkloadController[Job]):
         job, listed = workload.object, workload.conditions
         is_counting = any(progress.uncounted.values())
         is_reached = target is not None and not (active or state.ended or state.terminating or is_counting)
-        conditions = with_suspension(listed, now, is_suspended=job.spec.suspend)
+        conditions = listed
+        if is_true(listed, "Suspended") != job.spec.suspend:
+            status, reason = ("True", "JobSuspended") if job.spec.suspend else ("False", "JobResumed")
+            conditions = with_condition(listed, {"type": "Suspended", "status": status, "reason": reason}, now)
         start = job.status.start_time
         if (start is None or conditions is not listed) and not job.spec.suspend:
             start = format_time(now)
