@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.sim.results.usage import Holdings
+from podium.sim.results.usage import RequestedUsage
 
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(0, 9))
 NODES = st.sampled_from(["n1", "n2", "n3"])
@@ -17,7 +17,7 @@ class Books(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.holdings = Holdings()
+        self.holdings = RequestedUsage(0)
         self.nodes: dict[str, dict[str, int]] = {}
         self.pods: dict[str, tuple[str, dict[str, int]]] = {}
         self.now = 0
@@ -86,7 +86,7 @@ TestBooks = Books.TestCase
 
 
 def test_a_pod_is_booked_once() -> None:
-    holdings = Holdings()
+    holdings = RequestedUsage(0)
     holdings.put_pod("uid", "n1", {})
 
     with pytest.raises(ValueError, match="booked already"):

@@ -141,7 +141,7 @@ class ReflectorState:
         self._continue = more if isinstance(more, str) else ""
         if self._continue:
             return []
-        return self._listed(_version(metadata.get("resourceVersion")), now)
+        return self._listed(_version(metadata.get("resourceVersion")))
 
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
         """Process watch events; return the observations, and whether the watch continues."""
@@ -239,9 +239,9 @@ class ReflectorState:
         if self.stage is not ReflectorStage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        return self._listed(version, now) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
+        return self._listed(version) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
 
-    def _listed(self, version: int, now: int) -> list[Seen]:
+    def _listed(self, version: int) -> list[Seen]:
         """Process the complete list at a version; return the differences from the known objects."""
         there, self._there = self._there, {}
         self.counts.lists += 1

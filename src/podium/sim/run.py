@@ -198,10 +198,10 @@ def components_of(
     made = list(_schedulers_of(scenario, options, release) if schedulers is None else schedulers)
     given, seed, wanted = options.configuration, options.seed, scenario.autoscaling
     if wanted is not None:
-        settings = wanted.settings
+        groups, settings = wanted
         if options.priority_cutoff is not None:
             settings = changed(settings, priority_cutoff=options.priority_cutoff)
-        made.append(autoscaler(wanted.groups, settings, given, seed=seed, release=release))
+        made.append(autoscaler(groups, settings, given, seed=seed, release=release))
     elif options.priority_cutoff is not None:
         raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
     if scenario.rescheduling is not None:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
 from podium.app.live.logs import Format, Log
-from podium.app.live.metrics import Health, HealthSettings, ProgramMetrics
+from podium.app.live.metrics import Health, HealthSettings, ProgramMetrics, of_ledger
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
@@ -53,6 +53,27 @@ def is_unsure(access: ClusterAccess) -> bool:
     return access.is_insecure or (
         access.server.startswith("http://") and not is_loopback(urlsplit(access.server).hostname or "")
     )
+
+
+def of_access(access: ClusterAccess) -> Iterator[Caveat]:
+    """Yield what is insecure about the connection to the API server."""
+    if access.is_insecure:
+        message = (
+            "the API server's certificate is not checked (insecure-skip-tls-verify): attackers on the network can read "
+            "the credentials and impersonate the server"
+        )
+        yield Caveat("insecure", message, 1, (access.name,))
+    elif access.server.startswith("http://"):
+        yield Caveat("plain-http", "the connection to the API server is not encrypted", 1, (access.server,))
+
+
+def hidden_kinds(hidden: Collection[str]) -> Iterator[Caveat]:
+    """Yield the kinds that the API server does not allow to list. Kinds that it does not serve have no objects."""
+    if hidden:
+        message = (
+            "the API server does not allow this program to list these kinds; it runs as if there were no such objects"
+        )
+        yield Caveat("hidden-kinds", message, len(hidden), tuple(sorted(hidden)))
 
 
 def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -> int:
@@ -148,7 +169,7 @@ class LiveProgram(ABC):
                 on_problem = partial(self.file_problem, "ledger", settings.ledger)
                 self._account = LiveAccount(settings.ledger, settings.ledger_kept_seconds, cluster.find, on_problem)
                 ending.callback(self._account.close)
-                self._metrics.watch_disruptions(self._account.tallies)
+                self._metrics.watch(partial(of_ledger, self._account.tallies))
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = None
@@ -158,7 +179,7 @@ class LiveProgram(ABC):
 
                 page = cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
             health = Health(self._program.health, self._metrics.text, self._ready, page)
-            self._metrics.watch(cluster, getattr(cluster.transport, "counts", None))
+            self._metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
             if page is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.app.live.caveats import hidden_kinds, of_access, of_foreign_server
-from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, is_unsure
+from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, hidden_kinds, is_unsure, of_access
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
 from podium.client.credentials import ClusterAccess
 from podium.client.extenders import HTTPExtenders
 from podium.client.live_cluster import Answer, LiveCluster, Watched
 from podium.client.transport import HTTPTransport
-from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.controller import Controller
 from podium.controllers.deadlines import Deadline
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from podium.app.live.decisions import DecisionRecorder
     from podium.sim.run_options import RunOptions
 
+_POLICY = "DisruptionPolicy"
 _ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -70,6 +69,27 @@ def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
         raise InputError(problem, source=access.source, object=f"context {access.name}")
 
 
+_FOREIGN_SERVER = {
+    "preemption-policies": "preemption policies beyond Never and PreemptLowerPriority are refused by this API server; "
+    "set them in a pod's annotation podium.dev/preemption-policy",
+    "budgets": "budgets are counted by the cluster's own disruption controller, which does not know of a preemption "
+    "before the victim is gone; a pod with several budgets cannot be evicted",
+    "rates": "rates of budgets are counted by the leader here, in the budgets' annotation podium.dev/disruption-rate; "
+    "the API server ignores them when it decides an eviction",
+}
+_NO_POLICY = "there is no DisruptionPolicy here (its definition is not installed): no caps, bounds or default budgets"
+_CAPS = (
+    "caps of the DisruptionPolicy apply only to preemptions by this scheduler; its levels create no PriorityClasses, "
+    "its priority rules are not applied to pods, and its default budgets and bounds need Podium's controllers"
+)
+
+
+def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
+    """Yield the features that only Podium's own API server has."""
+    yield from (Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items())
+    yield Caveat("no-policy", _NO_POLICY, 1, (_POLICY,)) if _POLICY in absent else Caveat("caps", _CAPS, 0)
+
+
 class LiveScheduler(LiveProgram):
     """The scheduler as a program."""
 
@@ -95,7 +115,7 @@ class LiveScheduler(LiveProgram):
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
         departures = upstream_departures(self._settings.configuration)
         found = [*departures, *of_access(self._access), *hidden_kinds(hidden)]
-        return found if is_podium_server else [*found, *of_foreign_server(absent)]
+        return found if is_podium_server else [*found, *_of_foreign_server(absent)]
 
     def on_started(self) -> None:
         names = (profile.scheduler_name for profile in self._settings.configuration.profiles)
@@ -150,14 +170,11 @@ class LiveScheduler(LiveProgram):
             release=self.release,
             extenders=self._extenders,
         )
-        scheduler.bindings.refused.on_refused = self._binding_refused
-        self._observed = ObservedScheduler(scheduler, self.metrics, self._recorder)
-        return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
-
-    def _binding_refused(self, pod: PodRecord, problem: str) -> None:
-        self._log.error(
+        scheduler.bindings.refused.on_refused = lambda pod, problem: self._log.error(
             "the binding of a pod is refused; the pod preempts no pods until this changes", pod=pod.key, problem=problem
         )
+        self._observed = ObservedScheduler(scheduler, self.metrics, self._recorder)
+        return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
 
 
 _SECOND = 10**9
@@ -187,7 +204,6 @@ class Attempt:
     """An attempt to schedule a pod; ``began_s`` is by the performance counter, ``since_ns`` by the system clock."""
 
     uid: str
-    key: str
     profile: str
     began_s: float
     since_ns: int
@@ -237,7 +253,7 @@ class ObservedScheduler:
         self._incoming("active", queued.woken_by or POD_ADD).inc()
         if self._recorder is not None:
             self._recorder.before(queued, runner, self._now)
-        self._attempt = Attempt(pod.uid, pod.key, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
+        self._attempt = Attempt(pod.uid, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
 
     def _attempted(self, actions: list[Action]) -> None:
         attempt = self._attempt

@@ -53,13 +53,13 @@ class ProgramMetrics:
     def histogram(self, name: str, what: str, *labels: str, buckets: Sequence[float]) -> Histogram:
         return Histogram(name, what, labels, buckets=buckets, registry=self.registry)
 
-    def watch(self, cluster: LiveCluster, sent: TransportCounts | None) -> None:
-        """Register metrics of the watch caches and the requests, collected at each scrape."""
-        self.registry.register(MetricsCollector(partial(_of_cluster, self.prefix, cluster, sent)))
+    def watch(self, collect: Callable[[], Iterator[Metric]]) -> None:
+        """Register metrics that are collected at each scrape."""
+        self.registry.register(MetricsCollector(collect))
 
-    def watch_disruptions(self, tallies: DisruptionTotals) -> None:
-        """Register metrics of the disruptions in the ledger."""
-        self.registry.register(MetricsCollector(partial(of_ledger, tallies)))
+    def watch_cluster(self, cluster: LiveCluster, sent: TransportCounts | None) -> None:
+        """Register metrics of the watch caches and the requests."""
+        self.watch(partial(_of_cluster, self.prefix, cluster, sent))
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
@@ -185,7 +185,7 @@ class Metrics(ProgramMetrics):
                 family.add_metric([name], 0 if found is None else found.count(place))
             yield family
 
-        self.registry.register(MetricsCollector(pending))
+        self.watch(pending)
 
     def scheduled(self, seconds_since_queued: float, attempts: int) -> None:
         label = str(attempts) if attempts < _MAX_ATTEMPTS else f"{_MAX_ATTEMPTS}+"

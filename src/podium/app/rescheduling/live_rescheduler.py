@@ -15,8 +15,7 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
-from podium.app.live.caveats import hidden_kinds, of_access
-from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
+from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, hidden_kinds, is_unsure, of_access
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan

@@ -132,8 +132,7 @@ def settings_of(wanted: Wanted) -> ControlPlaneSettings:
     autoscaling = None
     if wanted.autoscaler is not None:
         # Imported only if needed: it imports the reader of scenarios.
-        found = read_autoscaler(wanted.autoscaler, wanted.priority_cutoff)
-        autoscaling = found.groups, found.settings
+        autoscaling = read_autoscaler(wanted.autoscaler, wanted.priority_cutoff)
     return ControlPlaneSettings(
         seed=secrets.randbits(32) if wanted.seed is None else wanted.seed,
         configuration=configuration,
@@ -313,12 +312,12 @@ def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
     ``priority_cutoff`` replaces the file's own.
     """
     try:
-        found = _autoscaling(read_one(path, "Autoscaler"))
+        groups, settings = _autoscaling(read_one(path, "Autoscaler"))
     except InputError as error:
         raise error.located(source=path) from None
-    if priority_cutoff is None:
-        return found
-    return replace(found, settings=msgspec.structs.replace(found.settings, priority_cutoff=priority_cutoff))
+    if priority_cutoff is not None:
+        settings = msgspec.structs.replace(settings, priority_cutoff=priority_cutoff)
+    return groups, settings
 
 
 def _autoscaling(raw: Raw) -> Autoscaling:

@@ -111,16 +111,13 @@ def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Sim
     applied = (step.change.object for step in simulation.scenario.steps if isinstance(step.change, Apply))
     there, recorded = _recorded(recording, [*applied, *objects])
     here, simulated = _simulated(simulation)
-    names = sorted(there.keys() | here.keys(), key=_in_order)
+    # By name, pods of a workload by number.
+    names = sorted(
+        there.keys() | here.keys(), key=lambda name: (name.partition(" #")[0], int(name.partition(" #")[2] or 0))
+    )
     pairs = [(name, there.get(name, _NOWHERE), here.get(name, _NOWHERE)) for name in names]
     differences = tuple(PodDifference(*pair) for pair in pairs if pair[1].node != pair[2].node)
     return RecordingComparison(recorded, simulated, len(pairs) - len(differences), differences)
-
-
-def _in_order(name: str) -> tuple[str, int]:
-    """Return a sort key: by name, pods of a workload by number."""
-    workload, _, number = name.partition(" #")
-    return workload, int(number or 0)
 
 
 def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict[str, PodPlace], SideTotals]:

@@ -17,7 +17,7 @@ from podium.api.meta import Raw
 from podium.api.objects import metadata_of
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time, parse_duration
-from podium.sim.recording.tape import RecordedEvent, Recording, recordings_of
+from podium.sim.recording.tape import RecordedEvent, recordings_of
 from podium.sim.scenario.scenario import split_documents
 
 _SCENARIO = ("Scenario", API_VERSION)
@@ -57,7 +57,7 @@ def excerpt(found: Input, wanted: Excerpt) -> Input:
     kept = [document for document in found.documents if document is not scenario]
     with Reader(scenario.validation) as reader:
         _put_objects(reader, kept, steps, events, wanted)
-        _put(reader, _scenario(scenario.raw, steps, recordings, wanted), scenario)
+        _put(reader, _scenario(scenario.raw, steps, wanted), scenario)
         return Input(reader.input().documents, found.left_out)
 
 
@@ -162,9 +162,7 @@ def _place(raw: Raw) -> tuple[str, str]:
     return str(raw.get("kind")), f"{namespace}/{metadata.get('name')}" if namespace else str(metadata.get("name"))
 
 
-def _scenario(
-    raw: Raw, steps: Sequence[tuple[int, Raw]], recordings: Sequence[tuple[Recording, Document]], wanted: Excerpt
-) -> Raw:
+def _scenario(raw: Raw, steps: Sequence[tuple[int, Raw]], wanted: Excerpt) -> Raw:
     end_ns = wanted.to_ns
     if end_ns is None and "until" in raw["spec"]:
         end_ns = parse_duration(raw["spec"]["until"])

@@ -95,13 +95,20 @@ class AmountIntegral:
         return self._sums
 
 
-class Holdings:
-    """The amounts that nodes offer and pods hold, with totals. Pods may exceed their node and be on unknown nodes.
+class RequestedUsage:
+    """Integrates, for each resource, what nodes offer and pods request from their binding to their end or removal.
 
-    `held` counts the pods on known nodes. `now` is in any unit; times do not decrease.
+    Pods may exceed their node and be on unknown nodes; `held` counts those on known nodes. Times do not decrease.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, start_ns: int) -> None:
+        self.consumption = Consumption(start_ns)
+        """The requests of namespaces by priority and hour."""
+        self._start_ns = self._until_ns = start_ns
+        # The sum of the nodes' arrival times minus their removal times, from the start.
+        self._nodes_came_ns = 0
+        # The offered amounts by resource; None after a node changed.
+        self._totals: tuple[tuple[str, int], ...] | None = None
         self._allocatable: dict[str, Amounts] = {}
         # By node and pod uid, the held amounts.
         self._on: dict[str, dict[str, Amounts]] = {}
@@ -148,20 +155,6 @@ class Holdings:
             del self._on[node_name]
         if node_name in self._allocatable:
             self.held.add(amounts, -1, now)
-
-
-class RequestedUsage(Holdings):
-    """Integrates, for each resource, what nodes offer and pods request from their binding to their end or removal."""
-
-    def __init__(self, start_ns: int) -> None:
-        super().__init__()
-        self.consumption = Consumption(start_ns)
-        """The requests of namespaces by priority and hour."""
-        self._start_ns = self._until_ns = start_ns
-        # The sum of the nodes' arrival times minus their removal times, from the start.
-        self._nodes_came_ns = 0
-        # The offered amounts by resource; None after a node changed.
-        self._totals: tuple[tuple[str, int], ...] | None = None
 
     @property
     def node_hours(self) -> float:

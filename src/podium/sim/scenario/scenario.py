@@ -116,12 +116,8 @@ class WrittenScenario(Strict, frozen=True, kw_only=True):
     spec: WrittenSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Autoscaling:
-    """The node groups and settings of an autoscaler."""
-
-    groups: tuple[NodeGroup, ...]
-    settings: AutoscalerSettings
+Autoscaling = tuple[tuple[NodeGroup, ...], AutoscalerSettings]
+"""The node groups and settings of an autoscaler."""
 
 
 def read_autoscaling(raw: Raw, path: str) -> Autoscaling:
@@ -137,7 +133,7 @@ def _autoscaling(written: WrittenAutoscaler, path: str) -> Autoscaling:
         raise InputError("is missing; name at least one group of nodes", path=f"{path}.nodeGroups")
     _require_distinct_names(written.node_groups, f"{path}.nodeGroups")
     groups = (_group(group, f"{path}.nodeGroups[{index}]") for index, group in enumerate(written.node_groups))
-    return Autoscaling(tuple(groups), written)
+    return tuple(groups), written
 
 
 def _require_distinct_names(named: Sequence[WrittenNodeGroup | SchedulerSettings], path: str) -> None:
