@@ -272,10 +272,8 @@ def _show(context: ssl.SSLContext, identity: Identity, certificate: bytes, key: 
 
 
 def _changed_ns(path: str) -> int:
-    if not path:
-        return 0
     try:
-        return Path(path).stat().st_mtime_ns
+        return Path(path).stat().st_mtime_ns if path else 0
     except OSError:
         return 0
 

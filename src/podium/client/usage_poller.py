@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from podium.api.meta import Raw
 from podium.api.use import uses_of_nodes, uses_of_pods
 from podium.client.session import NoAnswerError, Session
 from podium.controllers.observations import Measured
@@ -50,23 +49,17 @@ class UsagePoller:
     async def _measure(self) -> bool:
         """Poll once; return whether to retry at the normal interval."""
         try:
-            pods, nodes = await self._read("pods"), await self._read("nodes")
+            pods, nodes = await self._session.read(f"{_PATH}/pods"), await self._session.read(f"{_PATH}/nodes")
         except NoAnswerError as error:
             self._say(str(error))
             return True
-        if pods is None or nodes is None:
+        refusal = pods.error or nodes.error
+        if refusal is not None:
+            self._say(refusal.message)
             return False
         self._problem = ""
-        self._tell(Measured(uses_of_pods(pods), uses_of_nodes(nodes)))
+        self._tell(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
         return True
-
-    async def _read(self, what: str) -> Raw | None:
-        """Return a list; None if the server refuses it."""
-        response = await self._session.read(f"{_PATH}/{what}")
-        if response.error is not None:
-            self._say(response.error.message)
-            return None
-        return response.object or {}
 
     def _say(self, problem: str) -> None:
         if problem != self._problem:

@@ -92,13 +92,10 @@ class RequestsInFlight:
         """Return when the next request arrives; None if none is in flight."""
         return self._heap[0][0] if self._heap else None
 
-    def take_due(self, now: int) -> RequestedAction | None:
-        """Remove and return the next request if it has arrived, else None."""
-        return heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
-
-    def take(self) -> RequestedAction | None:
-        """Remove and return the next request, arrived or not; None if none is in flight."""
-        return heappop(self._heap)[2] if self._heap else None
+    def take(self, now: int | None = None) -> RequestedAction | None:
+        """Remove and return the next request if it has arrived by ``now`` (None: in any case), else None."""
+        has_one = self._heap and (now is None or self._heap[0][0] <= now)
+        return heappop(self._heap)[2] if has_one else None
 
     def volume_wait_ns(self, action: Action, now: int) -> int:
         """Return how long a binding waits for the next check of the pod's volumes, 0 for other requests.

@@ -211,11 +211,11 @@ class Simulation:
             self._wake(component)
         elif (happen := self._agenda.take_due(self.now)) is not None:
             happen()
-        elif (asked := self._in_flight.take_due(self.now)) is not None:
+        elif (asked := self._in_flight.take(self.now)) is not None:
             # Effects arrive later, so that all requests that arrive now may be processed first.
             while asked is not None:
                 self._carry_out(asked)
-                asked = self._in_flight.take_due(self.now)
+                asked = self._in_flight.take(self.now)
         elif not self._pass_time():
             return False
         self._settle()

@@ -23,20 +23,9 @@ import msgspec
 
 from podium.api.collector import collector_paused
 from podium.api.versions.choice import ReleaseChoice
+from podium.app.bench import measurement
 from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
-from podium.app.bench.measurement import (
-    Measurement,
-    Run,
-    Stopwatch,
-    measured,
-    measured_answers,
-    operations,
-    ratios_to,
-    read_run,
-    run_of,
-    write_measurements,
-)
 from podium.app.bench.scheduling import measure_explaining, measure_rescheduling, measure_scheduling
 from podium.app.bench.simulating import SCORES, Story, measure_score, measure_simulation
 from podium.app.cluster import Cluster
@@ -99,7 +88,7 @@ COMMANDS: dict[str, Callable[[EKSCluster, str], list[str]]] = {
 """The arguments of the workloads that run a command on the dump of an EKS-like cluster."""
 
 
-def measure_command(workload: str, nodes: int) -> Measurement:
+def measure_command(workload: str, nodes: int) -> measurement.Measurement:
     """Measure a command on an EKS-like cluster, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         cluster, file = _dumped(folder, nodes)
@@ -107,7 +96,7 @@ def measure_command(workload: str, nodes: int) -> Measurement:
         counts, counted = {"bytes": file.stat().st_size}, None
         if workload == "load":
             small, small_file = _dumped(folder, min(nodes, _COUNTED_NODES))
-            steps = operations(lambda: load(small_file).explain(small.pending[-1]).to_dict()).total()
+            steps = measurement.operations(lambda: load(small_file).explain(small.pending[-1]).to_dict()).total()
             counted = steps / small.pod_count
     if workload.startswith("plan-"):
         impact = msgspec.json.decode(answer)["impact"]
@@ -115,7 +104,9 @@ def measure_command(workload: str, nodes: int) -> Measurement:
         counts["missing"] = sum(each["missing"] for each in impact)
     seconds = usage.ru_utime + usage.ru_stime
     pods = cluster.pod_count
-    return measured(workload, pods, seconds, nodes=nodes, counts=counts, usage=usage, operations_per_pod=counted)
+    return measurement.measured(
+        workload, pods, seconds, nodes=nodes, counts=counts, usage=usage, operations_per_pod=counted
+    )
 
 
 def _dumped(folder: str, nodes: int) -> tuple[EKSCluster, Path]:
@@ -125,9 +116,9 @@ def _dumped(folder: str, nodes: int) -> tuple[EKSCluster, Path]:
 
 
 @collector_paused()
-def measure_questions(nodes: int, release: ReleaseChoice) -> Measurement:
+def measure_questions(nodes: int, release: ReleaseChoice) -> measurement.Measurement:
     """Measure questions about Deployments of a loaded dump; the first question is not counted."""
-    watch = Stopwatch()
+    watch = measurement.Stopwatch()
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         generated, file = _dumped(folder, nodes)
         watch.lap()
@@ -140,7 +131,7 @@ def measure_questions(nodes: int, release: ReleaseChoice) -> Measurement:
 
     first, *others = [target for target, _ in generated.deployments[: QUESTIONS + 1]]
     ask(first)
-    return measured_answers(
+    return measurement.measured_answers(
         "question",
         ask,
         others,
@@ -243,7 +234,7 @@ FULL = (
 """All workloads at their own sizes: some minutes."""
 
 
-def measure(wanted: Wanted, files: tuple[str, ...], release: ReleaseChoice) -> list[Measurement]:
+def measure(wanted: Wanted, files: tuple[str, ...], release: ReleaseChoice) -> list[measurement.Measurement]:
     """Generate a workload and measure it; simulations play the files instead, if any are given."""
     name, spec = wanted.workload, WORKLOADS[wanted.workload]
     nodes = wanted.nodes or spec.nodes
@@ -330,13 +321,13 @@ def bench(
     simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
     give something; a cluster is read once, before anything is measured.
     """
-    earlier = None if compare is None else read_run(compare)
+    earlier = None if compare is None else measurement.read_run(compare)
     chosen = [
         replace(wanted, nodes=nodes if wanted.nodes is None else wanted.nodes, pods=wanted.pods or pods)
         for wanted in workloads or (FULL if full else USUAL)
     ]
     with _files(source) as files:
-        run = run_of(list(_measured(chosen, files, release)))
+        run = measurement.run_of(list(_measured(chosen, files, release)))
     if save is not None:
         Path(save).write_text(in_json(msgspec.to_builtins(run)), encoding="ascii")
     _show(run, earlier, form)
@@ -357,7 +348,9 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
         yield (target, *source.files)
 
 
-def _measured(chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoice) -> Iterator[Measurement]:
+def _measured(
+    chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoice
+) -> Iterator[measurement.Measurement]:
     """Yield the measurement of each workload, each in its own process, so that its memory is measured separately."""
     with ProgressBar("measuring") as bar:
         for place, wanted in enumerate(chosen):
@@ -368,15 +361,15 @@ def _measured(chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoi
                 yield from pool.submit(measure, wanted, files, release).result()
 
 
-def _show(run: Run, earlier: Run | None, form: str) -> None:
-    ratios = None if earlier is None else ratios_to(earlier, run.measurements)
+def _show(run: measurement.Run, earlier: measurement.Run | None, form: str) -> None:
+    ratios = None if earlier is None else measurement.ratios_to(earlier, run.measurements)
     if form == "text":
         page = new_page()
-        write_measurements(page, run.measurements, ratios)
+        measurement.write_measurements(page, run.measurements, ratios)
         show_page(page)
         return
     value = msgspec.to_builtins(run)
     if ratios is not None:
-        for measurement, compared in zip(value["measurements"], ratios, strict=True):
-            measurement["compared"] = msgspec.to_builtins(compared)
+        for entry, compared in zip(value["measurements"], ratios, strict=True):
+            entry["compared"] = msgspec.to_builtins(compared)
     show(value, form)

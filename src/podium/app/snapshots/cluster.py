@@ -55,11 +55,8 @@ class ClusterRead:
     objects: list[tuple[str, list[bytes]]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    kind: Kind
-    objects: list[bytes]
-    refusal: StoreError | NoAnswerError | None = None
+_Listed = tuple[Kind, list[bytes], StoreError | NoAnswerError | None]
+"""The objects of a kind, and the error if they could not be listed."""
 
 
 def read_cluster(
@@ -87,7 +84,7 @@ async def _read(
         version = await server_version(session)
         found = await _read_kinds(session, kinds, slim, progress)
     place, hidden, absent = f"context {access.name}", [], []
-    for kind, refusal in ((listed.kind, listed.refusal) for listed in found):
+    for kind, _, refusal in found:
         if refusal is None:
             continue
         code = refusal.code if isinstance(refusal, StoreError) else 0
@@ -109,7 +106,7 @@ async def _read(
         not_served=tuple(absent),
         left_out=left_out,
     )
-    return ClusterRead(snapshot, [(listed.kind.name, listed.objects) for listed in found if listed.objects])
+    return ClusterRead(snapshot, [(kind.name, objects) for kind, objects, _ in found if objects])
 
 
 @asynccontextmanager
@@ -124,11 +121,11 @@ async def open_session(cluster: ClusterSource, user_agent: str, timeout_s: float
         await session.close()
 
 
-async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progress: Progress) -> list[_Kind]:
+async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progress: Progress) -> list[_Listed]:
     at_once = asyncio.Semaphore(_AT_ONCE)
     done = 0
 
-    async def read(kind: Kind) -> _Kind:
+    async def read(kind: Kind) -> _Listed:
         nonlocal done
         common = {"apiVersion": kind.api_version, "kind": kind.name}
 
@@ -139,9 +136,9 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
         async with at_once:
             try:
                 pages = await read_list(session, kind.name, page)
-                found = _Kind(kind, [text for texts in pages for text in texts])
+                found: _Listed = (kind, [text for texts in pages for text in texts], None)
             except (NoAnswerError, StoreError) as error:
-                found = _Kind(kind, [], error)
+                found = (kind, [], error)
         done += 1
         progress(done / len(kinds))
         return found

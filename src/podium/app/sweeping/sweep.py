@@ -385,7 +385,7 @@ def dask(address: str) -> Engine:
 
 def play_pickled(pickled: bytes, run: Run) -> Outcome:
     """Play a run of a pickled sweep, which is unpickled once for consecutive runs."""
-    return _kept(pickled).play(run)
+    return _read(pickled).play(run)
 
 
 _learnt: list[Sweep] = []
@@ -400,10 +400,6 @@ def _play(run: Run) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def _kept(pickled: bytes) -> Sweep:
-    return _read(pickled)
-
-
 def _read(pickled: bytes) -> Sweep:
     # This program pickled it, for processes that it started or that the user named.
     sweep = pickle.loads(pickled)  # noqa: S301
