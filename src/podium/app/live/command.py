@@ -64,7 +64,7 @@ def scheduler(*, config: str | None, release: ReleaseChoice, program: ProgramOpt
     configuration = load_configuration(config) if config else default_configuration()
     of_program = program.of_program(configuration, "kube-scheduler", elects=not own["dry_run"])
     settings = LiveSettings(configuration=configuration, release=release, **own, **of_program)
-    kubeconfig = program.kubeconfig or configuration.client_connection.kubeconfig
-    access = find_access(os.environ, kubeconfig, program.context)
+    kubeconfig = program.cluster.kubeconfig or configuration.client_connection.kubeconfig
+    access = find_access(os.environ, kubeconfig, program.cluster.context)
     check_settings(access, settings)
     sys.exit(run_program(settings, lambda log: LiveScheduler(access, settings, log)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.app.console.options import Decorator, Duration, adding, ledger_age_option
+from podium.app.console.options import ClusterSource, Decorator, Duration, adding, ledger_age_option
 
 if TYPE_CHECKING:
     from podium.framework.settings.configuration import Configuration
@@ -68,11 +68,9 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """The options of a program on a cluster, ``given`` by parameter names; None and "" for missing ones."""
+    """The cluster of a program, and its other options, ``given`` by parameter names; None and "" for missing ones."""
 
-    kubeconfig: str
-    context: str
-    allow_exec_plugins: bool
+    cluster: ClusterSource
     given: Mapping[str, Any]
 
     def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
@@ -91,7 +89,7 @@ class ProgramOptions:
         return {
             "identity": identity,
             "lease": lease_of(identity, lease, configuration, lease_name) if elects else None,
-            "allows_exec": self.allow_exec_plugins,
+            "allows_exec": self.cluster.allows_exec_plugins,
             "health": HealthSettings(**{name: given[name] for name in _HEALTH}),
             "transport": TransportSettings(
                 concurrency=given["concurrency"],
@@ -113,7 +111,8 @@ def program_options(lease_name: str) -> Decorator[Any]:
 
     def program_of(given: dict[str, Any]) -> ProgramOptions:
         own = {name: given.pop(name) for name in names}
-        return ProgramOptions(given.pop("kubeconfig"), given.pop("context"), given.pop("allow_exec_plugins"), own)
+        named = (given.pop(name) for name in ("context", "kubeconfig", "allow_exec_plugins"))
+        return ProgramOptions(ClusterSource(*named), own)
 
     prefix = "--leader-elect"
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}

@@ -121,10 +121,9 @@ def reschedule(
         from podium.app.console.reading import read_shown
         from podium.app.rescheduling.offline import Question, plan_once, write_plan
 
-        cluster = None
-        if program.context or program.kubeconfig or not files:
-            cluster = options.ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
-        read = read_shown(options.Source(files, cluster, program.allow_exec_plugins), validation)
+        source = program.cluster
+        cluster = source if source.context or source.kubeconfig or not files else None
+        read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
         question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, optimal, release)
         with ProgressBar("planning"):
@@ -149,6 +148,6 @@ def reschedule(
         **own,
         **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
     )
-    access = find_access(os.environ, program.kubeconfig, program.context)
+    access = find_access(os.environ, program.cluster.kubeconfig, program.cluster.context)
     check_settings(access, settings)
     sys.exit(run_program(settings, lambda log: LiveRescheduler(access, settings, log)))

@@ -263,7 +263,12 @@ def write_plan(page: Page, report: PlanReport) -> None:
         body = [(name, _number(before), _number(after)) for name, before, after in objectives]
         page.table(body, ("policy", "now", "then"), right=(1, 2))
     _write_left_alone(page, plan)
-    _write_untouched(page, report.untouched)
+    untouched = report.untouched
+    if untouched.pods:
+        page.title("May not be moved", f"{untouched.pods:,} of {counted(untouched.of, 'pod')}")
+        kept = [(f"{number:,}", why) for why, number in untouched.reasons]
+        kept += [(f"{untouched.others:,}", "for other reasons")] if untouched.others else []
+        page.columns(kept, indent=2, right=[0])
     for problem in plan.errors:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)
@@ -311,16 +316,6 @@ def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
         page.paragraph(
             f"Planning stopped after {plan.trials} trials (maxTrials); more moves may be possible.", indent=2, hanging=2
         )
-
-
-def _write_untouched(page: Page, untouched: ExcludedPods) -> None:
-    if not untouched.pods:
-        return
-    page.title("May not be moved", f"{untouched.pods:,} of {counted(untouched.of, 'pod')}")
-    rows = [(f"{number:,}", why) for why, number in untouched.reasons]
-    if untouched.others:
-        rows.append((f"{untouched.others:,}", "for other reasons"))
-    page.columns(rows, indent=2, right=[0])
 
 
 def _number(value: float) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.reading import read
 from podium.sim.history import EventHistory, seconds
-from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording, workload_of
+from podium.sim.recording.tape import EVICTED, Recording, workload_of
 from podium.sim.results.result import spread
 from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Simulation
@@ -126,7 +126,13 @@ def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict
     came: dict[str, tuple[str, int]] = {}
     counts = Counter(event.what for event in recording.events)
     for event in recording.events:
-        _note(known, event)
+        # Applied objects get their identity from events. Of other objects only the owner matters.
+        place = (event.kind, event.key)
+        asked = known.get(place)
+        if event.object is not None and (asked is None or asked.metadata.uid != event.uid):
+            known[place] = read(event.object, Kubernetes)
+        elif event.what == "created" and asked is not None:
+            known[place] = replace(asked, metadata=replace(asked.metadata, uid=event.uid))
         if event.kind == "Pod" and event.what == "created":
             pod = None if event.object is None else known.get(("Pod", event.key))
             workload = None if pod is None else workload_of(pod, known)
@@ -137,17 +143,6 @@ def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict
             name, came_ns = came.get(event.uid, (event.key, 0))
             side.place(name, event.node, event.at_ns - came_ns)
     return side.places, side.sums(counts["preempted"], counts["evicted"])
-
-
-def _note(known: dict[tuple[str, str], Kubernetes], event: RecordedEvent) -> None:
-    """Record what an event says about an object; applied objects got their identity there."""
-    place = (event.kind, event.key)
-    asked = known.get(place)
-    if event.object is not None and (asked is None or asked.metadata.uid != event.uid):
-        # Only its owner matters.
-        known[place] = read(event.object, Kubernetes)
-    elif event.what == "created" and asked is not None:
-        known[place] = replace(asked, metadata=replace(asked.metadata, uid=event.uid))
 
 
 def _simulated(simulation: Simulation) -> tuple[dict[str, PodPlace], SideTotals]:
