@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -106,22 +108,16 @@ def _pod_remedy(decision: Explanation) -> PodRemedy | None:
     others = {other.priority for other in (*cluster.placed.values(), *(each for each, _ in cluster.nominations.all()))}
     above = {priority + 1 for priority in others if pod.priority <= priority < MAX_USER_PRIORITY}
     priorities = [*([pod.priority] if from_never else []), *sorted(above)]
-    found: Explanation | None = None
-    low, high = 0, len(priorities)
-    while low < high:
-        # The highest is tried first: if that does not help, none does.
-        middle = (low + high) // 2 if found else high - 1
-        tried = explain_decision(decision.runner, replace(willing, priority=priorities[middle]))
-        if tried.node:
-            found, high = tried, middle
-        elif found is None:
-            return None
-        else:
-            low = middle + 1
-    if found is None:
+
+    @cache
+    def tried(priority: int) -> Explanation:
+        return explain_decision(decision.runner, replace(willing, priority=priority))
+
+    # If the highest does not help, none does.
+    if not priorities or not tried(priorities[-1]).node:
         return None
-    priority = found.record.priority
-    return PodRemedy(None if priority == pod.priority else priority, from_never, found)
+    priority = priorities[bisect_left(priorities[:-1], True, key=lambda each: bool(tried(each).node))]
+    return PodRemedy(None if priority == pod.priority else priority, from_never, tried(priority))
 
 
 def remedies_dict(decision: Explanation) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -425,14 +426,8 @@ def _requested(pod: Pod, place: int, resource: str) -> int:
 
 def largest_that_fits(free: Sequence[int], pods: int, asked: int) -> int:
     """Return the largest request below ``asked`` with which so many pods fit into what is free; 0 for none."""
-    low, high = 0, asked - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(left // middle for left in free if left > 0) >= pods:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    # Of the amounts from 1, as many are small enough as the largest such one says.
+    return bisect_left(range(1, asked), True, key=lambda amount: sum(max(left, 0) // amount for left in free) < pods)
 
 
 def rounded(amount: int, resource: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -162,12 +163,9 @@ def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: Nod
             add_nodes(decisions, shape, number)
             return len(decisions.schedule(pods).placed)
 
-    least, enough = 0, min(len(pods), MAX_NODES)
+    enough = min(len(pods), MAX_NODES)
     most = placed(enough)
-    while least < enough:
-        middle = (least + enough) // 2
-        least, enough = (least, middle) if placed(middle) >= most else (middle + 1, enough)
-    return enough, most
+    return bisect_left(range(enough), True, key=lambda number: placed(number) >= most), most
 
 
 def _nodes_for_blocked_gangs(
