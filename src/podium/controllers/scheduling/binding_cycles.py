@@ -169,19 +169,15 @@ class BindingCycles:
         self._claim_deadlines.set(action.pod_uid, None)
         return self._guarded(self._prepare, cycle, now)
 
-    def look_again(self, now: int) -> list[StepResult]:
-        """Check whether devices are ready for the pods that are due."""
+    def look_again(self, now: int, *, at_once: bool = False) -> list[StepResult]:
+        """Check whether devices are ready for the pods that are due; ``at_once`` for all waiting pods."""
+        for waiting in list(self._preparing.times) if at_once else ():
+            self._preparing.set(waiting, now)
         results: list[StepResult] = []
         while (uid := self._preparing.take_due(now)) is not None:
             cycle = self._cycles[uid]
             results.append(self._guarded(self._prepare, cycle, now))
         return results
-
-    def check_devices_now(self, now: int) -> list[StepResult]:
-        """Check all waiting pods, after a change of volumes or claims."""
-        for uid in list(self._preparing.times):
-            self._preparing.set(uid, now)
-        return self.look_again(now)
 
     def give_up_claims(self, now: int) -> list[FailedBinding]:
         """Fail the cycles whose claims were not bound in time; later answers are ignored."""

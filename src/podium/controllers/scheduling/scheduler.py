@@ -199,7 +199,7 @@ class Scheduler:
         """Handle the addition or change of an object other than a pod; pods may wait for a volume or claim."""
         actions = self._events.object_changed(changed, now)
         is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
-        return actions + self._finish(self.bindings.check_devices_now(now), now) if is_awaited else actions
+        return actions + self._finish(self.bindings.look_again(now, at_once=True), now) if is_awaited else actions
 
     def _resume_permitted(self, now: int) -> list[Action]:
         """Continue with the pods whose wait at Permit is over."""

@@ -93,6 +93,13 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             coming = [time for pod in pods.ready.values() if (time := pod.available_ns(seconds) or 0) > now]
             self._times += coming
             available -= len(coming)
+        # ReplicaFailure is a condition while the last creation was refused.
+        conditions, message = workload.conditions, self._refusals.get(workload.uid)
+        if message is None:
+            conditions = [condition for condition in conditions if condition.get("type") != _FAILURE]
+        elif not condition_of(conditions, _FAILURE):
+            failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
+            conditions = with_condition(conditions, failure, now)
         counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
         terminating: int | None = None
         if counts_terminating:
@@ -105,17 +112,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             # Values of another controller are removed.
             "fullyLabeledReplicas": None,
             "terminatingReplicas": terminating,
-            "conditions": self._conditions(workload, now),
+            "conditions": conditions,
         }
         always = ("replicas", "terminatingReplicas") if counts_terminating else ("replicas",)
         return status_with(workload.status, counts, always=always)
-
-    def _conditions(self, workload: _Workload, now: int) -> list[Raw]:
-        """Return the conditions, with ReplicaFailure while the last creation was refused."""
-        listed, message = workload.conditions, self._refusals.get(workload.uid)
-        if message is None:
-            return [condition for condition in listed if condition.get("type") != _FAILURE]
-        if condition_of(listed, _FAILURE):
-            return listed
-        failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
-        return with_condition(listed, failure, now)

@@ -44,11 +44,6 @@ class _Numbered:
         found = {**{ordinal: pod for ordinal, pod in self.wanted.items() if pod is not None}, **self.condemned}
         return [pod for _, pod in sorted(found.items())]
 
-    def live(self) -> set[str]:
-        """Return the names of the revisions in use."""
-        labels = (pod.pod.metadata.labels.get(REVISION_LABEL, "") for pod in self.pods)
-        return {self.current.metadata.name, self.update.metadata.name, *labels}
-
     def is_available(self, pod: OwnedPod) -> bool:
         """Return whether a pod runs and has been ready for long enough."""
         time = pod.available_ns(self.min_ready_seconds) if pod.pod.status.phase == "Running" else None
@@ -113,7 +108,10 @@ class StatefulSets(RevisionedController[StatefulSet]):
         numbered = _Numbered(wanted, condemned, current, update, spec.min_ready_seconds, now)
         actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
-            actions += self._step(workload, numbered) or self._forget_history(workload, history, numbered.live, now)
+            labels = (pod.pod.metadata.labels.get(REVISION_LABEL, "") for pod in found.values())
+            actions += self._step(workload, numbered) or self._forget_history(
+                workload, history, lambda: {current.metadata.name, update.metadata.name, *labels}, now
+            )
         return actions + self._write_status(workload, _status(workload, numbered))
 
     def _step(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
