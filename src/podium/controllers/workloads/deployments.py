@@ -237,6 +237,16 @@ def _revision(set_: _Set) -> int:
 def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: int) -> Raw:
     sets = [set_.object for set_ in all_sets]
     available = sum(set_.status.available_replicas for set_ in sets)
+    # Available says whether enough pods are available.
+    spec, conditions = workload.object.spec, workload.conditions
+    most_unavailable = 0 if spec.strategy.type == "Recreate" else min(limits(spec)[1], spec.replicas)
+    is_available = available >= spec.replicas - most_unavailable
+    status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
+    known = condition_of(conditions, "Available")
+    if (known.get("status"), known.get("reason")) != (status, reason):
+        message = f"{available} of {spec.replicas} pods are available"
+        condition = {"type": "Available", "status": status, "reason": reason, "message": message}
+        conditions = with_condition(conditions, condition, now)
     counts: Raw = {
         "observedGeneration": workload.object.metadata.generation,
         "replicas": sum(set_.status.replicas for set_ in sets),
@@ -246,22 +256,9 @@ def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: in
         # Values of another controller are removed.
         "terminatingReplicas": None,
         "unavailableReplicas": max(0, sum(set_.spec.replicas for set_ in sets) - available),
-        "conditions": _conditions(workload, available, now),
+        "conditions": conditions,
     }
     return status_with(workload.status, counts)
-
-
-def _conditions(workload: _Workload, available: int, now: int) -> list[Raw]:
-    """Return the conditions with Available, which says whether enough pods are available."""
-    spec, known = workload.object.spec, condition_of(workload.conditions, "Available")
-    most_unavailable = 0 if spec.strategy.type == "Recreate" else min(limits(spec)[1], spec.replicas)
-    is_available = available >= spec.replicas - most_unavailable
-    status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
-    if (known.get("status"), known.get("reason")) == (status, reason):
-        return workload.conditions
-    message = f"{available} of {spec.replicas} pods are available"
-    condition = {"type": "Available", "status": status, "reason": reason, "message": message}
-    return with_condition(workload.conditions, condition, now)
 
 
 @dataclass(frozen=True, slots=True)
