@@ -13,8 +13,8 @@ from podium.controllers.scheduling import attempts as attempts_module
 from podium.controllers.scheduling.attempts import CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.event_handlers import EventHandlers
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+from podium.decide.preempting import eligibility
 from podium.framework.verdicts import unschedulable
-from podium.plugins import default_preemption
 from tests.builders import node, pod
 from tests.controllers.driving import Driver, all_of, clearing, deletions, nominated, terminating, the
 from tests.controllers.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
@@ -143,7 +143,7 @@ def test_a_preemptor_waits_for_victims_on_a_node_that_cannot_take_it_any_more() 
         assert deletions(driver.tick()) == ["mark default/c"]
         assert driver.nominated(HIGH) == "n2"
 
-    caught(story, instead(default_preemption, "ineligible_reason", whatever_the_node_is))
+    caught(story, instead(eligibility, "ineligible_reason", whatever_the_node_is))
 
 
 @pytest.mark.failure(9)
