@@ -13,7 +13,7 @@ from podium.app.console import cells
 from podium.app.console.cells import Name, Part, by_key, counted, listed
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer, PlanProgress
-from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding.capacity import NodeShape, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, RefusedPods, blocked_pods, refused_pods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.deciding.search import VerifiedChange, helpful_changes, nodes_needed, raised_quotas, remedy_of
@@ -67,14 +67,7 @@ def pending_answer(
         refused = refused_pods(decisions, namespace)
         changes = sorted([*changes, *raised_quotas(decisions, refused)], key=lambda each: each.order)
         causes = _causes(decisions, waiting, changes)
-        # If one more node of a shape helps most, the number of such nodes that place all pods that they can.
-        more: dict[str, Any] | None = None
-        best = next((each.change for each in changes if each.change.type == "node"), None)
-        shape = next((each for each in shapes if best and best.text.endswith(f" {each.like}")), None)
-        if shape is not None and best is not None and best.objects == 1:
-            needed, most = nodes_needed(decisions, waiting, shape)
-            of_nodes = {"type": "nodes", "change": f"{needed:,} more nodes like {shape.like}", "nodes": needed}
-            more = {**of_nodes, "placed": most, "preempted": 0, "objects": needed} if needed > 1 else None
+        more = _more_nodes(decisions, waiting, changes, shapes)
         number = len(result.waiting) + sum(each.number for each in refused)
         sections = (
             _causes_section(causes),
@@ -130,6 +123,22 @@ def _causes(
         text = max(group, key=lambda each: len(each.pods)).text
         found.append(PendingCause(pods, text, workloads, best if placed else None, placed))
     return sorted(found, key=lambda cause: (-len(cause.pods), cause.text))
+
+
+def _more_nodes(
+    decisions: Decisions,
+    waiting: Sequence[BlockedPods],
+    changes: Sequence[VerifiedChange],
+    shapes: Sequence[NodeShape],
+) -> dict[str, Any] | None:
+    """Return the record of several nodes of the most helpful shape; None if one is enough or no node helps."""
+    best = next((each.change for each in changes if each.change.type == "node"), None)
+    shape = next((each for each in shapes if best and best.text.endswith(f" {each.like}")), None)
+    if best is None or shape is None or best.objects > 1:
+        return None
+    number, placed = nodes_needed(decisions, waiting, shape)
+    of_nodes = {"type": "nodes", "change": f"{number:,} more nodes like {shape.like}", "nodes": number}
+    return {**of_nodes, "placed": placed, "preempted": 0, "objects": number} if number > 1 else None
 
 
 def _headline(

@@ -61,11 +61,6 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     by_victim = result.preemptors
     preempted = [(pod, by_victim[pod.uid]) for pod in targets if pod.uid in by_victim]
     gangs = _incomplete_gangs(decisions, targets, result)
-    headline_of_gangs = ""
-    if gangs:
-        first, more = gangs[0], f", and {len(gangs) - 1:,} more likewise" if len(gangs) > 1 else ""
-        left = f"{first.left:,} of {first.least:,} are left"
-        headline_of_gangs = f"; of the gang {first.key} {left}: {first.outcome}{more}"
     changes: list[VerifiedChange] = []
     findings: list[PlanFinding] = []
     if preempted:
@@ -78,27 +73,11 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
             survivors = tuple(pod.key for pod in gang.survivors)
             message = f"{counted(len(survivors), 'pod')} of the gang {gang.key} would survive, and be evicted with it"
             findings.append(PlanFinding("evict", message, survivors))
-    by = {pod.uid: each.pod.key for pod, each in preempted}
-    pods = [
-        (
-            Name(pod.key, cells.PODS),
-            f"{pod.priority}",
-            Name(pod.node_name, cells.NODES),
-            f"preempted for {by[pod.uid]}" if pod.uid in by else "stays",
-        )
-        for pod in targets
-    ]
-    table: list[dict[str, Any]] = [
-        {
-            **{"pod": pod.key, "node": pod.node_name, "priority": pod.priority},
-            **{"survives": "no" if pod.uid in by else "yes", "preemptor": by.get(pod.uid)},
-        }
-        for pod in targets
-    ]
+    pods, table = _each_pod(targets, preempted)
     return decided_answer(
         decisions,
         "survive",
-        _headline(decisions, label, targets, preempted, preemptors, changes) + headline_of_gangs,
+        _headline(decisions, label, targets, preempted, preemptors, changes) + _gang_headline(gangs),
         (
             Section("survives", "", (), data=not preempted),
             _preempted_section(decisions, preempted),
@@ -110,8 +89,8 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
         outcomes,
         findings=tuple(findings),
         remedy=remedy_of(decisions, changes[0].change, decisions.pending) if changes else None,
-        further=(Section("pods", "Pods", tuple(pods), ("pod", "priority", "node", ""), counted(len(pods), "pod")),),
-        table=Frame.of_rows("table", table, {**kinds("pod node", "priority"), **kinds("survives preemptor")}),
+        further=(pods,),
+        table=table,
     )
 
 
@@ -177,6 +156,22 @@ def _preempted_section(decisions: Decisions, preempted: Sequence[tuple[PodRecord
         )
     rest = "if all pending pods are decided about, in queue order"
     return Section("preempted", "Preempted", tuple(rows), rest=rest, data=data, most=_MAX_ROWS)
+
+
+def _each_pod(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> tuple[Section, Frame]:
+    """Return whether each pod survives, as a section and as a table."""
+    rows: list[tuple[Part, ...]] = []
+    table: list[dict[str, Any]] = []
+    by = {pod.uid: each.pod.key for pod, each in preempted}
+    for pod in targets:
+        preemptor = by.get(pod.uid)
+        outcome = f"preempted for {preemptor}" if preemptor else "stays"
+        rows.append((Name(pod.key, cells.PODS), f"{pod.priority}", Name(pod.node_name, cells.NODES), outcome))
+        survives = {"survives": "no" if preemptor else "yes", "preemptor": preemptor}
+        table.append({"pod": pod.key, "node": pod.node_name, "priority": pod.priority, **survives})
+    section = Section("pods", "Pods", tuple(rows), ("pod", "priority", "node", ""), counted(len(rows), "pod"))
+    columns = {**kinds("pod node", "priority"), **kinds("survives preemptor")}
+    return section, Frame.of_rows("table", table, columns)
 
 
 def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPreemptor], not_asked: int) -> Section:
@@ -286,6 +281,13 @@ def _incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result
             after_ns = plugin.release_after_ns if plugin is not None and key in waiting else None
             found.append(IncompleteGang(key, left, least, after_ns, survivors))
     return found
+
+
+def _gang_headline(gangs: Sequence[IncompleteGang]) -> str:
+    if not gangs:
+        return ""
+    first, more = gangs[0], f", and {len(gangs) - 1:,} more likewise" if len(gangs) > 1 else ""
+    return f"; of the gang {first.key} {first.left:,} of {first.least:,} are left: {first.outcome}{more}"
 
 
 def _gangs_section(gangs: Sequence[IncompleteGang]) -> Section:
