@@ -208,8 +208,8 @@ def write_comparison(page: Page, comparison: RecordingComparison) -> None:
         return Name(place.node, NODES), f"after {_durations({'wait': place.wait or 0}, ('wait',))[0]}"
 
     others = [
-        (Name(difference.pod, PODS), *cells(difference.recorded), "→", *cells(difference.simulated))
-        for difference in comparison.differences
+        (Name(pod, PODS), *cells(recorded), "→", *cells(simulated))
+        for pod, recorded, simulated in comparison.differences
     ]
     page.table(others, most=_MOST_PODS, noun="pod")
 

@@ -36,24 +36,6 @@ _NOWHERE = PodPlace(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class PodDifference:
-    """A pod that was placed differently; `pod` is its key, or its workload and number."""
-
-    pod: str
-    recorded: PodPlace
-    simulated: PodPlace
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "pod": self.pod,
-            "recordedNode": self.recorded.node,
-            "recordedWait": self.recorded.wait,
-            "simulatedNode": self.simulated.node,
-            "simulatedWait": self.simulated.wait,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class SideTotals:
     """Totals of one side: pods bound, preempted and evicted, and the waiting times of bound pods."""
 
@@ -65,19 +47,31 @@ class SideTotals:
 
 @dataclass(frozen=True, slots=True)
 class RecordingComparison:
-    """Both sides: `same` pods have the same node; the others are `differences`, by name."""
+    """Both sides: `same` pods have the same node.
+
+    The others are `differences`: their keys, or their workloads and numbers, with the recorded and simulated places.
+    """
 
     recorded: SideTotals
     simulated: SideTotals
     same: int
-    differences: tuple[PodDifference, ...]
+    differences: tuple[tuple[str, PodPlace, PodPlace], ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "recorded": asdict(self.recorded),
             "simulated": asdict(self.simulated),
             "sameNode": self.same,
-            "otherNode": [difference.to_dict() for difference in self.differences],
+            "otherNode": [
+                {
+                    "pod": pod,
+                    "recordedNode": recorded.node,
+                    "recordedWait": recorded.wait,
+                    "simulatedNode": simulated.node,
+                    "simulatedWait": simulated.wait,
+                }
+                for pod, recorded, simulated in self.differences
+            ],
         }
 
 
@@ -116,7 +110,7 @@ def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Sim
         there.keys() | here.keys(), key=lambda name: (name.partition(" #")[0], int(name.partition(" #")[2] or 0))
     )
     pairs = [(name, there.get(name, _NOWHERE), here.get(name, _NOWHERE)) for name in names]
-    differences = tuple(PodDifference(*pair) for pair in pairs if pair[1].node != pair[2].node)
+    differences = tuple(pair for pair in pairs if pair[1].node != pair[2].node)
     return RecordingComparison(recorded, simulated, len(pairs) - len(differences), differences)
 
 
