@@ -38,12 +38,12 @@ def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
 
     kinds = [kind for kind in (*KINDS.values(), *KEPT_KINDS) if kind.name in ("Pod", _EVENT, *_OWNERS)]
     with ProgressBar("reading") as bar:
-        found = read_cluster(
+        snapshot, listed = read_cluster(
             cluster, lambda raw: raw, kinds=kinds, progress=lambda share: bar.update(share, lambda: "reading")
         )
-    raws = {kind: [json.decode(text) for text in objects] for kind, objects in found.objects}
-    taken_ns = parse_time(found.snapshot.taken_at)
-    return reconstructed_account(raws, f"context {found.snapshot.context}", taken_ns, kept, found.snapshot.hidden)
+    raws = {kind: [json.decode(text) for text in objects] for kind, objects in listed}
+    taken_ns = parse_time(snapshot.taken_at)
+    return reconstructed_account(raws, f"context {snapshot.context}", taken_ns, kept, snapshot.hidden)
 
 
 def dumped_account(items: Sequence[object], source: str) -> Account:

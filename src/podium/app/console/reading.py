@@ -50,12 +50,12 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
 
             # Like a dump of the cluster, without managed fields.
             slim = Slimmer(kept=("annotations", "env", "secrets")).slim
-            read = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
-            place = f"context {read.snapshot.context}"
-            for index, (kind, objects) in enumerate(read.objects, start=1):
+            snapshot, listed = read_cluster(cluster, slim, progress=lambda share: progress(share * _LISTING_SHARE))
+            place = f"context {snapshot.context}"
+            for index, (kind, objects) in enumerate(listed, start=1):
                 text = b'{"apiVersion":"v1","kind":"List","items":[' + b",".join(objects) + b"]}"
                 reader.read_text(text, f"{place}, {kind}")
-                progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * index / len(read.objects))
-            reader.read_text(msgspec.json.encode(read.snapshot.to_dict()), place)
+                progress(_LISTING_SHARE + (1 - _LISTING_SHARE) * index / len(listed))
+            reader.read_text(msgspec.json.encode(snapshot.to_dict()), place)
             reader.read_all(files)
             return reader.input()

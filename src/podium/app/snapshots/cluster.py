@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -47,13 +46,8 @@ Progress = Callable[[float], None]
 Slim = Callable[[Raw], Raw]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRead:
-    """The objects of a cluster by kind, as JSON, and the Snapshot that describes them."""
-
-    snapshot: Snapshot
-    objects: list[tuple[str, list[bytes]]]
-
+ClusterRead = tuple[Snapshot, list[tuple[str, list[bytes]]]]
+"""The Snapshot that describes a cluster, and its objects by kind, as JSON."""
 
 _Listed = tuple[Kind, list[bytes], StoreError | NoAnswerError | None]
 """The objects of a kind, and the error if they could not be listed."""
@@ -106,7 +100,7 @@ async def _read(
         not_served=tuple(absent),
         left_out=left_out,
     )
-    return ClusterRead(snapshot, [(kind.name, objects) for kind, objects, _ in found if objects])
+    return (snapshot, [(kind.name, objects) for kind, objects, _ in found if objects])
 
 
 @asynccontextmanager
@@ -155,17 +149,17 @@ def keep_cluster(file: SnapshotFile, cluster: ClusterSource, kept: Sequence[Part
     """
     further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
     with ProgressBar("reading") as bar:
-        found = read_cluster(
+        snapshot, objects = read_cluster(
             cluster,
             Slimmer(kept).slim,
             further=further,
             left_out=left_out_beside(kept),
             progress=lambda share: bar.update(share, lambda: "reading"),
         )
-    for _, objects in found.objects:
-        for text in objects:
+    for _, texts in objects:
+        for text in texts:
             file.add_text(text)
-    return found.snapshot
+    return snapshot
 
 
 _OPENS = b'{"apiVersion":"v1","kind":"List","items":[\n'
