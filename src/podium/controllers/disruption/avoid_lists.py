@@ -108,7 +108,11 @@ class AvoidListController(Reconciler[str]):
         lost: list[AvoidEntry] = []
         if before is None or before.metadata.uid != uid or _text(before) != _text(node):
             if before is not None and before.metadata.uid == uid:
-                lost = self._pushed_out(_list_of(before), here, now)
+                # The entries that left a full list for another controller's entry before their time.
+                old, listed = _list_of(before).entries, {entry.controller.uid for entry in here.entries}
+                is_full = len(here.entries) >= self._limits.max_entries
+                if is_full and not listed <= {entry.controller.uid for entry in old}:
+                    lost = self._current([entry for entry in old if entry.controller.uid not in listed], now)
             self._forget_list(name, here)
             if not here:
                 return []
@@ -125,14 +129,6 @@ class AvoidListController(Reconciler[str]):
             )
             events.append(Record("", uid, "Warning", PUSHED_OUT, message, workload=f"Node {name}"))
         return events
-
-    def _pushed_out(self, before: AvoidList, after: AvoidList, now: int) -> list[AvoidEntry]:
-        """Return the entries that left a full list for another controller's entry before their time."""
-        known = {entry.controller.uid for entry in before.entries}
-        listed = {entry.controller.uid for entry in after.entries}
-        if len(after.entries) < self._limits.max_entries or listed <= known:
-            return []
-        return self._current([entry for entry in before.entries if entry.controller.uid not in listed], now)
 
     def _forget_list(self, name: str, after: AvoidList) -> None:
         """Forget a node's list, in place of which comes ``after``."""

@@ -6,6 +6,7 @@ Source: pkg/kubelet (lifecycle, preemption, status, eviction).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -410,6 +411,7 @@ _CYCLE_NS = 10 * _SECOND
 _GRACE_SECONDS = 1
 
 
+@dataclass(eq=False)
 class EvictionManager:
     """Watches the memory of one node, which is under pressure below a threshold and for a transition period after it.
 
@@ -417,16 +419,15 @@ class EvictionManager:
     has no effect. ``due_ns`` is when to check again without changes.
     """
 
-    def __init__(self, settings: KubeletSettings, there: NodePods, workers: PodWorkers) -> None:
-        self._settings = settings
-        self._there = there
-        self._workers = workers
-        self.is_short = False
-        self.is_at_rest = True
-        self.due_ns: int | None = None
-        self._is_below = False
-        self._short_ns = 0
-        self._next_cycle_ns = 0
+    settings: KubeletSettings
+    there: NodePods
+    workers: PodWorkers
+    is_short: bool = False
+    is_at_rest: bool = True
+    due_ns: int | None = None
+    _is_below: bool = False
+    _short_ns: int = 0
+    _next_cycle_ns: int = 0
 
     def begin(self, now: int, *, is_short: bool) -> None:
         """Start with the condition that the API shows."""
@@ -436,7 +437,7 @@ class EvictionManager:
 
     def synchronize(self, now: int) -> bool:
         """Evict the next pod if it is time; return whether the node's condition has changed."""
-        available, threshold = self._there.available_bytes(), self._settings.memory_threshold_bytes
+        available, threshold = self.there.available_bytes(), self.settings.memory_threshold_bytes
         if self.is_at_rest and available >= threshold:
             self.due_ns = None
             return False
@@ -444,19 +445,19 @@ class EvictionManager:
         self._is_below = available < threshold
         if self._is_below or was_below:
             self._short_ns = now
-        transition_ns = self._settings.pressure_transition_ns
+        transition_ns = self.settings.pressure_transition_ns
         self.is_short = self._is_below or (was_short and now < self._short_ns + transition_ns)
         self.is_at_rest = not self.is_short
         ranking: Sequence[MemoryUse] = ()
         if self._is_below and self._next_cycle_ns <= now:
-            ranking = memory_ranking(self._there.memory_uses(), self._settings.eviction_order)
+            ranking = memory_ranking(self.there.memory_uses(), self.settings.eviction_order)
         if ranking:
             # The next eviction comes a cycle later, when the memory of this pod is free.
             self._next_cycle_ns = now + _CYCLE_NS
-            run = self._there.runs[ranking[0].pod.metadata.uid]
+            run = self.there.runs[ranking[0].pod.metadata.uid]
             message = eviction_message(ranking[0], threshold, max(0, available))
             run.outcome = reports.rejected(run, "Evicted", message, is_disruption=True)
-            self._workers.stop(run, now, _GRACE_SECONDS)
+            self.workers.stop(run, now, _GRACE_SECONDS)
         if self._is_below:
             self.due_ns = self._next_cycle_ns if self._next_cycle_ns > now else None
         else:

@@ -40,6 +40,7 @@ from podium.decide.kubelet import (
 )
 
 
+@dataclass(eq=False)
 class PodWorkers:
     """Advances pods when they are due.
 
@@ -47,28 +48,25 @@ class PodWorkers:
     ``actions``. ``has_freed``: a pod has ended since it was cleared. ``records_stops``: stopped containers get events.
     """
 
-    def __init__(
-        self, there: NodePods, actions: list[Action], start_delay_ns: int, *, records_stops: bool = False
-    ) -> None:
-        self._there = there
-        self._actions = actions
-        self._start_delay_ns = start_delay_ns
-        self._records_stops = records_stops
-        self.deadlines: Deadlines[PodRun] = Deadlines()
-        self.ended: dict[str, PodRun] = {}
-        self.has_freed = False
+    there: NodePods
+    actions: list[Action]
+    start_delay_ns: int
+    records_stops: bool = False
+    deadlines: Deadlines[PodRun] = field(default_factory=Deadlines)
+    ended: dict[str, PodRun] = field(default_factory=dict)
+    has_freed: bool = False
 
     def lose(self) -> list[PodRun]:
         """Drop the pods whose containers end with the machine, and return them. Ended pods are kept."""
-        lost = [run for run in self._there.runs.values() if not run.is_ended]
+        lost = [run for run in self.there.runs.values() if not run.is_ended]
         for run in lost:
-            self._there.drop(run)
+            self.there.drop(run)
         self.deadlines = Deadlines()
         return lost
 
     def report_ends(self) -> None:
         """Report the ends that the API may not know, after the machine has started again."""
-        self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
+        self.actions += [run.wanted for run in self.there.runs.values() if run.wanted is not None]
         for run in self.ended.values():
             # Failed reports were dropped when the machine stopped.
             run.wanted = None
@@ -101,10 +99,10 @@ class PodWorkers:
     def start(self, run: PodRun, now: int, *, is_alone: bool = False) -> None:
         """Start an admitted pod; one that ``is_alone`` starts at once without a delay."""
         run.is_waiting = False
-        if is_alone and not self._start_delay_ns:
+        if is_alone and not self.start_delay_ns:
             self._start(run, now)
         else:
-            run.start_ns = now + self._start_delay_ns
+            run.start_ns = now + self.start_delay_ns
         self.plan(run)
 
     def resume(self, run: PodRun, now: int) -> None:
@@ -153,8 +151,8 @@ class PodWorkers:
 
     def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
         """End a pod within a grace period; a shorter one brings the end forward."""
-        if self._records_stops and run.is_running and not run.is_stopping:
-            self._actions += reports.stops(run)
+        if self.records_stops and run.is_running and not run.is_stopping:
+            self.actions += reports.stops(run)
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
         self.plan(run)
 
@@ -172,7 +170,7 @@ class PodWorkers:
     def release(self, run: PodRun) -> None:
         """Free the resources of a pod that the API knows to have ended."""
         self._gone(run)
-        self._there.drop(run)
+        self.there.drop(run)
         self.ended[run.uid] = run
 
     def finish_ended(self, run: PodRun) -> None:
@@ -183,13 +181,13 @@ class PodWorkers:
     def report(self, run: PodRun, report: ReportStatus | DeleteObject) -> None:
         """Send a report, in place of the last one."""
         run.wanted = report
-        self._actions.append(report)
+        self.actions.append(report)
 
     def assert_ready(self, run: PodRun) -> bool:
         """Report a ready pod if the API shows the contrary on a ready node; return whether it was reported."""
         if not (run.is_ready and run.is_running):
             return False
-        node, ready = self._there.node, run.pod.status.condition("Ready")
+        node, ready = self.there.node, run.pod.status.condition("Ready")
         is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
         if not (is_denied and node and is_ready(node)):
             return False
