@@ -137,10 +137,24 @@ class Autoscaler:
         self._scan_ns, self._is_curious = None, False
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             self._foresee(transaction)
-            pending = self._pending()
-            groups = [self._expandable(group, len(pending), now) for group in self._groups.values()]
-            up = scaling.plan_scale_up(transaction, groups, pending, self._daemons())
-            down = scaling.plan_scale_down(transaction, self._shrinkable(), self._surroundings())
+            pending, nodes_of = self._pending(), self._picture.nodes_of
+            leaving, offers, shrinkable = set(self._removals.under_way()), [], []
+            for name, group in self._groups.items():
+                # A group offers at most one node per pod, and none while it pauses.
+                paused_ns = self._start_ups.paused_until(name, now)
+                if paused_ns is None:
+                    room = min(max(0, group.maximum - len(nodes_of[name])), len(pending))
+                    offer = scaling.Expandable(group, group.free_names(room, self._picture.cluster.nodes.row_of))
+                else:
+                    problem = f"its nodes were refused, tried again from {format_time(paused_ns)}"
+                    offer = scaling.Expandable(group, (), problem)
+                offers.append(offer)
+                # Started nodes that stay may be removed, down to the minimum.
+                staying = [node for node in nodes_of[name] if node not in leaving]
+                started = tuple(node for node in staying if node not in self._picture.upcoming)
+                shrinkable.append(scaling.Shrinkable(started, len(staying) - group.minimum))
+            up = scaling.plan_scale_up(transaction, offers, pending, self._daemons())
+            down = scaling.plan_scale_down(transaction, shrinkable, self._surroundings())
         return self._expand(up, now) + self._shrink(down, now)
 
     def _surroundings(self) -> scaling.RemovalTerms:
@@ -169,14 +183,6 @@ class Autoscaler:
         return [self._picture.daemons[key] for key in sorted(self._picture.daemons)]
 
     # More nodes
-
-    def _expandable(self, group: scaling.NodeGroup, wanted: int, now: int) -> scaling.Expandable:
-        """Return what a group can offer, at most one node per pod."""
-        paused_ns = self._start_ups.paused_until(group.name, now)
-        if paused_ns is not None:
-            return scaling.Expandable(group, (), f"its nodes were refused, tried again from {format_time(paused_ns)}")
-        room = max(0, group.maximum - len(self._picture.nodes_of[group.name]))
-        return scaling.Expandable(group, group.free_names(min(room, wanted), self._picture.cluster.nodes.row_of))
 
     def _expand(self, plan: scaling.ScaleUpPlan, now: int) -> list[Action]:
         """Create the chosen nodes, and report to pods. If only a pause prevents help, scan again after it."""
@@ -219,16 +225,6 @@ class Autoscaler:
         return [record for record in records if before.get(record.uid) != record.message]
 
     # Fewer nodes
-
-    def _shrinkable(self) -> list[scaling.Shrinkable]:
-        """Return the started nodes of each group that stay, and how many may be removed."""
-        leaving = set(self._removals.under_way())
-        found = []
-        for name, group in self._groups.items():
-            staying = [node for node in self._picture.nodes_of[name] if node not in leaving]
-            started = tuple(node for node in staying if node not in self._picture.upcoming)
-            found.append(scaling.Shrinkable(started, len(staying) - group.minimum))
-        return found
 
     def _shrink(self, plan: scaling.ScaleDownPlan, now: int) -> list[Action]:
         """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
