@@ -188,9 +188,9 @@ def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     A file holds the changed fields, with apiVersion, kind and name. Name the cluster before the word patch, or with
     --cluster or --context.
     """
-    from podium.app.planning.questions.change import patch, read_patches
+    from podium.app.planning.questions.change import patch
 
-    inputs.answer(patch, read_patches(manifests), separately=True)
+    inputs.answer(patch, inputs.patches(manifests), separately=True)
 
 
 @plan.command(cls=Command)
@@ -229,10 +229,8 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
 def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     """Reschedule pods: which ones a rescheduler would move where and why, and what that does to workloads."""
     from podium.app.planning.questions.reschedule import reschedule
-    from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
-    rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
-    inputs.answer(reschedule, rescheduler, doing="planning")
+    inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")
 
 
 @plan.command(cls=Command)
@@ -254,12 +252,9 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
     KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its spec.
     Both are played for the same time, with the same seed.
     """
-    from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting
+    from podium.app.planning.questions.diff import diff
 
-    settings = []
-    for files in (before_files, after_files):
-        names = (file.rstrip("/").rpartition("/")[2] for file in files)
-        settings.append(read_setting(" and ".join(names) or UNCHANGED, inputs.documents(files)))
+    settings = inputs.setting("before", before_files), inputs.setting("after", after_files)
     inputs.answer(diff, *settings, doing="preparing", **options)
 
 

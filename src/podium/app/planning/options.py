@@ -31,10 +31,13 @@ from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
+    from podium.api.meta import Raw
     from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
+    from podium.app.planning.questions.diff import Setting
+    from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
@@ -115,6 +118,7 @@ def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any
 class PlanInputs:
     """The inputs of every question: the cluster's source, and how the answer is shown and saved.
 
+    The methods that commands call are also those of the inputs on a page, which have texts in place of files.
     ``samples`` is the number of runs with different tie-breaks, 0 for none.
     """
 
@@ -146,6 +150,25 @@ class PlanInputs:
         from podium.api.input.codec import load_files
 
         return load_files(list(files), self.validation) if files else []
+
+    def patches(self, files: Sequence[str]) -> list[Raw]:
+        """Return the patches in files."""
+        from podium.app.planning.questions.change import read_patches
+
+        return read_patches(files)
+
+    def rescheduler(self, file: str) -> ReschedulerConfiguration:
+        """Return the rescheduler's configuration; a cautious one without a file."""
+        from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
+
+        return load_rescheduler(file) if file else default_rescheduler()
+
+    def setting(self, _: str, files: Sequence[str]) -> Setting:
+        """Return the setting in files; that of the cluster without files."""
+        from podium.app.planning.questions.diff import UNCHANGED, read_setting
+
+        names = (file.rstrip("/").rpartition("/")[2] for file in files)
+        return read_setting(" and ".join(names) or UNCHANGED, self.documents(files))
 
     def show(self, doing: str, ask: Callable[[Progress], PlanAnswer]) -> None:
         """Ask a question, showing progress, and print the answer.

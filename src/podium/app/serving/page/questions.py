@@ -70,7 +70,7 @@ class PageInputs:
         options = self.options
         return Cluster(self.read, DecisionSettings(options.configuration, options.release, options.ignore_extenders))
 
-    def decide(self, ask: Callable[[PlanProgress], PlanAnswer]) -> None:
+    def show(self, doing: str, ask: Callable[[PlanProgress], PlanAnswer]) -> None:
         """Answer a question that is decided."""
         self.found = ask(self.progress)
 
