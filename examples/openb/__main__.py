@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from examples.openb.bound import upper_bound
 from examples.openb.report import PUBLISHED, Result, write_report
-from examples.openb.runs import POLICIES, Run, configuration
+from examples.openb.runs import POLICIES, Run
 from examples.openb.workload import FILES, Task, Workload, mixes, read_workload, requested_milli
 
 from podium.plugin import PodiumError
@@ -147,7 +147,7 @@ def _results(workload: Workload, arguments: _Arguments, policy: str, seed: int) 
         percentage = 100 * upper_bound(workload.nodes, arrived).total_milli / workload.capacity_milli
         yield Result(workload.mix, policy, seed, _AT, percentage, 0)
         return
-    run = Run(workload, configuration(policy, arguments.of(policy)), seed)
+    run = Run(workload, policy, arguments.of(policy), seed)
     for mark in run.play(tasks):
         yield Result(workload.mix, policy, seed, mark.requested, round(mark.allocated, 4), mark.moves)
 

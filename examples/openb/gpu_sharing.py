@@ -38,6 +38,8 @@ GPU_MILLI = "podium.dev/gpu-milli"
 """The extended resource: thousandths of GPUs."""
 GPU_MODEL = "podium.dev/gpu-model"
 """The node label with the model of a node's GPUs."""
+GPU_INDEX = "podium.dev/gpu-index"
+"""The pod annotation with the GPUs that the pod is to get, such as `0-3`, if they are free."""
 WHOLE = 1000
 """The thousandths of a whole GPU."""
 
@@ -118,7 +120,8 @@ class GpuTable:
     def left(self, row: int, pods: Iterable[PodRecord]) -> list[int]:
         """Return the free thousandths of each GPU of a node that has these pods.
 
-        A pod without known GPUs gets those that it fits best; the caller decides whether it keeps them.
+        A pod without known GPUs, such as one that ran before the scheduler started, counts on those of its annotation,
+        or else on those that it fits best.
         """
         left = [WHOLE] * self.count(row)
         unknown: list[PodRecord] = []
@@ -130,7 +133,7 @@ class GpuTable:
                 self.take(left, devices, request_of(self.cluster, pod).gpu_milli)
         for pod in unknown:
             request = request_of(self.cluster, pod)
-            self.take(left, best_fit(request, left), request.gpu_milli)
+            self.take(left, wished(pod, request, left) or best_fit(request, left), request.gpu_milli)
         return left
 
     def count(self, row: int) -> int:
@@ -197,6 +200,14 @@ def best_fit(request: Request, left: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(suited, key=lambda device: (left[device], device))[: request.gpus])
 
 
+def wished(pod: PodRecord, request: Request, left: Sequence[int]) -> tuple[int, ...]:
+    """Return the GPUs that the pod's annotation names; none if their number is wrong or they lack the free part."""
+    written = pod.annotations.get(GPU_INDEX, "").split("-")
+    devices = sorted({int(device) for device in written if device.isascii() and device.isdigit()})
+    suit = all(device < len(left) and left[device] >= request.gpu_milli for device in devices)
+    return tuple(devices) if suit and len(devices) == request.gpus else ()
+
+
 class GpuSharing:
     """Accepts the nodes that have enough free GPUs for the pod, and reserves GPUs for it, where they fit best."""
 
@@ -229,7 +240,7 @@ class GpuSharing:
             return SUCCESS
         row = self.cluster.nodes.row_of[node_name]
         left = self.gpus.left(row, [other for other in self.cluster.pods_on(row) if other.uid != pod.uid])
-        devices = self.choose(pod, request, row, left)
+        devices = wished(pod, request, left) or self.choose(pod, request, row, left)
         if len(devices) < request.gpus:
             return _TOO_FEW
         self.gpus.assign(pod, row, devices)

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from examples.openb.gpu_sharing import GpuSharing
+from examples.openb.repack import Place, Repacking
 from examples.openb.workload import Task, Workload, node_object, pod_object
 
 from podium.api.node import Node
@@ -27,22 +29,25 @@ PERCENTAGES = range(10, 101, 10)
 
 
 class Policy(NamedTuple):
-    """What a policy's plugin must know of the expected tasks."""
+    """A policy's plugin, what it must know of the expected tasks, and whether running tasks move for others."""
 
+    plugin: str
     needs_typical: bool = False
     needs_worth: bool = False
+    moves: bool = False
 
 
 POLICIES = {
-    "Random": Policy(),
-    "DotProd": Policy(),
-    "GpuClustering": Policy(),
-    "GpuPacking": Policy(),
-    "BestFit": Policy(),
-    "FGD": Policy(needs_typical=True),
-    "Scarcity": Policy(needs_typical=True, needs_worth=True),
+    "Random": Policy("Random"),
+    "DotProd": Policy("DotProd"),
+    "GpuClustering": Policy("GpuClustering"),
+    "GpuPacking": Policy("GpuPacking"),
+    "BestFit": Policy("BestFit"),
+    "FGD": Policy("FGD", needs_typical=True),
+    "Scarcity": Policy("Scarcity", needs_typical=True, needs_worth=True),
+    "Scarcity+moves": Policy("Scarcity", needs_typical=True, needs_worth=True, moves=True),
 }
-"""The policies by the name of their plugin, those of the published experiment first."""
+"""The policies, those of the published experiment first; the last one is a policy with a rescheduling pass."""
 
 
 class Mark(NamedTuple):
@@ -73,19 +78,40 @@ def configuration(policy: str, arguments: Mapping[str, Any]) -> Configuration:
 class Run(BenchDriver):
     """One run: nodes, a scheduler, and the tasks that arrived."""
 
-    def __init__(self, workload: Workload, settings: Configuration, seed: int) -> None:
-        super().__init__(Scheduler(settings, seed=seed))
+    def __init__(self, workload: Workload, policy: str, arguments: Mapping[str, Any], seed: int) -> None:
+        chosen = POLICIES[policy]
+        super().__init__(Scheduler(configuration(chosen.plugin, arguments), seed=seed))
         self.workload = workload
         self.placed: dict[str, Task] = {}
         self.allocated_milli = self.requested_milli = self.moves = 0
         for node in workload.named(seed):
             self.scheduler.handle(Changed(read(node_object(node), Node)), self.now)
+        (runner,) = self.scheduler.runners.values()
+        self.gpus = next(plugin.gpus for plugin in runner.profile.filter if isinstance(plugin, GpuSharing))
+        self._repacking = Repacking(self.gpus, self.placed) if chosen.moves else None
 
     def arrive(self, number: int, task: Task) -> bool:
         """Let a task arrive; return whether it was placed."""
         uid = f"task-{number}"
         self.requested_milli += task.total_milli
-        self.show(read(pod_object(uid, uid, task), Pod))
+        if self._schedule(uid, task):
+            return True
+        places = self._repacking.plan(uid, task) if self._repacking and task.gpus else None
+        if places is None:
+            return False
+        moved = {other: self.placed[other] for other in places if other != uid}
+        for other in moved:
+            self._leave(other)
+        self.moves += len(moved)
+        was_placed = self._schedule(uid, task, places[uid])
+        for other, its in moved.items():
+            self._schedule(f"{other}-m", its, places[other])
+        return was_placed
+
+    def _schedule(self, uid: str, task: Task, place: Place | None = None) -> bool:
+        """Let the scheduler place a new pod, at a place if it fits there; drop it if it fits nowhere."""
+        node, devices = ("", ()) if place is None else (self.scheduler.cluster.nodes.name(place.row), place.devices)
+        self.show(read(pod_object(uid, uid, task, node, devices), Pod))
         while self.attempt():
             pass
         if not self.pods[uid].spec.node_name:
@@ -94,6 +120,10 @@ class Run(BenchDriver):
         self.placed[uid] = task
         self.allocated_milli += task.total_milli
         return True
+
+    def _leave(self, uid: str) -> None:
+        self.end(uid)
+        self.allocated_milli -= self.placed.pop(uid).total_milli
 
     def play(self, tasks: Sequence[Task]) -> list[Mark]:
         """Let tasks arrive; return the marks, at each multiple of 10 % of the GPUs requested.

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from examples.openb.gpu_sharing import GPU_MILLI, GPU_MODEL, WHOLE
+from examples.openb.gpu_sharing import GPU_INDEX, GPU_MILLI, GPU_MODEL, WHOLE
 
 from podium.plugin import InputError
 from podium.sim.trace_import import Row, read_table
@@ -165,8 +165,8 @@ def node_object(node: Node) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "labels": labels}, "status": status}
 
 
-def pod_object(name: str, uid: str, task: Task) -> dict[str, Any]:
-    """Return a pending Pod that requests what the task does."""
+def pod_object(name: str, uid: str, task: Task, node: str = "", devices: Sequence[int] = ()) -> dict[str, Any]:
+    """Return a pending Pod that requests what the task does; ``node`` and GPUs are tried first if they are given."""
     requests: dict[str, Any] = {"cpu": f"{task.cpu_milli}m", "memory": f"{task.memory_mib}Mi"}
     limits = {GPU_MILLI: task.total_milli} if task.gpus else {}
     container = {"name": "main", "image": "openb", "resources": {"requests": {**requests, **limits}, "limits": limits}}
@@ -175,8 +175,11 @@ def pod_object(name: str, uid: str, task: Task) -> dict[str, Any]:
         terms = [{"matchExpressions": [{"key": GPU_MODEL, "operator": "In", "values": list(task.models)}]}]
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": required}
-    metadata = {"name": name, "namespace": "default", "uid": uid}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    metadata: dict[str, Any] = {"name": name, "namespace": "default", "uid": uid}
+    if devices:
+        metadata["annotations"] = {GPU_INDEX: "-".join(map(str, devices))}
+    status = {"nominatedNodeName": node} if node else {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
 def requested_milli(tasks: Sequence[Task]) -> int:

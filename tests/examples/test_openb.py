@@ -10,7 +10,7 @@ from examples.openb.bound import upper_bound
 from examples.openb.gpu_sharing import WHOLE, GpuPolicy, Nodes, Request, best_fit
 from examples.openb.policies import FGD, BestFit, DotProd, GpuClustering, GpuPacking
 from examples.openb.report import Result, read_published, table
-from examples.openb.runs import PERCENTAGES, POLICIES, Run, configuration
+from examples.openb.runs import PERCENTAGES, POLICIES, Run
 from examples.openb.workload import Node, Task, Workload, mixes, read_workload, requested_milli
 
 from podium.cluster.cluster import Cluster
@@ -56,7 +56,7 @@ def run_of(given: Workload, policy: str, seed: int = 42) -> Run:
     if POLICIES[policy].needs_worth:
         bound = upper_bound(given.nodes, given.tasks, given.capacity_milli / requested_milli(given.tasks))
         arguments["worth"] = {model: worth.tolist() for model, worth in bound.worth.items()}
-    return Run(given, configuration(policy, arguments), seed)
+    return Run(given, policy, arguments, seed)
 
 
 def test_a_pod_gets_parts_of_single_gpus_only() -> None:
@@ -186,15 +186,34 @@ def test_no_policy_exceeds_the_bound_or_the_capacity(mix: str, policy: str) -> N
 
 def _check_gpus(run: Run) -> None:
     """Check that each pod has its GPUs, and no GPU more than a thousand thousandths."""
-    (runner,) = run.scheduler.runners.values()
-    plugin = next(plugin for plugin in runner.profile.filter if isinstance(plugin, GpuPolicy))
     used = Counter[tuple[int, int]]()
     for pod in run.scheduler.cluster.placed.values():
-        task, devices = run.placed[pod.uid], plugin.gpus.devices.get(pod.uid, ())
+        task, devices = run.placed[pod.uid], run.gpus.devices.get(pod.uid, ())
         assert len(set(devices)) == task.gpus
-        assert all(device < plugin.gpus.count(pod.row) for device in devices)
+        assert all(device < run.gpus.count(pod.row) for device in devices)
         used.update({(pod.row, device): task.gpu_milli for device in devices})
     assert max(used.values()) <= WHOLE
+
+
+def test_a_running_task_moves_for_one_that_fits_nowhere() -> None:
+    run = run_of(workload(HALF, ONE, gpus=1, count=2), "Scarcity+moves")
+    assert run.arrive(0, HALF)
+    assert run.arrive(1, HALF._replace(gpu_milli=600))
+    assert run.arrive(2, HALF._replace(gpu_milli=400))
+    run.end("task-1")
+
+    # One GPU has 500 free, the other 600.
+    assert run.arrive(3, ONE)
+    assert run.moves == 1
+    assert {uid for uid in run.placed if uid.endswith("-m")} in ({"task-0-m"}, {"task-2-m"})
+
+
+def test_no_task_moves_if_that_does_not_help() -> None:
+    run = run_of(workload(HALF, ONE, gpus=1, count=1), "Scarcity+moves")
+    assert run.arrive(0, HALF)
+
+    assert not run.arrive(1, ONE)
+    assert (run.moves, list(run.placed)) == (0, ["task-0"])
 
 
 def test_the_bound_knows_what_fits_a_gpu() -> None:

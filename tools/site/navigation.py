@@ -107,6 +107,7 @@ CHAPTERS = (
             "docs/differences.md",
             "docs/proof.md",
             "docs/rescheduling-study.md",
+            "docs/gpu-sharing-study.md",
             "docs/scheduling-automata.md",
         ),
     ),
