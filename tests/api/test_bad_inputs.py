@@ -11,7 +11,7 @@ from podium.api.pod import Pod
 from podium.api.selectors import NOTHING, LabelSelector, LabelSelectorRequirement, compile_label_selector
 
 
-def told(text: str) -> str:
+def reported(text: str) -> str:
     """Return the warnings about an input that is taken all the same."""
     return "\n".join(str(warning) for one in load_text(text, "in.yaml") for warning in one.warnings)
 
@@ -137,9 +137,9 @@ def test_b13_negative_amounts_are_refused() -> None:
 
 
 def test_b14_requests_beyond_limits_and_fractions_are_reported() -> None:
-    assert "must be less than or equal to cpu limit of" in told(requesting("cpu", "1001m", limit="1"))
-    assert "must be an integer" in told(requesting("example.com/gpu", "500m"))
-    assert "is not positive integer multiple of hugepages-2Mi" in told(requesting("hugepages-2Mi", "3Mi"))
+    assert "must be less than or equal to cpu limit of" in reported(requesting("cpu", "1001m", limit="1"))
+    assert "must be an integer" in reported(requesting("example.com/gpu", "500m"))
+    assert "is not positive integer multiple of hugepages-2Mi" in reported(requesting("hugepages-2Mi", "3Mi"))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_b20_invalid_names_are_refused(name: str) -> None:
 
 def test_b20_invalid_namespaces_are_rejected_and_invalid_labels_reported() -> None:
     assert ".metadata.namespace: " in refused(named("web", namespace="../a"))
-    assert '.metadata.labels["a b"]: ' in told(named("web", labels={"a b": "x"}))
-    assert ".metadata.labels.a: " in told(named("web", labels={"a": "x" * 64}))
+    assert '.metadata.labels["a b"]: ' in reported(named("web", labels={"a b": "x"}))
+    assert ".metadata.labels.a: " in reported(named("web", labels={"a": "x" * 64}))
 
 
 def test_b20_a_generated_name_is_at_most_as_long_as_a_name() -> None:
@@ -268,9 +268,9 @@ def test_b29_two_controllers_and_empty_topology_keys_are_reported() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "controller": True}
 
     two = [owner, {**owner, "name": "b"}]
-    assert "Only one reference can have Controller set to true" in told(named("web", ownerReferences=two))
+    assert "Only one reference can have Controller set to true" in reported(named("web", ownerReferences=two))
     term = {"podAntiAffinity": {REQUIRED: [{"topologyKey": ""}]}}
-    assert ".topologyKey: Required value: can not be empty" in told(pod(affinity=term))
+    assert ".topologyKey: Required value: can not be empty" in reported(pod(affinity=term))
 
 
 def test_b29_owners_in_a_circle_and_antiaffinity_to_oneself_are_taken() -> None:

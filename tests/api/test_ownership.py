@@ -48,7 +48,7 @@ def tree(fields: frozenset[tuple[str, ...]]) -> FieldSet:
     return found
 
 
-def told(fields: FieldSet, at: tuple[str, ...] = ()) -> frozenset[tuple[str, ...]]:
+def reported(fields: FieldSet, at: tuple[str, ...] = ()) -> frozenset[tuple[str, ...]]:
     """Return the paths in a tree."""
     found: set[tuple[str, ...]] = set()
     for name, inner in fields.items():
@@ -57,16 +57,16 @@ def told(fields: FieldSet, at: tuple[str, ...] = ()) -> frozenset[tuple[str, ...
             continue
         if not inner:
             found.add((*at, name))
-        found |= told(inner, (*at, name))
+        found |= reported(inner, (*at, name))
     return frozenset(found)
 
 
 @given(sets(), sets())
 def test_trees_are_joined_and_parted_as_sets_of_paths_are(left: Any, right: Any) -> None:
-    assert told(tree(left)) == left
-    assert told(union(tree(left), tree(right))) == left | right
-    assert told(difference(tree(left), tree(right))) == left - right
-    assert told(intersection(tree(left), tree(right))) == left & right
+    assert reported(tree(left)) == left
+    assert reported(union(tree(left), tree(right))) == left | right
+    assert reported(difference(tree(left), tree(right))) == left - right
+    assert reported(intersection(tree(left), tree(right))) == left & right
 
 
 @given(OBJECTS, OBJECTS)

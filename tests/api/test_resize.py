@@ -119,11 +119,11 @@ def test_requests_of_the_pod_as_a_whole_are_resized_too() -> None:
 
 def test_a_pod_whose_status_agrees_with_its_spec_is_of_the_class_of_one_without_status() -> None:
     cluster = Cluster()
-    told = resized({"cpu": "1"}, status({"cpu": "1000m"}, {"cpu": "1"}))
-    untold = msgspec.structs.replace(told, status=PodStatus())
+    report = resized({"cpu": "1"}, status({"cpu": "1000m"}, {"cpu": "1"}))
+    untold = msgspec.structs.replace(report, status=PodStatus())
 
-    assert effective_spec(told) is told.spec
-    assert cluster.read(told).pod_class is cluster.read(untold).pod_class
+    assert effective_spec(report) is report.spec
+    assert cluster.read(report).pod_class is cluster.read(untold).pod_class
 
 
 def test_a_pod_that_waits_for_a_node_is_counted_by_its_spec() -> None:

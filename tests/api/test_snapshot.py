@@ -77,11 +77,11 @@ def test_an_unreadable_snapshot_names_its_field(fields: dict[str, Any], problem:
 
 
 def test_an_answer_from_a_snapshot_says_of_when_and_of_what_it_is() -> None:
-    told = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").caveats}
+    report = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").caveats}
 
-    assert told["snapshot"] == "a snapshot of prod (v1.36.2) at 2026-01-31T09:30:00Z, without managed fields"
-    assert told["kinds-hidden"] == "PersistentVolume (v1) may not be read there: taken as if there were none"
-    assert told["kinds-passed-over"].endswith("3 Rollout (argoproj.io/v1alpha1)")
+    assert report["snapshot"] == "a snapshot of prod (v1.36.2) at 2026-01-31T09:30:00Z, without managed fields"
+    assert report["kinds-hidden"] == "PersistentVolume (v1) may not be read there: taken as if there were none"
+    assert report["kinds-passed-over"].endswith("3 Rollout (argoproj.io/v1alpha1)")
 
 
 def test_kinds_that_were_passed_over_join_those_that_are_there(tmp_path: Path) -> None:

@@ -14,20 +14,20 @@ def pod(**fields: Any) -> Raw:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, **fields}
 
 
-def told(raw: Raw) -> list[tuple[str, str, bool]]:
+def reported(raw: Raw) -> list[tuple[str, str, bool]]:
     return [(one.path, one.message, one.is_unknown) for one in findings(raw)]
 
 
 def test_a_valid_object_has_no_structural_findings() -> None:
     containers = [{"name": "main", "image": "web", "env": [{"name": "A", "value": "b"}], "stdin": True}]
 
-    assert told(pod(spec={"containers": containers, "overhead": {"cpu": 1}}, status={"phase": "Running"})) == []
+    assert reported(pod(spec={"containers": containers, "overhead": {"cpu": 1}}, status={"phase": "Running"})) == []
 
 
 def test_unknown_fields_are_reported_with_suggestions() -> None:
     raw = pod(spec={"nodeSelectors": {}, "containers": [{"name": "a", "hostIp": "x"}], "qwertz": 1})
 
-    assert told(raw) == [
+    assert reported(raw) == [
         (".spec.nodeSelectors", "there is no such field; did you mean nodeSelector?", True),
         (".spec.containers[0].hostIp", "there is no such field", True),
         (".spec.qwertz", "there is no such field", True),
@@ -35,7 +35,7 @@ def test_unknown_fields_are_reported_with_suggestions() -> None:
 
 
 def test_a_field_in_other_letters_is_known() -> None:
-    assert told(pod(spec={"hostnetwork": True})) == [
+    assert reported(pod(spec={"hostnetwork": True})) == [
         (".spec.hostnetwork", "there is no such field; did you mean hostNetwork?", True)
     ]
 
@@ -63,7 +63,7 @@ def test_a_field_in_other_letters_is_known() -> None:
     ],
 )
 def test_a_misplaced_value_is_reported(fields: Raw, path: str, message: str) -> None:
-    ((found_path, found_message, is_unknown),) = told(pod(**fields))
+    ((found_path, found_message, is_unknown),) = reported(pod(**fields))
 
     assert (found_path, is_unknown) == (path, False)
     assert found_message.startswith(message)
@@ -73,19 +73,19 @@ def test_a_misplaced_value_is_reported(fields: Raw, path: str, message: str) -> 
     "time", ["2024-02-29T00:00:00Z", "1970-01-01T00:00:00Z", "2026-01-31T23:59:59.999+05:30", "2262-04-11T00:00:00Z"]
 )
 def test_every_documented_time_format_is_accepted(time: str) -> None:
-    assert told(pod(status={"startTime": time})) == []
+    assert reported(pod(status={"startTime": time})) == []
 
 
 @pytest.mark.parametrize("amount", ["1", "1.5Gi", 2, 0.5, "1e3", " 1 ", "+1", ".5", 10**40])
 def test_every_amount_that_there_is_may_stand_for_one(amount: Any) -> None:
-    assert told({"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": amount}}}) == []
+    assert reported({"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": amount}}}) == []
 
 
 @pytest.mark.parametrize("amount", ["", "1 Gi", "5/1h", True, [], "1" * 65, 1e300])
 def test_invalid_quantities_are_reported_in_every_quantity_field(amount: Any) -> None:
     limits = [{"type": "Container", "default": {"cpu": amount}}]
 
-    ((path, _, _),) = told({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}})
+    ((path, _, _),) = reported({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": limits}})
 
     assert path == ".spec.limits[0].default.cpu"
 
@@ -98,8 +98,8 @@ def test_a_plain_quantity_is_a_quantity(text: str) -> None:
 def test_an_object_of_another_version_may_have_other_fields_and_no_other_types() -> None:
     raw = {"apiVersion": "apps/v1beta2", "kind": "Deployment", "foo": 1, "status": {"conditions": [5]}}
 
-    assert told(raw) == [(".status.conditions[0]", "5 is not an object", False)]
+    assert reported(raw) == [(".status.conditions[0]", "5 is not an object", False)]
 
 
 def test_unknown_kinds_have_no_structural_findings() -> None:
-    assert told({"apiVersion": "example.com/v1", "kind": "Gadget", "foo": 1}) == []
+    assert reported({"apiVersion": "example.com/v1", "kind": "Gadget", "foo": 1}) == []

@@ -103,7 +103,7 @@ CASES: dict[type[Action], Case] = {
 }
 
 
-def told(request: Request) -> str:
+def reported(request: Request) -> str:
     what = f"{request.verb} {request.kind}"
     return f"{what}/{request.subresource}" if request.subresource else what
 
@@ -123,7 +123,7 @@ def test_every_action_is_the_requests_of_a_real_client(type_: type[Action]) -> N
 
     assert problem(api, CASES[type_].make(api)) is None
 
-    assert tuple(map(told, api.sent)) == CASES[type_].requests
+    assert tuple(map(reported, api.sent)) == CASES[type_].requests
     assert api.store.version > version
 
 
@@ -262,21 +262,21 @@ def test_a_report_that_changes_nothing_is_not_sent() -> None:
     api.sent.clear()
 
     assert problem(api, report) is None
-    assert list(map(told, api.sent)) == [GET]
+    assert list(map(reported, api.sent)) == [GET]
 
 
 @pytest.mark.parametrize("waited", [False, True])
 def test_a_binding_has_the_same_effect_with_or_without_a_parsed_body(*, waited: bool) -> None:
-    told, untold = API(pod("a")), API(pod("a"))
-    for api in (told, untold):
+    outcome, untold = API(pod("a")), API(pod("a"))
+    for api in (outcome, untold):
         if waited:
             waits = {"type": "PodScheduled", "status": "False"}
             set_pod_status(api.store, A, {"nominatedNodeName": "n0"}, [waits], now=SECOND)
 
-    carry_out(told.answer, Bind(A, told.uid("Pod", A), "n1"), NOW)
-    untold.answer(replace(told.sent[-1], body=told.sent[-1].written_body))
+    carry_out(outcome.answer, Bind(A, outcome.uid("Pod", A), "n1"), NOW)
+    untold.answer(replace(outcome.sent[-1], body=outcome.sent[-1].written_body))
 
-    bound = told.store.get("Pod", A)
+    bound = outcome.store.get("Pod", A)
     assert bound == untold.store.get("Pod", A)
     assert bound.object == decode(bound.raw)
 

@@ -534,9 +534,9 @@ class TestPartsOfObjects:
         assert refused.code == 409
         assert refused.to_dict()["details"]["causes"][0]["field"] == ".spec.replicas"
 
-        told = applied(api, scale(5), "scaler", kind="Deployment", subresource="scale", force=True)
+        report = applied(api, scale(5), "scaler", kind="Deployment", subresource="scale", force=True)
 
-        assert (told["kind"], told["spec"]) == ("Scale", {"replicas": 5})
+        assert (report["kind"], report["spec"]) == ("Scale", {"replicas": 5})
         raw = api.raw("Deployment", KEY)
         assert raw["spec"]["replicas"] == 5
         found = entries(raw)
@@ -561,9 +561,9 @@ class TestPartsOfObjects:
         body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "web"}, "spec": {"size": 1}}
         api.ask("create", "Widget.example.com", namespace="default", body=body)
 
-        told = applied(api, scale(3), kind="Widget.example.com", subresource="scale", force=True)
+        report = applied(api, scale(3), kind="Widget.example.com", subresource="scale", force=True)
 
-        assert told["spec"] == {"replicas": 3}
+        assert report["spec"] == {"replicas": 3}
         raw = api.raw("Widget.example.com", KEY)
         assert raw["spec"] == {"size": 1, "copies": 3}
         assert entries(raw)["one", "Apply", "scale"] == {"f:spec": {"f:copies": {}}}

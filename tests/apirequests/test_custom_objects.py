@@ -38,12 +38,12 @@ def test_finalizers_without_a_domain_are_warned_of_when_they_are_added() -> None
     more = {"metadata": {"finalizers": ["cleanup", "other"]}}
     patched = asked.ask("patch", KIND, "default/a", body=more)
 
-    told = (
+    report = (
         'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental'
     )
-    told += " conflicts with other finalizer writers"
-    assert (created.code, created.warnings) == (201, (told.format("cleanup"),))
-    assert (patched.code, patched.warnings) == (200, (told.format("other"),))
+    report += " conflicts with other finalizer writers"
+    assert (created.code, created.warnings) == (201, (report.format("cleanup"),))
+    assert (patched.code, patched.warnings) == (200, (report.format("other"),))
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch"])

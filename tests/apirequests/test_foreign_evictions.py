@@ -66,7 +66,7 @@ class Foreign:
     @property
     def asked(self) -> tuple[str, ...]:
         """Return what was sent, in its order."""
-        return tuple(told(request) for request in self.api.sent)
+        return tuple(reported(request) for request in self.api.sent)
 
     @property
     def list(self) -> AvoidList:
@@ -82,7 +82,7 @@ class Foreign:
         return bool(self.api.raw("Pod", f"default/{name}")["metadata"].get("deletionTimestamp"))
 
 
-def told(request: Request) -> str:
+def reported(request: Request) -> str:
     kind = f"{request.kind}/{request.subresource}" if request.subresource else request.kind
     return f"{request.verb} {kind}{' (dry run)' if request.dry_run else ''}"
 
@@ -91,7 +91,7 @@ def refusing(wanted: str, error: StoreError, times: int = 1) -> Fault:
     left = [times]
 
     def fault(request: Request) -> StoreError | None:
-        if told(request) != wanted or not left[0]:
+        if reported(request) != wanted or not left[0]:
             return None
         left[0] -= 1
         return error
@@ -200,7 +200,7 @@ def test_concurrent_changes_by_other_clients_are_kept() -> None:
     others = {"podSignature": {"podController": {**OWNER, "uid": "u2"}}, "reason": "theirs"}
 
     def fault(request: Request) -> StoreError | None:
-        if told(request) != WHOLE[-1]:
+        if reported(request) != WHOLE[-1]:
             return None
         found = {"preferAvoidPods": [others, *_entries(foreign)]}
         annotate(foreign, found)
@@ -228,7 +228,7 @@ def test_a_node_that_others_write_at_the_same_time_is_read_again() -> None:
     writes: list[Request] = []
 
     def fault(request: Request) -> StoreError | None:
-        if told(request) == "patch Node" and len(writes) < 3:
+        if reported(request) == "patch Node" and len(writes) < 3:
             writes.append(request)
             annotate(foreign, {"preferAvoidPods": [], "other": len(writes)})
         return None
@@ -267,10 +267,10 @@ def test_a_rejected_eviction_is_reported_though_no_hint_can_be_removed() -> None
     seen: list[str] = []
 
     def fault(request: Request) -> StoreError | None:
-        seen.append(told(request))
+        seen.append(reported(request))
         if seen.count("patch Node") == 2:
             return StoreError(503, "ServiceUnavailable", "not now")
-        return EXHAUSTED if told(request) == WHOLE[-1] else None
+        return EXHAUSTED if reported(request) == WHOLE[-1] else None
 
     foreign.fault = fault
 
@@ -315,7 +315,7 @@ def test_a_pod_that_is_to_have_the_room_is_looked_at() -> None:
 
 
 def test_an_awaited_pod_without_uid_is_looked_up() -> None:
-    missing, there, told = (Foreign(owned("a"), *more) for more in ([], [pod("big", node="n2")], []))
+    missing, there, report = (Foreign(owned("a"), *more) for more in ([], [pod("big", node="n2")], []))
 
     def waiting_for(uid: str = "") -> dict[str, Any]:
         return {"avoid_for": AvoidFor(until_replaced=AwaitedPod(namespace="default", name="big", uid=uid))}
@@ -323,7 +323,7 @@ def test_an_awaited_pod_without_uid_is_looked_up() -> None:
     error = missing.evict(**waiting_for())
     assert error is not None
     assert (error.code, missing.is_ending(), missing.text) == (404, False, "")
-    for foreign, wanted in ((there, waiting_for()), (told, waiting_for("u-big"))):
+    for foreign, wanted in ((there, waiting_for()), (report, waiting_for("u-big"))):
         assert foreign.evict(**wanted) is None
         (entry,) = foreign.list.entries
         assert entry.until_replaced is not None

@@ -156,9 +156,9 @@ def test_omitted_request_fields_have_the_callers_defaults() -> None:
     asker = Client(user="me", field_manager="kubectl", field_validation="Warn")
     said = (("fieldManager", "mine"), ("fieldValidation", "Strict"))
     quiet = request_of(incoming_request("POST", place, read_parameters(())), pod("a"), asker=asker)
-    told = request_of(incoming_request("POST", place, read_parameters(said)), pod("a"), asker=asker)
+    report = request_of(incoming_request("POST", place, read_parameters(said)), pod("a"), asker=asker)
     assert (quiet.user, quiet.field_manager, quiet.field_validation) == ("me", "kubectl", "Warn")
-    assert (told.user, told.field_manager, told.field_validation) == ("me", "mine", "Strict")
+    assert (report.user, report.field_manager, report.field_validation) == ("me", "mine", "Strict")
 
 
 @pytest.mark.parametrize(

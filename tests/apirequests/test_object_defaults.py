@@ -116,8 +116,12 @@ def test_tokens_of_projected_volumes_last_an_hour_unless_they_say_how_long() -> 
     deployment = created("Deployment", "apps/v1", spec={**SELECTED, **template})["spec"]["template"]["spec"]
 
     for found in (pod, deployment):
-        told = found["volumes"][0]["projected"]["sources"]
-        assert [source.get("serviceAccountToken", {}).get("expirationSeconds") for source in told] == [3_600, 600, None]
+        report = found["volumes"][0]["projected"]["sources"]
+        assert [source.get("serviceAccountToken", {}).get("expirationSeconds") for source in report] == [
+            3_600,
+            600,
+            None,
+        ]
 
 
 def test_ports_of_endpoint_slices_have_names() -> None:

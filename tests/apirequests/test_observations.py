@@ -54,7 +54,7 @@ def there(store: Store) -> dict[str, Stored]:
     return {stored.key: stored for stored in store.objects("Pod")}
 
 
-def told(seen: Seen) -> tuple[str, str, str]:
+def reported(seen: Seen) -> tuple[str, str, str]:
     metadata = seen.object.metadata
     return type(seen).__name__, metadata.uid, metadata.resource_version if isinstance(seen, Changed) else ""
 
@@ -82,7 +82,7 @@ def test_watch_events_reproduce_the_store(history: History) -> None:
     play(store, history)
 
     for event in store.events_since(0):
-        assert told(arrived(known, event.type, event.stored)) == told(observation_of(event))
+        assert reported(arrived(known, event.type, event.stored)) == reported(observation_of(event))
 
     assert known == there(store)
 

@@ -65,11 +65,11 @@ class TestEvents:
         page = api.ask("list", "Event", api_version=EVENTS, options=options).to_dict()
         watch = api.ask("watch", "Event", api_version=EVENTS).watch
         assert watch is not None
-        told = watch.pull()
+        report = watch.pull()
 
         assert (page["apiVersion"], page["kind"], page["items"][0]["note"]) == (EVENTS, "EventList", "it has a place")
-        assert [(notice.raw["apiVersion"], notice.raw["note"]) for notice in told] == [(EVENTS, "it has a place")]
-        assert b'"note":"it has a place"' in told[0].encoded()
+        assert [(notice.raw["apiVersion"], notice.raw["note"]) for notice in report] == [(EVENTS, "it has a place")]
+        assert b'"note":"it has a place"' in report[0].encoded()
         assert watch.bookmark().raw["apiVersion"] == EVENTS
 
     def test_a_patch_is_one_of_the_version_that_it_is_sent_to(self) -> None:

@@ -64,8 +64,8 @@ def test_a_status_that_is_there_is_believed() -> None:
 def test_a_budget_without_pods_is_reported_with_its_numbers() -> None:
     cluster = podium.load([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}])
 
-    (told,) = cluster.explainer.disruptions.budgets
-    assert (told.healthy, told.desired, told.expected, told.allowed) == (0, 1, 0, 0)
+    (report,) = cluster.explainer.disruptions.budgets
+    assert (report.healthy, report.desired, report.expected, report.allowed) == (0, 1, 0, 0)
 
 
 def test_preemption_spares_pods_whose_budget_is_used_up_and_no_others() -> None:

@@ -181,14 +181,14 @@ def test_an_explanation_stays_what_it_was_whichever_copy_is_asked_then() -> None
     cluster = podium.load(full)
     expected = {key: podium.load(full).explain(key).to_dict() for key in ("w-0", "p-1")}
     on_node = answer_on(podium.load(full).explain("w-0"), "n-2").to_dict()
-    told = {key: cluster.explain(key) for key in expected}
+    report = {key: cluster.explain(key) for key in expected}
 
     smaller = cluster.with_(without=["node/n-2", "pod/p-1"])
     smaller.explain("w-0").to_dict()
 
-    assert answer_on(told["w-0"], "n-2").to_dict() == on_node
+    assert answer_on(report["w-0"], "n-2").to_dict() == on_node
     smaller.explain("w-0")
-    assert {key: explanation.to_dict() for key, explanation in told.items()} == expected
+    assert {key: explanation.to_dict() for key, explanation in report.items()} == expected
 
 
 def test_a_rejected_pod_is_reported_and_leaves_the_cluster_unchanged() -> None:

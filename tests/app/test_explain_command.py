@@ -138,11 +138,11 @@ def test_an_unknown_feature_gate_is_wrong_usage(file: str) -> None:
 def test_explain_tells_why_a_running_pod_is_there_and_where_it_would_go(file: str) -> None:
     Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n"))
 
-    told = explain("shop/web", "-f", file)
+    report = explain("shop/web", "-f", file)
 
-    assert told.startswith("shop/web is on node small\n")
-    assert "it is number 2 by total of 2 nodes that can take it" in told
-    assert "no controller replaces it; a pod like it goes to large\n" in told
+    assert report.startswith("shop/web is on node small\n")
+    assert "it is number 2 by total of 2 nodes that can take it" in report
+    assert "no controller replaces it; a pod like it goes to large\n" in report
 
     Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n  nodeSelector: {disk: none}\n"))
     assert "no controller replaces it; a pod like it finds no node\n" in explain("shop/web", "-f", file)
@@ -162,8 +162,8 @@ def test_ignored_extenders_are_reported(file: str, tmp_path: Path) -> None:
     for question in (["explain", "shop/web"], ["simulate"]):
         arguments = [*question, "-f", file, "--config", str(config)]
         refused = CliRunner().invoke(command, arguments)
-        told = CliRunner().invoke(command, [*arguments, "--ignore-extenders"])
+        report = CliRunner().invoke(command, [*arguments, "--ignore-extenders"])
 
-        assert (refused.exit_code, told.exit_code) == (1, 0)
+        assert (refused.exit_code, report.exit_code) == (1, 0)
         assert "--ignore-extenders" in refused.stderr
-        assert "decided without the configuration's extenders, which may refuse nodes" in told.stdout
+        assert "decided without the configuration's extenders, which may refuse nodes" in report.stdout

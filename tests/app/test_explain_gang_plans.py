@@ -14,7 +14,7 @@ from tests.builders import configuration, member, node, pod, pod_group
 LOW, HIGH = 10, 100
 
 
-def told(*objects: Kubernetes, pod_name: str = "w0", **args: Any) -> Explanation:
+def reported(*objects: Kubernetes, pod_name: str = "w0", **args: Any) -> Explanation:
     enabled = {"multiPoint": {"enabled": ["GangScheduling"]}}
     settings = configuration({"DefaultPreemption": args}, plugins=enabled)
     return Explainer(objects, settings, now_ns=0).explain(f"default/{pod_name}")
@@ -36,7 +36,7 @@ def workers(number: int) -> list[Kubernetes]:
 
 
 def test_a_gang_plan_lists_victims_by_node_and_the_members_that_they_free() -> None:
-    explanation = told(*full("a", "b"), node("free", cpu=4), pod_group("g", 3), *workers(3))
+    explanation = reported(*full("a", "b"), node("free", cpu=4), pod_group("g", 3), *workers(3))
 
     plan = explanation.to_dict()["gang"]["plan"]
 
@@ -52,7 +52,7 @@ def test_a_gang_plan_lists_victims_by_node_and_the_members_that_they_free() -> N
 def test_domains_stand_beside_one_another_with_what_they_cost() -> None:
     nodes = [*full("a1", "a2"), *full("b1", "b2", priority=50)]
 
-    explanation = told(*nodes, pod_group("g", 2, topology="rack"), *workers(2))
+    explanation = reported(*nodes, pod_group("g", 2, topology="rack"), *workers(2))
 
     plan = explanation.to_dict()["gang"]["plan"]
     assert [way["domain"] for way in plan["ways"]] == ["a", "b"]
@@ -63,7 +63,7 @@ def test_domains_stand_beside_one_another_with_what_they_cost() -> None:
 
 
 def test_a_stated_cost_has_its_columns() -> None:
-    explanation = told(*full("a", "b"), pod_group("g", 2), *workers(2), victimCost=["Victims", "GracePeriod"])
+    explanation = reported(*full("a", "b"), pod_group("g", 2), *workers(2), victimCost=["Victims", "GracePeriod"])
 
     way = explanation.to_dict()["gang"]["plan"]["ways"][0]
 
@@ -75,13 +75,13 @@ def test_explain_names_groups_that_are_preempted_without_a_member_placed_there()
     pods = [member("job", name, on=name, cpu=4, priority=LOW) for name in "ab"]
     objects = [node("a", cpu=4), node("b", cpu=4), *pods, pod_group("job", 2, together=True)]
 
-    text = text_of(told(*objects, pod_group("g", 1), *workers(1)))
+    text = text_of(reported(*objects, pod_group("g", 1), *workers(1)))
 
     assert "goes with its group, default/job" in text
 
 
 def test_explain_reports_that_preemption_cannot_help_an_incomplete_gang() -> None:
-    explanation = told(*full("a", "b"), pod_group("g", 3), *workers(3))
+    explanation = reported(*full("a", "b"), pod_group("g", 3), *workers(3))
 
     gang = explanation.to_dict()["gang"]
     assert gang["plan"]["ways"] == []
@@ -91,8 +91,8 @@ def test_explain_reports_that_preemption_cannot_help_an_incomplete_gang() -> Non
 def test_a_gang_plan_reports_omitted_sets_as_a_caveat() -> None:
     names = [f"n{place}" for place in range(20)]
 
-    many = told(*full(*names), pod_group("g", 2), *workers(2))
-    few = told(*full("a", "b"), pod_group("g", 2), *workers(2))
+    many = reported(*full(*names), pod_group("g", 2), *workers(2))
+    few = reported(*full("a", "b"), pod_group("g", 2), *workers(2))
 
     assert [caveat.message for caveat in many.caveats if caveat.about == "search-cut"] == [
         "not all sets of victims of a gang were tried: there may be cheaper ones"

@@ -18,7 +18,7 @@ from tests.builders import configuration, member, node, pod, pod_group
 SETTINGS = configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}})
 
 
-def told(pod: str, *objects: Kubernetes, settings: Configuration = SETTINGS) -> Explanation:
+def reported(pod: str, *objects: Kubernetes, settings: Configuration = SETTINGS) -> Explanation:
     return Explainer(objects, settings, now_ns=0).explain(f"default/{pod}")
 
 
@@ -32,16 +32,16 @@ def workers(number: int, cpu: int = 2) -> list[Kubernetes]:
 
 
 def test_a_pod_whose_gang_fits_goes_where_it_goes_beside_those_before_it() -> None:
-    found = told("w1", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
+    found = reported("w1", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
 
-    first = told("w0", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
+    first = reported("w0", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
     assert {found.node, first.node} == {"a", "b"}
     assert found.outcome == "schedulable"
     assert [name for name, status in found.nodes.items() if status.is_success] == [found.node]
 
 
 def test_a_pod_that_would_fit_waits_for_a_gang_of_which_too_few_do() -> None:
-    found = told("w0", node("a", cpu=2), pod_group("g", 2), *workers(2))
+    found = reported("w0", node("a", cpu=2), pod_group("g", 2), *workers(2))
 
     gang = found.to_dict()["gang"]
     assert (found.outcome, found.node, found.awaits_others) == ("unschedulable", "", True)
@@ -51,7 +51,7 @@ def test_a_pod_that_would_fit_waits_for_a_gang_of_which_too_few_do() -> None:
 
 
 def test_a_member_without_room_is_given_remedies() -> None:
-    found = told("w1", node("a", cpu=2), pod_group("g", 2), *workers(2)).to_dict()
+    found = reported("w1", node("a", cpu=2), pod_group("g", 2), *workers(2)).to_dict()
 
     assert found["remedies"]["nodes"][0]["obstacles"] == ["cpu short by 2 (2 asked, 0 of 2 free)"]
 
@@ -59,19 +59,19 @@ def test_a_member_without_room_is_given_remedies() -> None:
 def test_explain_reports_a_gang_that_fits_only_in_another_arrangement() -> None:
     objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
 
-    found = told("w0", *objects, settings=arranging(10_000))
+    found = reported("w0", *objects, settings=arranging(10_000))
 
     assert found.outcome == "schedulable"
-    assert found.node == told("w1", *objects, settings=arranging(10_000)).node
+    assert found.node == reported("w1", *objects, settings=arranging(10_000)).node
     assert found.to_dict()["gang"]["isArranged"] is True
     assert found.totals == {}
-    assert "isArranged" not in told("w0", *objects).to_dict()["gang"]
+    assert "isArranged" not in reported("w0", *objects).to_dict()["gang"]
 
 
 def test_explain_reports_untried_arrangements() -> None:
     objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
 
-    found = told("w0", *objects, settings=arranging(1))
+    found = reported("w0", *objects, settings=arranging(1))
 
     assert "the search for another arrangement of a gang was cut at maxArrangementSteps" in [
         caveat.message for caveat in found.caveats
@@ -79,7 +79,7 @@ def test_explain_reports_untried_arrangements() -> None:
 
 
 def test_a_gang_with_too_few_members_is_not_attempted() -> None:
-    found = told("w0", node("a", cpu=2), pod_group("g", 3), *workers(2))
+    found = reported("w0", node("a", cpu=2), pod_group("g", 3), *workers(2))
 
     assert found.outcome == "gated"
     assert found.pre_enqueue is not None
@@ -90,7 +90,7 @@ def test_a_gang_with_too_few_members_is_not_attempted() -> None:
 def test_placed_members_count_toward_the_gang() -> None:
     there: list[Kubernetes] = [member("g", "first", cpu=1, on="a")]
 
-    gang: dict[str, Any] = told("w0", node("a", cpu=3), pod_group("g", 2), *there, *workers(1)).to_dict()["gang"]
+    gang: dict[str, Any] = reported("w0", node("a", cpu=3), pod_group("g", 2), *there, *workers(1)).to_dict()["gang"]
 
     assert (gang["pods"], gang["placed"], gang["needed"], gang["isEnough"]) == (2, 1, 1, True)
 
@@ -98,7 +98,7 @@ def test_placed_members_count_toward_the_gang() -> None:
 def test_a_gang_explanation_names_the_domain() -> None:
     nodes = [node(name, cpu=4, labels={"rack": name}) for name in ("a", "b")]
 
-    gang = told("w0", *nodes, pod_group("g", 2, topology="rack"), *workers(2)).to_dict()["gang"]
+    gang = reported("w0", *nodes, pod_group("g", 2, topology="rack"), *workers(2)).to_dict()["gang"]
 
     assert (gang["domain"], gang["domains"]) == ("a", 2)
     assert set(gang["members"].values()) == {"a"}
@@ -128,7 +128,7 @@ def test_a_gang_preempts_with_the_priority_of_the_class_that_its_group_names() -
     objects = [pod("running", cpu=2, priority=5, on="a"), node("a", cpu=2), node("b", cpu=2), named, *workers(2)]
 
     def plan(priority: int) -> Raw | None:
-        found: Raw | None = told("w0", high(priority), *objects).to_dict()["gang"]["plan"]
+        found: Raw | None = reported("w0", high(priority), *objects).to_dict()["gang"]["plan"]
         return found
 
     above, as_high = plan(10), plan(5)
@@ -145,4 +145,4 @@ def test_a_group_that_names_a_class_that_is_not_there_is_an_error() -> None:
     group = pod_group("g", 2)
 
     with pytest.raises(PodiumError, match=r"PodGroup default/g.*no PriorityClass with name high was found"):
-        told("w0", replace(group, spec=replace(group.spec, priority_class_name="high")), *workers(1))
+        reported("w0", replace(group, spec=replace(group.spec, priority_class_name="high")), *workers(1))

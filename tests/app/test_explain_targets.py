@@ -168,7 +168,7 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "report"),
     [
         ("deploy/wep", "Deployment shop/wep is not in the input; there is: shop/web"),
         ("dploy/web", '"dploy/web" is not a pod of the input; did you mean deploy/web?'),
@@ -176,8 +176,8 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
         ("deploy/", '"deploy/" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
     ],
 )
-def test_explain_suggests_names_for_a_missing_target(target: str, told: str) -> None:
-    with pytest.raises(PodiumError, match=f"^{re.escape(told)}$"):
+def test_explain_suggests_names_for_a_missing_target(target: str, report: str) -> None:
+    with pytest.raises(PodiumError, match=f"^{re.escape(report)}$"):
         loaded(WEB).ask(target, "shop")
 
 
@@ -280,9 +280,9 @@ def test_with_all_nodes_each_has_a_line_the_best_first(tmp_path: Path) -> None:
     many = [node(f"node-{number:03}", "1" if number % 2 else "4") for number in range(40)]
     file = written(tmp_path / "a.json", *many, pod("web", cpu="2"))
 
-    told = run("shop/web", "--all-nodes", "-f", file).stdout
+    report = run("shop/web", "--all-nodes", "-f", file).stdout
 
-    assert [line.split()[0] for line in told.splitlines() if line.startswith("  node-")] == [
+    assert [line.split()[0] for line in report.splitlines() if line.startswith("  node-")] == [
         *(f"node-{number:03}" for number in range(0, 40, 2)),
         *(f"node-{number:03}" for number in range(1, 40, 2)),
     ]

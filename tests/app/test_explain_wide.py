@@ -15,12 +15,12 @@ OBJECTS = [
 ]
 
 
-def told(**args: Any) -> dict[str, Any]:
+def reported(**args: Any) -> dict[str, Any]:
     return explain(OBJECTS, settings=configuration({"DefaultPreemption": args})).to_dict()
 
 
 def test_victims_on_other_nodes_are_reported_with_node_and_reason() -> None:
-    found = told(acrossNodes=True)["preemption"]
+    found = reported(acrossNodes=True)["preemption"]
 
     assert found["candidates"]["a1"]["victims"] in (["default/w1", "default/w2"], ["default/w2", "default/w1"])
     assert found["candidates"]["a1"]["elsewhere"] == {"default/w2": "a2"}
@@ -30,15 +30,15 @@ def test_victims_on_other_nodes_are_reported_with_node_and_reason() -> None:
 
 
 def test_unexamined_nodes_are_a_caveat_of_the_answer() -> None:
-    caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["caveats"]}
+    caveats = {one["about"]: one for one in reported(acrossNodes=True, maxSearchSteps=1)["caveats"]}
 
     assert caveats["search-cut"]["count"] == 3
     assert "maxSearchSteps, 1: 3 nodes were not examined" in caveats["search-cut"]["message"]
-    assert not [one for one in told(acrossNodes=True)["caveats"] if one["about"] == "search-cut"]
+    assert not [one for one in reported(acrossNodes=True)["caveats"] if one["about"] == "search-cut"]
 
 
 def test_without_the_arguments_search_and_reasons_are_omitted() -> None:
-    found = told()["preemption"]
+    found = reported()["preemption"]
 
     assert not {"search", "reasons"} & found.keys()
 

@@ -37,13 +37,13 @@ def test_arrow_reads_the_rows_of_a_frame(columns: dict[str, list[Any]], count: i
 
 @given(values=st.lists(VALUES, min_size=1))
 def test_values_of_several_kinds_are_of_the_widest_that_holds_them(values: list[Any]) -> None:
-    told = pyarrow.table(Frame.of_rows("any", [{"a": value} for value in values]))["a"].to_pylist()
+    report = pyarrow.table(Frame.of_rows("any", [{"a": value} for value in values]))["a"].to_pylist()
 
     if any(isinstance(value, str) for value in values):
         expected = [value if value is None else str(value).encode("utf-8", "replace").decode() for value in values]
-        assert told == expected
+        assert report == expected
     else:
-        assert told == values
+        assert report == values
 
 
 def test_whole_numbers_that_are_too_large_are_floating() -> None:
@@ -104,12 +104,12 @@ def test_each_table_of_a_result_says_what_its_json_says(result: Any, name: str) 
     }.get(name) or shown[name]
     rows = [{key: value for key, value in flat(row).items() if key != "series"} for row in expected]
 
-    told = pyarrow.table(result.frame(name)).to_pylist()
+    report = pyarrow.table(result.frame(name)).to_pylist()
 
-    assert [{key: value for key, value in row.items() if value is not None} for row in told] == [
+    assert [{key: value for key, value in row.items() if value is not None} for row in report] == [
         {key: value for key, value in row.items() if value is not None} for row in rows
     ]
-    assert told
+    assert report
 
 
 def test_every_answer_has_tables() -> None:

@@ -46,7 +46,7 @@ def test_names_share_what_they_begin_with_up_to_a_separator(names: list[str], sh
 
 
 @pytest.mark.parametrize(
-    ("shared", "told"),
+    ("shared", "report"),
     [
         (Shared(end=".internal"), "nodes end in .internal"),
         (Shared("node-"), "nodes begin with node-"),
@@ -54,8 +54,8 @@ def test_names_share_what_they_begin_with_up_to_a_separator(names: list[str], sh
         (Shared(), ""),
     ],
 )
-def test_shared_parts_of_names_are_described_in_a_sentence(shared: Shared, told: str) -> None:
-    assert shared.note("nodes") == told
+def test_shared_parts_of_names_are_described_in_a_sentence(shared: Shared, report: str) -> None:
+    assert shared.note("nodes") == report
 
 
 @given(NAMES | MIXED)

@@ -16,7 +16,7 @@ def suffering(*objects: Kubernetes) -> list[tuple[dict[str, int], list[str]]]:
     return [(dict(outcome.losses), [name for name, _ in outcome.victims]) for outcome in found]
 
 
-def told(*objects: Kubernetes) -> str:
+def reported(*objects: Kubernetes) -> str:
     page = Page(width=100)
     write_outcomes(page, explain(objects))
     return page.text
@@ -40,19 +40,19 @@ def test_tied_candidates_are_grouped_by_affected_owners() -> None:
         ({"ReplicaSet default/web": 1}, ["a", "b"]),
         ({"Job default/sum": 1}, ["c"]),
     ]
-    assert "3 choices" in told(*objects)
+    assert "3 choices" in reported(*objects)
 
 
 def test_a_worse_candidate_is_not_an_outcome() -> None:
     dear = [node("c", cpu=2), pod("dear", on="c", cpu=2, priority=5)]
 
     assert suffering(*full("a", "ReplicaSet/web"), *dear, P) == [({"ReplicaSet default/web": 1}, ["a"])]
-    assert "nothing depends on chance" in told(*full("a", "ReplicaSet/web"), *dear, P)
+    assert "nothing depends on chance" in reported(*full("a", "ReplicaSet/web"), *dear, P)
 
 
 def test_a_pod_that_gets_no_node_has_one_outcome() -> None:
     assert suffering(node("a", cpu=1), P) == []
-    assert "it gets no node" in told(node("a", cpu=1), P)
+    assert "it gets no node" in reported(node("a", cpu=1), P)
 
 
 def test_no_more_than_a_hundred_are_named_and_the_others_counted() -> None:
@@ -60,7 +60,7 @@ def test_no_more_than_a_hundred_are_named_and_the_others_counted() -> None:
     found = outcomes_dict(outcomes_of(explain([*objects, P])))
 
     assert (len(found["outcomes"]), found["furtherOutcomes"]) == (MAX_OUTCOMES, 20)
-    assert "and 20 more" in told(*objects, P)
+    assert "and 20 more" in reported(*objects, P)
 
 
 def test_json_has_them_where_there_is_more_than_one_way() -> None:

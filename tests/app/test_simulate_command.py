@@ -201,9 +201,9 @@ def test_a_step_that_cannot_be_played_fails_with_its_place() -> None:
 def test_the_autoscalers_cut_off_can_be_given_on_the_command_line() -> None:
     """The scenario's own is 0: without the option a node is added for the pod of priority 0."""
     file = str(EXAMPLES / "autoscaler-2.yaml")
-    told = [json.loads(simulate("-f", file, "-o", "json", *option))["events"] for option in ([], CUT_OFF)]
+    report = [json.loads(simulate("-f", file, "-o", "json", *option))["events"] for option in ([], CUT_OFF)]
 
-    assert ["TriggeredScaleUp" in {event["reason"] for event in events} for events in told] == [True, False]
+    assert ["TriggeredScaleUp" in {event["reason"] for event in events} for events in report] == [True, False]
 
 
 def test_a_cut_off_needs_an_autoscaler() -> None:

@@ -63,14 +63,14 @@ def watched(bar: ProgressBar, share: float, what: str) -> None:
     """Tell the bar, and wait until it has been drawn with that."""
     drawn = Event()
 
-    def told() -> str:
+    def reported() -> str:
         if asked:
             drawn.set()
         asked.append(what)
         return what
 
     asked: list[str] = []
-    bar.update(share, told)
+    bar.update(share, reported)
     assert drawn.wait(60)
 
 
@@ -144,7 +144,7 @@ def test_an_error_ends_the_bar_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_progress_is_reported_while_files_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shares: list[float] = []
-    monkeypatch.setattr(ProgressBar, "update", lambda _bar, share, _told: shares.append(share))
+    monkeypatch.setattr(ProgressBar, "update", lambda _bar, share, _reported: shares.append(share))
     file = tmp_path / "dump.json"
     file.write_text(json.dumps(dump(*(dumped_pod(number) for number in range(8)))))
 
@@ -179,12 +179,12 @@ except SystemExit as end:
 )
 def test_there_is_a_bar_before_anything_is_loaded_that_takes_its_time(arguments: tuple[str, ...]) -> None:
     environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)}
-    told = subprocess.run(
+    report = subprocess.run(
         [sys.executable, "-c", _WATCHED, *arguments], env=environment, capture_output=True, text=True, check=True
     )
 
-    code, _, seen = told.stdout.partition(" ")
-    assert code == "1", told.stderr
+    code, _, seen = report.stdout.partition(" ")
+    assert code == "1", report.stderr
     assert seen.startswith("[('starting', [], False), ('starting', [], False), ('reading', "), seen
 
 

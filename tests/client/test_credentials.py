@@ -98,10 +98,10 @@ def test_a_program_is_run_once_and_again_shortly_before_its_token_expires(tmp_pa
 def test_errors_of_a_credential_program_omit_its_output(tmp_path: Path, status: Any, code: int, problem: str) -> None:
     credentials = of(Identity(exec_plugin=plugin(tmp_path, status, code=code)), allows_exec=True)
 
-    with pytest.raises(ExecError, match=problem) as told:
+    with pytest.raises(ExecError, match=problem) as raised:
         asyncio.run(credentials.headers())
 
-    assert "t0psecret" not in str(told.value)
+    assert "t0psecret" not in str(raised.value)
 
 
 def test_a_missing_credential_program_is_reported_with_its_install_hint() -> None:
@@ -150,9 +150,9 @@ def test_a_server_is_trusted_by_its_authority_alone_and_sees_the_clients_certifi
             access = ClusterAccess(name="test", server=server.url, authority_data=authority.pem, identity=identity)
             assert await asyncio.to_thread(list_nodes, access) == 200
             stranger = msgspec.structs.replace(access, authority_data=trustme.CA().cert_pem.bytes())
-            with pytest.raises(NoAnswerError, match="certificate verify failed") as told:
+            with pytest.raises(NoAnswerError, match="certificate verify failed") as raised:
                 await asyncio.to_thread(list_nodes, stranger)
-            assert not told.value.was_sent
+            assert not raised.value.was_sent
             unsure = msgspec.structs.replace(stranger, is_insecure=True)
             assert await asyncio.to_thread(list_nodes, unsure) == 200
 

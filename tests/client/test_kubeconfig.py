@@ -101,11 +101,11 @@ def test_kubeconfig_data_becomes_bytes_and_exec_plugins_keep_their_fields(tmp_pa
     ],
 )
 def test_kubeconfig_errors_name_the_file_and_the_field(tmp_path: Path, raw: Any, context: str, problem: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         access(tmp_path, raw, context)
 
-    assert problem in str(told.value)
-    assert str(tmp_path / "config") in str(told.value)
+    assert problem in str(raised.value)
+    assert str(tmp_path / "config") in str(raised.value)
 
 
 @pytest.mark.parametrize("secret", [{"token": "t0psecret"}, {"password": "t0psecret"}, {"client-key-data": "dDBw"}])
@@ -113,10 +113,10 @@ def test_kubeconfig_errors_name_the_file_and_the_field(tmp_path: Path, raw: Any,
 def test_a_file_with_keys_that_others_may_read_is_refused(tmp_path: Path, secret: Raw, mode: int) -> None:
     path = written(tmp_path, config(user=secret), mode=mode)
 
-    with pytest.raises(InputError, match="chmod 600") as told:
+    with pytest.raises(InputError, match="chmod 600") as raised:
         Kubeconfig([path])
 
-    assert "t0psecret" not in str(told.value)
+    assert "t0psecret" not in str(raised.value)
 
 
 def test_a_file_without_keys_may_be_read_by_all(tmp_path: Path) -> None:
@@ -201,11 +201,11 @@ def test_a_kubeconfig_comes_before_the_service_account_and_one_of_them_there_mus
     ],
 )
 def test_an_invalid_url_is_reported_without_its_password(tmp_path: Path, cluster: Raw, path: str, problem: str) -> None:
-    with pytest.raises(InputError, match=problem) as told:
+    with pytest.raises(InputError, match=problem) as raised:
         access(tmp_path, config(cluster=cluster))
 
-    assert path in str(told.value)
-    assert "s3cret" not in str(told.value)
+    assert path in str(raised.value)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_a_proxy_may_ask_for_a_password(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def error(code: int, reason: str, **details: Any) -> StoreError:
     return StoreError(code, reason, "by way of a test", details)
 
 
-def told(seen: list[Seen]) -> list[str]:
+def reported(seen: list[Seen]) -> list[str]:
     names = {Changed: "changed", Gone: "gone"}
     return [f"{names[type(one)]} {shown(one.object)}" for one in seen]
 
@@ -91,7 +91,7 @@ def test_no_object_is_reported_before_all_initial_events() -> None:
     assert (early, machine.is_synced) == ([], False)
     late, goes_on = machine.events([bookmark(7, ends_initial=True)], NOW)
 
-    assert (told(late), goes_on) == (["changed a@2", "changed b@3"], True)
+    assert (reported(late), goes_on) == (["changed a@2", "changed b@3"], True)
     assert (machine.is_synced, machine.version) == (True, 7)
 
 
@@ -101,7 +101,7 @@ def test_a_watch_continues_where_the_list_ended() -> None:
     seen, _ = machine.events([event("MODIFIED", stored("a", 11)), event("DELETED", stored("a", 12))], NOW)
     machine.ended(NOW + 300 * SECOND, NOW)
 
-    assert told(seen) == ["changed a@11", "gone a@12"]
+    assert reported(seen) == ["changed a@11", "gone a@12"]
     ask = asked(machine, NOW + 300 * SECOND)
     assert (ask.request.options.resource_version, ask.request.options.send_initial_events) == ("12", None)
     assert 300 <= ask.timeout_seconds < 600
@@ -130,7 +130,7 @@ def test_a_server_that_knows_no_such_watch_is_asked_for_pages_at_once(code: int)
     seen = machine.page({"metadata": {"resourceVersion": "5"}, "items": [pod_item("b", 2)]}, NOW)
 
     assert second.options.continue_token == "more"
-    assert told(seen) == ["changed a@1", "changed b@2"]
+    assert reported(seen) == ["changed a@1", "changed b@2"]
     assert (machine.stage, machine.version) == (ReflectorStage.WATCH, 5)
 
 
@@ -156,7 +156,7 @@ def test_an_expired_version_causes_a_relist_that_reports_missing_objects(by_even
         NOW,
     )
 
-    assert told(seen) == ["gone b@3", "changed c@20"]
+    assert reported(seen) == ["gone b@3", "changed c@20"]
     assert machine.counts.expired == 1
 
 
@@ -170,7 +170,7 @@ def test_a_list_with_expired_pages_restarts() -> None:
 
     again = asked(machine, NOW + 10 * SECOND).request.options
     assert again.continue_token == ""
-    assert told(machine.page({"metadata": {"resourceVersion": "9"}, "items": []}, NOW)) == []
+    assert reported(machine.page({"metadata": {"resourceVersion": "9"}, "items": []}, NOW)) == []
 
 
 def test_reconnect_waits_grow_to_half_a_minute_and_reset_after_success() -> None:
@@ -206,7 +206,7 @@ def test_a_kind_that_the_server_does_not_have_has_no_objects_and_is_asked_for_ag
 
     seen = machine.refused(error(404, "NotFound"), NOW)
 
-    assert told(seen) == ["gone a@2"]
+    assert reported(seen) == ["gone a@2"]
     assert (machine.is_synced, machine.is_absent) == (True, True)
     assert isinstance(machine.ask(NOW + 59 * SECOND), Wait)
     asked(machine, NOW + 60 * SECOND)
@@ -238,7 +238,7 @@ def test_unreadable_objects_are_counted_and_keep_their_last_state() -> None:
     assert list(machine.known) == ["default/a"]
     assert "default/a" in machine.reader.unreadable
     gone, _ = machine.events([event("DELETED", broken)], NOW)
-    assert told(gone) == ["gone a@2"]
+    assert reported(gone) == ["gone a@2"]
 
 
 def test_unreadable_listed_objects_keep_their_last_state_until_they_are_missing() -> None:
@@ -253,7 +253,7 @@ def test_unreadable_listed_objects_keep_their_last_state_until_they_are_missing(
     asked(machine)
     second, _ = machine.events([bookmark(13, ends_initial=True)], NOW)
 
-    assert (told(first), told(second), machine.reader.unreadable) == ([], ["gone a@2"], {})
+    assert (reported(first), reported(second), machine.reader.unreadable) == ([], ["gone a@2"], {})
 
 
 def test_a_list_may_be_asked_to_be_as_new_as_a_version() -> None:

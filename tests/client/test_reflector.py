@@ -22,21 +22,21 @@ from tests.store.objects import node, pod
 
 
 class Rig:
-    """A reflector of nodes; ``told`` are its observations."""
+    """A reflector of nodes; ``log`` are its observations."""
 
     def __init__(self, server: APIServer) -> None:
         self.server = server
         access = ClusterAccess(name="test", server=server.url)
         self.session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
         self.machine = ReflectorState(BUILT_IN["", "Node"])
-        self.told: list[str] = []
+        self.log: list[str] = []
         self.problems: list[str] = []
         self.reflector = Reflector(
             self.machine, self.session, time.time_ns, self._see, lambda kind, problem: self.problems.append(problem)
         )
 
     def _see(self, kind: str, seen: Seen) -> None:
-        self.told.append(f"{'gone' if isinstance(seen, Gone) else 'changed'} {seen.object.metadata.name}")
+        self.log.append(f"{'gone' if isinstance(seen, Gone) else 'changed'} {seen.object.metadata.name}")
 
     async def __aenter__(self) -> "Rig":
         self.task = asyncio.ensure_future(self.reflector.run())
@@ -49,9 +49,9 @@ class Rig:
         await asyncio.gather(self.task, return_exceptions=True)
         await self.session.close()
 
-    async def until(self, *told: str) -> None:
+    async def until(self, *report: str) -> None:
         async with asyncio.timeout(20):
-            while self.told != [*told]:
+            while self.log != [*report]:
                 await asyncio.sleep(0.005)
 
 

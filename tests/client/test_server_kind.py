@@ -23,7 +23,7 @@ async def asked(url: str) -> bool:
         await session.close()
 
 
-def told(answer: web.Response) -> bool:
+def reported(answer: web.Response) -> bool:
     """Return what is made of an answer to GET /version."""
 
     async def version(_request: web.Request) -> web.Response:
@@ -56,12 +56,12 @@ def told(answer: web.Response) -> bool:
     ],
 )
 def test_podiums_server_is_recognized_by_its_version(version: dict[str, object], expected: bool) -> None:
-    assert told(web.json_response(version)) is expected
+    assert reported(web.json_response(version)) is expected
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 500])
 def test_a_server_without_version_is_not_podiums(code: int) -> None:
-    assert told(web.json_response({"kind": "Status", "code": code}, status=code)) is False
+    assert reported(web.json_response({"kind": "Status", "code": code}, status=code)) is False
 
 
 def test_a_server_that_is_not_there_is_another() -> None:

@@ -142,11 +142,11 @@ def test_a_created_claim_stays_deleted_if_its_answer_comes_late() -> None:
 
 def test_a_claim_that_an_answer_says_is_gone_need_not_be_seen_to_go() -> None:
     claim_cache = knowing(at(5))
-    told = made(9, "web-1", has="a")
-    claim_cache.apply_answer(told)
+    report = made(9, "web-1", has="a")
+    claim_cache.apply_answer(report)
 
     assert claim_cache.forget_unobserved("default/web-1", "another") is None
-    assert claim_cache.forget_unobserved("default/web-1", "uid-web-1") == told
+    assert claim_cache.forget_unobserved("default/web-1", "uid-web-1") == report
 
     assert taken(claim_cache) == []
     assert claim_cache.forget_unobserved("default/c", "uid-c") is None

@@ -100,7 +100,7 @@ def stories(draw: st.DrawFn) -> list[tuple[str, Pod | Node]]:
     return story
 
 
-def told(feed: ClusterUpdater, story: list[tuple[str, Any]]) -> None:
+def reported(feed: ClusterUpdater, story: list[tuple[str, Any]]) -> None:
     for what, one in story:
         if isinstance(one, Pod):
             feed.settle(feed.pod_changed(one) if what == "changed" else feed.pod_gone(one))
@@ -149,7 +149,7 @@ def test_the_cluster_depends_only_on_the_last_state_of_each_object(story: list[t
             bound.add(one.metadata.uid)
         possible.append((what, one))
 
-    told(ClusterUpdater(first), possible)
-    told(ClusterUpdater(second), end_of(possible))
+    reported(ClusterUpdater(first), possible)
+    reported(ClusterUpdater(second), end_of(possible))
 
     assert shown_in(first) == shown_in(second)

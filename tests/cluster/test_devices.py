@@ -70,7 +70,7 @@ classes = st.sampled_from([device_class("gpu"), device_class("big", extendedReso
 changes = st.lists(st.tuples(st.booleans(), st.one_of(slices, shared, claims, rules, classes)), max_size=14)
 
 
-def told(devices: Devices) -> dict[str, object]:
+def reported(devices: Devices) -> dict[str, object]:
     """All that the devices answer."""
     return {
         "slices": devices.slices,
@@ -97,9 +97,9 @@ def test_the_device_index_equals_one_built_from_the_remaining_objects(
             devices.put(read(raw))
         elif key in left:
             devices.remove(read(left.pop(key)))
-        told(devices)
+        reported(devices)
 
-    assert told(devices) == told(known(*left.values()))
+    assert reported(devices) == reported(known(*left.values()))
 
 
 def test_nothing_is_left_of_what_is_gone() -> None:
@@ -111,7 +111,7 @@ def test_nothing_is_left_of_what_is_gone() -> None:
         device_class(extendedResourceName="example.com/gpu"),
     ]
     devices = known(*objects)
-    told(devices)
+    reported(devices)
     for raw in objects:
         devices.remove(read(raw))
 

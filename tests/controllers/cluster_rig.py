@@ -61,7 +61,7 @@ class _Place:
 
 
 class Rig:
-    """Controllers and an API server; ``told`` are the effective writes as `seconds verb object`, ``actions`` all
+    """Controllers and an API server; ``log`` are the effective writes as `seconds verb object`, ``actions`` all
     requests.
 
     ``fault`` says how an action fails. While a kind is in ``held``, changes of its objects are not observed.
@@ -72,7 +72,7 @@ class Rig:
         self.now = START_NS
         self.fault: Fault = lambda action: None
         self.held: set[str] = set()
-        self.told: list[str] = []
+        self.log: list[str] = []
         self.actions: list[Action] = []
         self.after_each: Callable[[], None] = lambda: None
         self.down: dict[str, int] = {}
@@ -271,7 +271,7 @@ class Rig:
         version = self.store.version
         problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now).problem
         if problem is None and self.store.version != version:
-            self.told.append(f"{self.seconds} {_what(action)}")
+            self.log.append(f"{self.seconds} {_what(action)}")
         return problem
 
 

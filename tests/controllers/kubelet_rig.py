@@ -27,14 +27,14 @@ def pod(name: str, *, on: str = "n1", annotations: Mapping[str, str] | None = No
 
 
 class Rig:
-    """A kubelet; ``told`` are its requests as `seconds what pod`. Writes fail while ``problem`` is set."""
+    """A kubelet; ``log`` are its requests as `seconds what pod`. Writes fail while ``problem`` is set."""
 
     def __init__(self, *nodes: Node, **settings: Any) -> None:
         self.kubelet = Kubelet(KubeletSettings(**settings))
         self.now = 0
         self.problem: Problem | None = None
         self.pods: dict[str, Pod] = {}
-        self.told: list[str] = []
+        self.log: list[str] = []
         for node in nodes:
             self.show(node)
 
@@ -79,7 +79,7 @@ class Rig:
         seconds = self.now / SECOND
         time = int(seconds) if seconds.is_integer() else seconds
         if isinstance(action, DeleteObject):
-            self.told.append(f"{time} gone {action.key.removeprefix('default/')}")
+            self.log.append(f"{time} gone {action.key.removeprefix('default/')}")
             gone = self.pods.pop(action.uid, None)
             if gone is not None:
                 self._do(self.kubelet.handle(Gone(gone), self.now))
@@ -87,11 +87,11 @@ class Rig:
             phase = action.fields["phase"]
             ready = next((one.status for one in action.conditions if one.type == "Ready"), "")
             what = action.fields.get("reason") or phase + (" ready" if ready == "True" else "")
-            self.told.append(f"{time} {what} {action.key.removeprefix('default/')}")
+            self.log.append(f"{time} {what} {action.key.removeprefix('default/')}")
             one = self.pods[action.uid]
             changed = replace(one, status=replace(one.status, phase=phase, conditions=action.conditions))
             self.pods[action.uid] = changed
             self._do(self.kubelet.handle(Changed(changed), self.now))
         else:
             (condition,) = getattr(action, "conditions")  # noqa: B009 - the only other action that a kubelet has
-            self.told.append(f"{time} {condition.type} {condition.status}")
+            self.log.append(f"{time} {condition.type} {condition.status}")

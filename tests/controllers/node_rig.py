@@ -44,7 +44,7 @@ Fault = Callable[[Action], Problem | None]
 
 
 class Rig:
-    """Controllers of nodes; ``told`` are their writes as `seconds what`, ``events`` their Events as `reason pod:
+    """Controllers of nodes; ``log`` are their writes as `seconds what`, ``events`` their Events as `reason pod:
     message`.
 
     Terminating pods are removed after their grace period. ``fault`` says how an action fails. While ``lags``, no
@@ -56,7 +56,7 @@ class Rig:
         self.now = START_NS
         self.lags = False
         self.fault: Fault = lambda action: None
-        self.told: list[str] = []
+        self.log: list[str] = []
         self.events: list[str] = []
         self._make = make
         self.machines = [one() for one in make]
@@ -217,9 +217,9 @@ class Rig:
         return problem
 
     def _tell(self, action: Action, problem: Problem | None) -> None:
-        what = _told(action)
+        what = _reported(action)
         if what:
-            self.told.append(f"{self.seconds:g} {what}{f' ({problem.code})' if problem else ''}")
+            self.log.append(f"{self.seconds:g} {what}{f' ({problem.code})' if problem else ''}")
 
 
 def _end_ns(pod: Pod) -> int:
@@ -227,7 +227,7 @@ def _end_ns(pod: Pod) -> int:
     return parse_time(pod.metadata.deletion_timestamp or "")
 
 
-def _told(action: Action) -> str:
+def _reported(action: Action) -> str:
     match action:
         case CreateObject():
             return f"create {action.raw['metadata']['name']}"

@@ -30,8 +30,8 @@ def check_queue(queue: SchedulingQueue) -> None:
     }
     assert sum(map(len, held.values())) + len(queue._waiting.uids) == len(queue._pods)
     for uid, queued in queue._pods.items():
-        told = f"pod {queued.record.key} is in place {queued.place}, but not held there"
-        assert uid in held.get(queued.place, queue._waiting.uids), told
+        report = f"pod {queued.record.key} is in place {queued.place}, but not held there"
+        assert uid in held.get(queued.place, queue._waiting.uids), report
         is_gated = queued.place is QueuePlace.GATED
         assert bool(queued.gated_by) is is_gated, f"pod {queued.record.key} is in place {queued.place}: wrong gate"
 
@@ -41,8 +41,8 @@ def _check_backoff(backoff: BackoffPods, pods: dict[str, QueuedPod]) -> None:
     check_heap(backoff.early)
     check_heap(backoff._kept)
     for uid in backoff:
-        told = f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise"
-        assert (uid in backoff._kept) is backoff._settings.must_back_off(pods[uid]), told
+        report = f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise"
+        assert (uid in backoff._kept) is backoff._settings.must_back_off(pods[uid]), report
 
 
 def _check_waiting(waiting: UnschedulablePods) -> None:

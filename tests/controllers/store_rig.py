@@ -49,7 +49,7 @@ def replica_set(name: str, replicas: int) -> Raw:
 
 
 class Rig:
-    """A controller at a store; ``told`` are its requests in order, with their results.
+    """A controller at a store; ``log`` are its requests in order, with their results.
 
     Kinds in ``held`` are not observed. The next writes fail with ``problems``, None for success; NO_ANSWER is carried
     out without an answer. ``before_write`` is called before each write.
@@ -62,7 +62,7 @@ class Rig:
         self.held: set[str] = set()
         self.problems: list[Problem | None] = []
         self.before_write: Callable[[], object] = lambda: None
-        self.told: list[tuple[Action, Problem | None]] = []
+        self.log: list[tuple[Action, Problem | None]] = []
         self.put(*objects)
         self.restart()
 
@@ -158,17 +158,17 @@ class Rig:
     @property
     def writes(self) -> list[tuple[Action, Problem | None]]:
         """Return what the controller asked for beside Events."""
-        return [pair for pair in self.told if not isinstance(pair[0], Record)]
+        return [pair for pair in self.log if not isinstance(pair[0], Record)]
 
     def events(self) -> list[tuple[str, str]]:
         """Return the Events that the controller recorded: reason and pod."""
-        return [(one.reason, one.pod) for one, _ in self.told if isinstance(one, Record)]
+        return [(one.reason, one.pod) for one, _ in self.log if isinstance(one, Record)]
 
     def carry_out(self, actions: list[Action]) -> None:
         """Do what the controller asks for, and answer."""
         for action in actions:
             problem = None if isinstance(action, Record) else self._write(action)
-            self.told.append((action, problem))
+            self.log.append((action, problem))
             self.carry_out(self.machine.handle(Answered(action, problem), self.now))
 
     def _show(self, events: Iterable[WatchEvent]) -> None:

@@ -93,7 +93,7 @@ def test_surplus_pods_are_adopted_and_then_deleted() -> None:
     rig = rig_of("ReplicaSet", *(orphan(f"web-{number}") for number in range(3)), owner("ReplicaSet"))
 
     assert len(rig.active()) == 1
-    assert [told.split()[1] for told in rig.told] == ["delete", "delete"]
+    assert [report.split()[1] for report in rig.log] == ["delete", "delete"]
 
 
 @pytest.mark.parametrize(

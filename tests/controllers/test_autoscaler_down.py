@@ -54,7 +54,7 @@ def test_a_node_is_removed_that_was_unneeded_for_some_time() -> None:
     rig = autoscaled(in_group("n1"), pod("web-1", node="n1", cpu=1), *STAYS)
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN}", "610 evict web-1", "640 delete n1"]
+    assert rig.log == [f"610 {BEGUN}", "610 evict web-1", "640 delete n1"]
     assert sorted(rig.nodes()) == ["n2"]
 
 
@@ -82,10 +82,10 @@ def test_a_node_that_is_needed_again_meanwhile_starts_from_the_beginning() -> No
     rig.delete("Pod", "default/web-2", grace=0)
     rig.pass_to(1_000)
 
-    assert rig.told == []
+    assert rig.log == []
 
     rig.pass_to(1_130)
-    assert rig.told[0] == f"1130 {BEGUN}"
+    assert rig.log[0] == f"1130 {BEGUN}"
 
 
 def test_nothing_is_removed_soon_after_a_node_was_added() -> None:
@@ -94,7 +94,7 @@ def test_nothing_is_removed_soon_after_a_node_was_added() -> None:
     rig.apply(in_group("n3"))
     rig.rest()
 
-    assert rig.told == [f"500 {BEGUN}", f"500 {BEGUN.replace('n1', 'n3')}", "500 delete n1", "500 delete n3"]
+    assert rig.log == [f"500 {BEGUN}", f"500 {BEGUN.replace('n1', 'n3')}", "500 delete n1", "500 delete n3"]
 
 
 def test_empty_nodes_go_together_and_others_one_at_a_time() -> None:
@@ -102,7 +102,7 @@ def test_empty_nodes_go_together_and_others_one_at_a_time() -> None:
     rig = autoscaled(*nodes, pod("a", node="n1", cpu="100m"), pod("b", node="n3", cpu="200m"), *STAYS)
     rig.rest()
 
-    assert [one for one in rig.told if "patch" not in one] == [
+    assert [one for one in rig.log if "patch" not in one] == [
         "610 delete n4",
         "610 delete n5",
         "610 evict a",
@@ -126,21 +126,21 @@ def test_nodes_of_no_group_are_left_alone_marked_or_not() -> None:
     rig.apply(foreign, node("n3"))
     rig.rest()
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_pods_of_daemon_sets_do_not_hold_a_node() -> None:
     rig = autoscaled(in_group("n1"), pod("agent-1", node="n1", owner="DaemonSet/agent", cpu=9))
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN}", "610 delete n1"]
+    assert rig.log == [f"610 {BEGUN}", "610 delete n1"]
 
 
 def test_expendable_pods_are_evicted_without_a_place_elsewhere() -> None:
     rig = autoscaled(in_group("n1"), pod("cheap", node="n1", cpu=9, priority=-1, owner=""))
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN}", "610 evict cheap", "640 delete n1"]
+    assert rig.log == [f"610 {BEGUN}", "610 evict cheap", "640 delete n1"]
 
 
 def test_pods_get_their_grace_period_up_to_the_longest_that_is_allowed() -> None:
@@ -148,7 +148,7 @@ def test_pods_get_their_grace_period_up_to_the_longest_that_is_allowed() -> None
     rig = autoscaled(in_group("n1"), slow, *STAYS, max_graceful_termination_ns=100 * SECOND)
     rig.rest()
 
-    assert rig.told[-2:] == ["610 evict slow", "710 delete n1"]
+    assert rig.log[-2:] == ["610 evict slow", "710 delete n1"]
 
 
 # What comes between
@@ -161,7 +161,7 @@ def test_a_pod_that_was_bound_before_the_mark_was_seen_and_may_not_be_moved_ends
     rig.fault = _bound_before_the_mark(rig, "job")
     rig.pass_to(615)
 
-    assert rig.told == [
+    assert rig.log == [
         f"610 {BEGUN}",
         f"610 patch n1: scale-down is taken back: default/job is annotated {_SAFE}: false",
     ]
@@ -175,14 +175,14 @@ def test_a_pod_that_was_bound_before_the_mark_was_seen_is_moved_only_if_it_fits_
     rig.fault = _bound_before_the_mark(rig, "large")
     rig.pass_to(615)
 
-    assert rig.told[1:] == ["610 patch n1: scale-down is taken back: default/large fits on no other node"]
+    assert rig.log[1:] == ["610 patch n1: scale-down is taken back: default/large fits on no other node"]
 
     rig = autoscaled(in_group("n1"), pod("large", cpu=8), pod("small", cpu=1), *STAYS)
     rig.pass_to(609)
     rig.fault = _bound_before_the_mark(rig, "small")
     rig.pass_to(650)
 
-    assert rig.told[1:] == ["610 evict small", "640 delete n1"]
+    assert rig.log[1:] == ["610 evict small", "640 delete n1"]
 
 
 @pytest.mark.failure(83)
@@ -191,7 +191,7 @@ def test_a_pod_that_comes_while_others_are_evicted_is_asked_about_too() -> None:
     rig.pass_to(620)
     rig.bind("bare", "n1")
 
-    assert rig.told[-1] == ("620 patch n1: scale-down is taken back: default/bare has no controller to make it again")
+    assert rig.log[-1] == ("620 patch n1: scale-down is taken back: default/bare has no controller to make it again")
     assert rig.taints("n1") == []
 
 
@@ -201,7 +201,7 @@ def test_a_removal_is_taken_back_when_its_pods_fit_nowhere_any_more() -> None:
     rig.fault = _when(PatchObject, lambda: rig.store.delete("Node", "n2", now=rig.now))
     rig.pass_to(615)
 
-    assert rig.told[1:] == ["610 patch n1: scale-down is taken back: default/web-1 fits on no other node"]
+    assert rig.log[1:] == ["610 patch n1: scale-down is taken back: default/web-1 fits on no other node"]
 
 
 def test_a_removal_is_taken_back_that_would_leave_too_few_nodes() -> None:
@@ -209,7 +209,7 @@ def test_a_removal_is_taken_back_that_would_leave_too_few_nodes() -> None:
     rig.apply(marked(rig, 0))
     rig.pass_to(1)
 
-    assert rig.told == [
+    assert rig.log == [
         "0 patch n1: scale-down is taken back: its group would have 0 nodes, and 1 are its minimum",
     ]
 
@@ -225,7 +225,7 @@ def test_refused_evictions_are_repeated_for_some_time_and_then_the_removal_is_ta
     )
     rig.pass_to(700)
 
-    assert rig.told == [
+    assert rig.log == [
         f"610 {BEGUN}",
         "610 evict web-1 (429)",
         "620 evict web-1 (429)",
@@ -244,7 +244,7 @@ def test_a_removal_that_fails_again_and_again_does_not_keep_a_simulation_going()
     )
     rig.rest()
 
-    assert sum(BEGUN in one for one in rig.told) == 2
+    assert sum(BEGUN in one for one in rig.log) == 2
     assert rig.taints("n1") == []
     assert autoscaler_of(rig).deadline().time_ns is not None
 
@@ -254,7 +254,7 @@ def test_a_removal_is_cancelled_when_a_pod_does_not_end() -> None:
     rig = autoscaled(in_group("n1"), stuck, *STAYS, max_graceful_termination_ns=MINUTE)
     rig.pass_to(900)
 
-    assert rig.told == [
+    assert rig.log == [
         f"610 {BEGUN}",
         "610 evict stuck",
         "820 patch n1: scale-down is taken back: its pods take too long to end",
@@ -264,11 +264,11 @@ def test_a_removal_is_cancelled_when_a_pod_does_not_end() -> None:
 def test_a_budget_that_is_used_up_keeps_the_node_from_the_start() -> None:
     rig = autoscaled(in_group("n1"), pod("web-1", node="n1", labels=WEB), budget("web", 0, **WEB), *STAYS)
     rig.rest()
-    assert rig.told == []
+    assert rig.log == []
 
     rig.allow("web", 1)
     rig.rest()
-    assert rig.told[-1].endswith("delete n1")
+    assert rig.log[-1].endswith("delete n1")
 
 
 def test_a_node_for_which_a_pending_pod_is_meant_is_kept() -> None:
@@ -278,14 +278,14 @@ def test_a_node_for_which_a_pending_pod_is_meant_is_kept() -> None:
     rig.apply(pod("p", cpu=6, owner="", status={"phase": "Pending", "conditions": unschedulable}))
     rig.pass_to(2_000)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_errors_are_met_with_a_back_off() -> None:
     rig = autoscaled(in_group("n1"), fault=lambda action: BROKEN if isinstance(action, DeleteObject) else None)
     rig.pass_to(620)
 
-    assert rig.told[1:] == [f"{seconds} delete n1 (500)" for seconds in (610, 611, 613, 617)]
+    assert rig.log[1:] == [f"{seconds} delete n1 (500)" for seconds in (610, 611, 613, 617)]
 
     rig.rest()
     assert "n1" in rig.nodes()
@@ -298,21 +298,21 @@ def test_writes_without_an_answer_that_took_place_are_not_repeated() -> None:
     rig = autoscaled(in_group("n1"), pod("web-1", node="n1"), *STAYS, fault=lambda action: LOST)
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN} (0)", "610 evict web-1 (0)", "640 delete n1 (0)"]
+    assert rig.log == [f"610 {BEGUN} (0)", "610 evict web-1 (0)", "640 delete n1 (0)"]
 
 
 def test_a_failed_mark_is_decided_again() -> None:
     rig = autoscaled(in_group("n1"), fault=lambda action: BROKEN if rig.seconds < 615 else None)
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN} (500)", f"620 {BEGUN}", "620 delete n1"]
+    assert rig.log == [f"610 {BEGUN} (500)", f"620 {BEGUN}", "620 delete n1"]
 
 
 def test_a_mark_that_fails_again_and_again_does_not_keep_a_simulation_going() -> None:
     rig = autoscaled(in_group("n1"), fault=lambda action: BROKEN)
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN} (500)", f"620 {BEGUN} (500)"]
+    assert rig.log == [f"610 {BEGUN} (500)", f"620 {BEGUN} (500)"]
 
 
 def test_a_mark_loses_against_another_write_and_wins_once_that_is_seen() -> None:
@@ -321,7 +321,7 @@ def test_a_mark_loses_against_another_write_and_wins_once_that_is_seen() -> None
     rig.fault = _when(PatchObject, lambda: rig.patch("Node", "n1", {"metadata": {"labels": {"a": "b"}}}))
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN} (409)", f"620 {BEGUN}", "620 delete n1"]
+    assert rig.log == [f"610 {BEGUN} (409)", f"620 {BEGUN}", "620 delete n1"]
 
 
 # Started anew
@@ -333,7 +333,7 @@ def test_a_restarted_autoscaler_continues_a_removal() -> None:
     rig.restart()
     rig.rest()
 
-    assert rig.told == [f"610 {BEGUN}", "610 evict web-1", "610 evict web-2", "640 delete n1"]
+    assert rig.log == [f"610 {BEGUN}", "610 evict web-1", "610 evict web-2", "640 delete n1"]
 
 
 def test_a_restarted_autoscaler_cancels_a_removal_that_takes_too_long() -> None:
@@ -341,7 +341,7 @@ def test_a_restarted_autoscaler_cancels_a_removal_that_takes_too_long() -> None:
     rig.apply(pod("web-1", node="n1"), marked(rig, -600))
     rig.pass_to(1)
 
-    assert rig.told == ["0 patch n1: scale-down is taken back: default/web-1 could not be evicted: no answer"]
+    assert rig.log == ["0 patch n1: scale-down is taken back: default/web-1 could not be evicted: no answer"]
 
 
 @pytest.mark.parametrize("after", range(6))

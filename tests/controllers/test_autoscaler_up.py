@@ -46,7 +46,7 @@ def autoscaler_of(rig: Rig) -> Autoscaler:
 
 def created(rig: Rig) -> list[str]:
     """Return what was created, with the time."""
-    return [one for one in rig.told if " create " in one]
+    return [one for one in rig.log if " create " in one]
 
 
 def test_a_node_is_created_for_an_unschedulable_pod_and_is_ready_after_its_start_up_time() -> None:
@@ -54,13 +54,13 @@ def test_a_node_is_created_for_an_unschedulable_pod_and_is_ready_after_its_start
     rig.apply(pending("p", cpu=3))
     rig.pass_to(49)
 
-    assert rig.told == ["10 create pool-0"]
+    assert rig.log == ["10 create pool-0"]
     assert rig.taints("pool-0") == [STARTUP_TAINT]
     assert [(one.type, one.status) for one in rig.nodes()["pool-0"].status.conditions] == [("Ready", "False")]
 
     rig.pass_to(50)
 
-    assert rig.told[1:] == ["50 patch pool-0: ready", "50 patch pool-0: started"]
+    assert rig.log[1:] == ["50 patch pool-0: ready", "50 patch pool-0: started"]
     assert rig.taints("pool-0") == []
     assert [(one.type, one.status) for one in rig.nodes()["pool-0"].status.conditions] == [("Ready", "True")]
     assert rig.events == ["TriggeredScaleUp p: pod triggered scale-up: pool 0->1 (max: 3)"]
@@ -71,7 +71,7 @@ def test_a_group_may_start_without_delay() -> None:
     rig.apply(pending("p"))
     rig.pass_to(10)
 
-    assert rig.told == ["10 create pool-0", "10 patch pool-0: ready", "10 patch pool-0: started"]
+    assert rig.log == ["10 create pool-0", "10 patch pool-0: ready", "10 patch pool-0: started"]
 
 
 def test_pods_that_come_within_the_scan_interval_are_planned_for_together() -> None:
@@ -123,7 +123,7 @@ def test_no_node_is_added_when_there_is_room_after_all() -> None:
     rig.apply(node("n1", cpu=4), pending("p", cpu=3))
     rig.rest()
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_groups_respect_their_maximum_and_leftover_pods_are_reported() -> None:
@@ -330,7 +330,7 @@ def test_a_start_that_cannot_be_written_down_is_tried_again() -> None:
     rig.apply(pending("p", cpu=4))
     rig.pass_to(60)
 
-    assert rig.told[1:] == [
+    assert rig.log[1:] == [
         "50 patch pool-0: ready (500)",
         "51 patch pool-0: ready (500)",
         "53 patch pool-0: ready",
@@ -346,7 +346,7 @@ def test_a_condition_written_by_another_client_is_not_overwritten() -> None:
     rig.patch("Node", "pool-0", {"status": {"conditions": reported}}, status=True)
     rig.pass_to(60)
 
-    assert rig.told[1:] == ["50 patch pool-0: started"]
+    assert rig.log[1:] == ["50 patch pool-0: started"]
     assert rig.nodes()["pool-0"].status.conditions[0].status == "Unknown"
 
 

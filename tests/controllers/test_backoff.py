@@ -50,14 +50,14 @@ def test_a_forgotten_item_has_no_failures() -> None:
 
 def test_a_failure_after_the_longest_backoff_is_likely_permanent() -> None:
     backoff: Backoff[str] = Backoff(FIRST, LONGEST)
-    told = []
+    report = []
     for _ in range(6):
         now = backoff.until("a", 0) or 0
         backoff.fail("a", now)
-        told.append((backoff.until("a", now) or 0) - now == LONGEST and backoff.is_hopeless("a"))
+        report.append((backoff.until("a", now) or 0) - now == LONGEST and backoff.is_hopeless("a"))
 
-    assert told == sorted(told)
-    assert told[-1]
+    assert report == sorted(report)
+    assert report[-1]
 
     backoff.forget("a")
 

@@ -496,9 +496,9 @@ class TestPreBind:
         driver, spy, actions = self.claiming(CLAIM, OTHER)
         driver.see(nominated(A, "n1"))
 
-        told = driver.answer(actions[1], problem)
+        outcome = driver.answer(actions[1], problem)
 
-        assert the(ReportUnschedulable, told).nominated_node_name == ""
+        assert the(ReportUnschedulable, outcome).nominated_node_name == ""
         assert driver.holds(A) == ""
         assert driver.where(A) is QueuePlace.BACKOFF
         assert spy.points[-1] == "unreserve"
@@ -515,9 +515,9 @@ class TestPreBind:
         assert driver.tick() == []
 
         driver.wait(0.1)
-        told = driver.tick()
+        outcome = driver.tick()
 
-        assert the(ReportUnschedulable, told).message == "binding to n1: not bound in time: default/data"
+        assert the(ReportUnschedulable, outcome).message == "binding to n1: not bound in time: default/data"
         assert driver.holds(A) == ""
         assert driver.where(A) is QueuePlace.BACKOFF
         assert spy.points[-1] == "unreserve"
@@ -583,8 +583,10 @@ class TestPlugins:
         assert [spy.points.count("unreserve") for spy in (first, second)] == [1, 1]
         assert first.calls[-1].number > second.calls[-1].number
 
-    @pytest.mark.parametrize(("point", "told"), [("reserve", "Reserve"), ("permit", "Permit"), ("pre_bind", "PreBind")])
-    def test_a_plugin_that_raises_fails_the_attempt_and_is_named(self, point: str, told: str) -> None:
+    @pytest.mark.parametrize(
+        ("point", "outcome"), [("reserve", "Reserve"), ("permit", "Permit"), ("pre_bind", "PreBind")]
+    )
+    def test_a_plugin_that_raises_fails_the_attempt_and_is_named(self, point: str, outcome: str) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         driver.plugin("Spy").answers[point] = ValueError("oh dear")
         driver.see(A)
@@ -592,7 +594,7 @@ class TestPlugins:
         report = the(ReportUnschedulable, driver.tick())
 
         assert report.reason == "SchedulerError"
-        assert without_place(report.message) == f"plugin Spy failed at {told} for pod default/a: ValueError: oh dear"
+        assert without_place(report.message) == f"plugin Spy failed at {outcome} for pod default/a: ValueError: oh dear"
         assert driver.where(A) is QueuePlace.BACKOFF
 
     def test_a_plugin_that_raises_after_the_binding_changes_nothing_about_it(self) -> None:

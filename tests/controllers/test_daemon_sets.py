@@ -31,7 +31,7 @@ class DaemonRig(Rig):
     def __init__(self, *objects: Raw, **settings: Any) -> None:
         super().__init__(DaemonSets, **settings)
         self.apply(*objects)
-        self.told.clear()
+        self.log.clear()
 
     def run_all(self) -> None:
         for name, pod in self.pods().items():
@@ -89,7 +89,7 @@ def test_a_pod_on_a_node_that_is_gone_is_for_others_to_collect() -> None:
     rig.store.delete("Node", "n3", now=rig.now)
     rig.settle()
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.get("DaemonSet", "log")["status"]["desiredNumberScheduled"] == 2
 
 
@@ -137,7 +137,7 @@ def test_the_oldest_of_several_daemon_pods_on_a_node_stays() -> None:
     rig.apply(owned_by(log(), "extra", nodeName="n1"))
 
     assert rig.on("n1") == kept
-    assert rig.told == ["5 delete extra"]
+    assert rig.log == ["5 delete extra"]
 
 
 # Pods that end
@@ -151,10 +151,10 @@ def test_a_pod_that_is_deleted_is_replaced_once_it_is_gone() -> None:
     gone = rig.on("n2")
 
     rig.delete("Pod", gone)
-    assert rig.told == []
+    assert rig.log == []
 
     rig.finish(gone)
-    assert rig.told == ["5 create log-"]
+    assert rig.log == ["5 create log-"]
 
 
 @pytest.mark.failure(62)
@@ -165,7 +165,7 @@ def test_a_pod_that_fails_is_replaced_after_a_wait_that_grows_for_its_node() -> 
         if "n1" not in rig.nodes():
             rig.skip()
 
-    created = [line for line in rig.told if "create" in line]
+    created = [line for line in rig.log if "create" in line]
     assert [line.split()[0] for line in created] == ["0", "1", "3", "7", "15"]
 
 
@@ -189,11 +189,11 @@ def test_other_nodes_do_not_wait() -> None:
     rig = DaemonRig(*NODES, log(), runs=False)
     rig.end(rig.on("n1"))
     rig.end(rig.on("n1"))
-    rig.told.clear()
+    rig.log.clear()
 
     rig.end(rig.on("n2"))
 
-    assert [line.split()[1] for line in rig.told] == ["delete", "create"]
+    assert [line.split()[1] for line in rig.log] == ["delete", "create"]
 
 
 def test_a_pod_that_has_succeeded_is_replaced() -> None:
@@ -202,7 +202,7 @@ def test_a_pod_that_has_succeeded_is_replaced() -> None:
 
     rig.end(rig.on("n1"), phase="Succeeded")
 
-    assert [line.split()[1] for line in rig.told] == ["delete", "create"]
+    assert [line.split()[1] for line in rig.log] == ["delete", "create"]
 
 
 def test_pods_that_are_gone_as_soon_as_they_are_made_come_back_later_and_later() -> None:
@@ -211,7 +211,7 @@ def test_pods_that_are_gone_as_soon_as_they_are_made_come_back_later_and_later()
         rig.delete("Pod", rig.on("n1"))
         rig.skip()
 
-    assert [line.split()[0] for line in rig.told] == ["1", "3", "7"]
+    assert [line.split()[0] for line in rig.log] == ["1", "3", "7"]
 
 
 # Templates
@@ -267,7 +267,7 @@ def test_daemon_pods_sent_to_another_node_are_replaced_with_growing_delays() -> 
     rig = Wrong(node("n1"), node("n2"), log())
     rig.pass_to(60)
 
-    made = [line for line in rig.told if "create log-" in line]
+    made = [line for line in rig.log if "create log-" in line]
     assert 4 <= len(made) <= 20
 
 
@@ -299,7 +299,7 @@ def test_pods_that_another_controller_has_made_of_the_present_template_stay() ->
 
     rig = DaemonRig(*NODES, *pods, {**log(), "status": {"observedGeneration": 1}})
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.names("ControllerRevision") == ["log-5d4f8c7b9"]
     rig.apply(log("new"))
     assert rig.notes() == {"new": 3}
@@ -342,7 +342,7 @@ def test_the_status_counts_nodes() -> None:
 def test_a_refused_creation_is_tried_again_with_one_pod() -> None:
     rig = DaemonRig(*NODES, quota("few", {"pods": "1"}), log())
     rig.pass_to(4)
-    assert [line.split()[0] for line in rig.told] == ["1", "3"]
+    assert [line.split()[0] for line in rig.log] == ["1", "3"]
 
     rig.patch("ResourceQuota", "few", {"spec": {"hard": {"pods": "9"}}})
 
@@ -380,7 +380,7 @@ def test_a_lagging_watch_makes_no_surplus_pods() -> None:
     rig.store.create(node("n5"), now=rig.now)
     rig.show("Node")
     rig.settle()
-    assert rig.told == ["5 create log-"]
+    assert rig.log == ["5 create log-"]
 
     rig.lags = False
     rig.settle()
@@ -396,7 +396,7 @@ def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig.store.create(node("n4"), now=rig.now)
     rig.settle()
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_nothing_is_written_when_nothing_has_changed() -> None:

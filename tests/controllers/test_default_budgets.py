@@ -141,7 +141,7 @@ def test_a_budget_follows_its_policy() -> None:
     rig.store.update_status({**stored.raw, "status": {"disruptionsAllowed": 1}})
     rig.sync(policy({"minAvailable": "80%"}))
     assert budgets(rig) == {"web-default": numbers(minAvailable="80%")}
-    assert not [problem for _, problem in rig.told if problem]
+    assert not [problem for _, problem in rig.log if problem]
     rig.sync(policy())
     assert budgets(rig) == {}
     rig.sync(policy(ANY))
@@ -200,7 +200,7 @@ def test_a_user_budget_replaces_the_default_budget() -> None:
 
     rig.sync(budget("mine", minAvailable=1))
     assert sorted(budgets(rig)) == ["db-default", "mine"]
-    deletion = rig.told[-1][0]
+    deletion = rig.log[-1][0]
     assert isinstance(deletion, DeleteObject)
     assert deletion.message == "PodDisruptionBudget default/mine covers pods that Deployment default/web selects"
     rig.sync(budget("mine", selector={"matchLabels": {"app": "db"}}, minAvailable=1))
@@ -482,11 +482,11 @@ def test_a_new_controller_goes_on_where_the_old_one_stopped(crash_after: int) ->
     rig.restart()
     rig.settle()
     assert sorted(budgets(rig)) == ["a-default", "b-default"]
-    told = len(rig.told)
+    report = len(rig.log)
     rig.restart()
     rig.settle()
 
-    assert len(rig.told) == told == 2
+    assert len(rig.log) == report == 2
 
 
 def test_repeated_observations_change_no_budget() -> None:

@@ -103,10 +103,10 @@ class Defaults(RuleBasedStateMachine):
         }
         assert len(numbers) == len(defaults)
         assert numbers == self.wanted([raw for raw in found if raw not in defaults])
-        told = len(self.rig.told)
+        report = len(self.rig.log)
         self.rig.restart()
         self.rig.settle()
-        assert len(self.rig.told) == told
+        assert len(self.rig.log) == report
 
     def wanted(self, made: list[Raw]) -> dict[tuple[str, str], Raw]:
         """Return the spec of the default budget of each workload that should have one."""

@@ -26,7 +26,7 @@ def web(replicas: int = 4, note: str = "", **spec: Any) -> Raw:
 def rig_of(*objects: Raw, **settings: Any) -> Rig:
     rig = Rig(Deployments, ReplicaSets, **settings)
     rig.apply(*objects)
-    rig.told.clear()
+    rig.log.clear()
     return rig
 
 
@@ -191,7 +191,7 @@ def test_a_deleted_deployment_removes_its_dependents_and_creates_nothing() -> No
     rig.delete("Deployment", "web", propagation="Foreground")
 
     assert rig.names("Deployment") == rig.names("ReplicaSet") == rig.names("Pod") == []
-    assert not [line for line in rig.told if "create" in line]
+    assert not [line for line in rig.log if "create" in line]
 
 
 def test_a_replica_set_scaled_by_a_user_is_scaled_back() -> None:

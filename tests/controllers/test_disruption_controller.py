@@ -423,7 +423,7 @@ def test_a_budget_without_numbers_allows_nothing() -> None:
 
 
 def recorded(rig: Rig) -> list[Record]:
-    return [action for action, _ in rig.told if isinstance(action, Record)]
+    return [action for action, _ in rig.log if isinstance(action, Record)]
 
 
 def rated(rate: str) -> Raw:
@@ -531,14 +531,14 @@ def test_unrelated_events_cause_no_work() -> None:
     counting = budget("other", selector={"matchLabels": {"app": "other"}}, maxUnavailable=1)
     owner = replica_set("rs", 1)
     rig = rig_of(budget("pdb", minAvailable=0), counting, pod("a", owner=owner), owner)
-    written = len(rig.told)
+    written = len(rig.log)
 
     rig.put(replica_set("rs", 2))
     rig.put(pod("b", labels={}))
     rig.see()
 
     assert rig.machine.deadline().time_ns is None
-    assert len(rig.told) == written
+    assert len(rig.log) == written
 
 
 def test_a_budget_that_goes_is_forgotten() -> None:
@@ -552,7 +552,7 @@ def test_a_budget_that_goes_is_forgotten() -> None:
 
     assert rig.machine.deadline().time_ns is None
     rig.sync(pod("a", ready=False))
-    assert len(rig.told) == 1
+    assert len(rig.log) == 1
 
 
 def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
@@ -581,8 +581,8 @@ def test_an_existing_budget_beyond_the_bound_is_reported() -> None:
     assert condition(rig)["message"] == (
         "the budget is stricter than the DisruptionPolicy allows: 2 pods must be up, not 3"
     )
-    told = [(action.reason, action.pod) for action, _ in rig.told if isinstance(action, Record)]
-    assert told == [("BudgetBounded", "default/web-0")]
+    report = [(action.reason, action.pod) for action, _ in rig.log if isinstance(action, Record)]
+    assert report == [("BudgetBounded", "default/web-0")]
 
 
 def test_a_bound_follows_the_least_important_of_the_pods_and_ends_with_the_policy() -> None:

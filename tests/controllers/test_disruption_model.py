@@ -182,10 +182,10 @@ class Recount(RuleBasedStateMachine):
         self.is_failing = False
         for one in budgets(self.rig):
             self.check(one)
-        written = len(self.rig.told)
+        written = len(self.rig.log)
         self.rig.restart()
         self.rig.settle()
-        assert len(self.rig.told) == written
+        assert len(self.rig.log) == written
 
     def check(self, one: PodDisruptionBudget) -> None:
         status, expected = one.status, recount(self.rig, one)

@@ -63,8 +63,8 @@ def test_evictions_during_a_write_that_conflicts_are_not_lost() -> None:
     assert stale.raw["status"]["disruptionsAllowed"] == 1
     rig.carry_out([stale])
 
-    assert rig.told[-1][1] is not None
-    assert rig.told[-1][1].reason == "Conflict"
+    assert rig.log[-1][1] is not None
+    assert rig.log[-1][1].reason == "Conflict"
     assert allowed(rig) == 0
     rig.settle()
     assert allowed(rig) == 0
@@ -365,14 +365,14 @@ def test_a_new_controller_writes_nothing_where_the_status_is_right() -> None:
     assert noted(rig) == ["0"]
     rig.held = set()
     rig.settle()
-    written = len(rig.told)
+    written = len(rig.log)
 
     for seconds in (0, 1, 30, 200):
         rig.now += seconds * SECOND
         rig.restart()
         rig.settle()
 
-    assert len(rig.told) == written
+    assert len(rig.log) == written
 
 
 @pytest.mark.parametrize("is_done", [False, True])

@@ -56,7 +56,7 @@ def standing(rig: Rig) -> dict[str, str]:
 def test_a_node_is_cordoned_before_its_pods_are_evicted_and_drained_when_they_are_gone() -> None:
     rig = draining(pod("web-1", node="n1"), pod("web-2", node="n1"), pod("web-3", node="n2"))
 
-    assert rig.told == ["0 patch n1: cordoned", "0 evict web-1", "0 evict web-2"]
+    assert rig.log == ["0 patch n1: cordoned", "0 evict web-1", "0 evict web-2"]
     assert state(rig) == "running"
     assert standing(rig) == {"web-1": "terminating", "web-2": "terminating"}
 
@@ -72,12 +72,12 @@ def test_no_pod_is_evicted_while_the_cordon_fails() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: None if isinstance(action, Evict) else BROKEN)
     rig.pass_to(7)
 
-    assert rig.told == ["0 patch n1: cordoned (500)", "5 patch n1: cordoned (500)"]
+    assert rig.log == ["0 patch n1: cordoned (500)", "5 patch n1: cordoned (500)"]
 
     rig.fault = healthy
     rig.pass_to(10)
 
-    assert rig.told[2:] == ["10 patch n1: cordoned", "10 evict web-1"]
+    assert rig.log[2:] == ["10 patch n1: cordoned", "10 evict web-1"]
 
 
 def test_a_drain_that_cannot_cordon_is_settled() -> None:
@@ -85,13 +85,13 @@ def test_a_drain_that_cannot_cordon_is_settled() -> None:
     rig.rest()
 
     assert state(rig) == "running"
-    assert len(rig.told) == 2
+    assert len(rig.log) == 2
 
 
 def test_a_cordon_without_an_answer_counts_when_it_is_seen() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: None if isinstance(action, Evict) else LOST)
 
-    assert rig.told == ["0 patch n1: cordoned (0)", "0 evict web-1"]
+    assert rig.log == ["0 patch n1: cordoned (0)", "0 evict web-1"]
 
 
 def test_pods_of_daemon_sets_and_of_the_kubelet_stay() -> None:
@@ -100,7 +100,7 @@ def test_pods_of_daemon_sets_and_of_the_kubelet_stay() -> None:
 
     assert state(rig) == "drained"
     assert standing(rig) == {"agent-1": "left", "static": "left"}
-    assert rig.told == ["0 patch n1: cordoned"]
+    assert rig.log == ["0 patch n1: cordoned"]
 
 
 def test_one_pod_that_may_not_go_keeps_all_of_them_and_the_node_stays_cordoned() -> None:
@@ -113,7 +113,7 @@ def test_one_pod_that_may_not_go_keeps_all_of_them_and_the_node_stays_cordoned()
         ("default/bare", "refused", "no controller makes it again; force: true allows that"),
         ("default/web-1", "waiting", ""),
     ]
-    assert rig.told == ["0 patch n1: cordoned"]
+    assert rig.log == ["0 patch n1: cordoned"]
     assert drain_of(rig).deadline().time_ns is None
 
 
@@ -137,7 +137,7 @@ def test_data_on_the_node_is_kept_unless_it_may_go() -> None:
     cache = pod("web-1", node="n1", spec={"volumes": [{"name": "cache", "emptyDir": {}}]})
 
     assert state(draining(cache)) == "refused"
-    assert draining(cache, delete_empty_dir_data=True).told[-1] == "0 evict web-1"
+    assert draining(cache, delete_empty_dir_data=True).log[-1] == "0 evict web-1"
 
 
 def test_there_is_nothing_to_drain_where_there_is_no_node() -> None:
@@ -164,7 +164,7 @@ def test_pods_of_a_node_deleted_before_its_cordon_are_evicted() -> None:
 
     rig.delete("Node", "n1")
 
-    assert rig.told == ["0 patch n1: cordoned (500)", "0 evict web-1"]
+    assert rig.log == ["0 patch n1: cordoned (500)", "0 evict web-1"]
     assert drain_of(rig).deadline().time_ns != 0
 
 
@@ -174,7 +174,7 @@ def test_a_refused_eviction_is_repeated_every_5_seconds_until_the_budget_allows_
     rig.allow("web", 1)
     rig.rest()
 
-    assert rig.told[1:] == ["0 evict web-1 (429)", "5 evict web-1 (429)", "10 evict web-1 (429)", "15 evict web-1"]
+    assert rig.log[1:] == ["0 evict web-1 (429)", "5 evict web-1 (429)", "10 evict web-1 (429)", "15 evict web-1"]
     assert state(rig) == "drained"
     assert [(one.state, one.tries) for one in drain_of(rig).report().pods] == [("gone", 4)]
 
@@ -186,21 +186,21 @@ def test_a_refused_eviction_is_repeated_when_the_answer_says() -> None:
     rig.fault = healthy
     rig.rest()
 
-    assert rig.told[1:] == ["0 evict web-1 (429)", "17 evict web-1"]
+    assert rig.log[1:] == ["0 evict web-1 (429)", "17 evict web-1"]
 
 
 def test_errors_are_met_with_a_back_off() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: BROKEN if isinstance(action, Evict) else None)
     rig.pass_to(15)
 
-    assert rig.told[1:] == [f"{seconds} evict web-1 (500)" for seconds in (0, 1, 3, 7, 15)]
+    assert rig.log[1:] == [f"{seconds} evict web-1 (500)" for seconds in (0, 1, 3, 7, 15)]
 
 
 def test_an_eviction_without_an_answer_that_took_place_is_not_repeated() -> None:
     rig = draining(pod("web-1", node="n1"), fault=lambda action: LOST if isinstance(action, Evict) else None)
     rig.rest()
 
-    assert rig.told[1:] == ["0 evict web-1 (0)"]
+    assert rig.log[1:] == ["0 evict web-1 (0)"]
     assert state(rig) == "drained"
 
 
@@ -252,7 +252,7 @@ def test_a_drain_gives_up_when_its_time_is_up_and_asks_for_no_more() -> None:
     rig.rest()
 
     assert (state(rig), rig.seconds) == ("timed-out", 12)
-    assert Counter(rig.told)["10 evict web-1 (429)"] == 1
+    assert Counter(rig.log)["10 evict web-1 (429)"] == 1
     assert drain_of(rig).deadline().time_ns is None
 
 
@@ -260,7 +260,7 @@ def test_a_drain_may_delete_pods_past_their_budgets_and_shorten_their_grace_peri
     protected = (pod("web-1", node="n1", labels={"app": "web"}), budget("web", 0, app="web"))
     rig = draining(*protected, disable_eviction=True, grace_seconds=3)
 
-    assert rig.told[-1] == "0 delete web-1"
+    assert rig.log[-1] == "0 delete web-1"
     rig.rest()
     assert (state(rig), rig.seconds) == ("drained", 3)
 
@@ -283,7 +283,7 @@ def test_pods_that_were_bound_before_the_cordon_was_known_are_evicted_too() -> N
     rig.pass_to(10)
     rig.bind("late", "n1")
 
-    assert rig.told[-1] == "10 evict late"
+    assert rig.log[-1] == "10 evict late"
     rig.rest()
     assert state(rig) == "drained"
 
@@ -309,7 +309,7 @@ def test_a_drain_of_an_uncordoned_node_ends_and_keeps_new_pods() -> None:
     assert state(rig) == "withdrawn"
     assert drain_of(rig).report().message == "the node was uncordoned; drain it again to go on"
     assert standing(rig) == {"web-1": "waiting"}
-    assert not any("evict new" in line for line in rig.told)
+    assert not any("evict new" in line for line in rig.log)
 
 
 def test_a_machine_that_takes_the_nodes_name_is_cordoned_before_its_pods_go() -> None:
@@ -319,7 +319,7 @@ def test_a_machine_that_takes_the_nodes_name_is_cordoned_before_its_pods_go() ->
     rig.delete("Node", "n1")
     rig.apply(node("n1"))
 
-    assert [line for line in rig.told if "cordon" in line] == ["0 patch n1: cordoned", "10 patch n1: cordoned"]
+    assert [line for line in rig.log if "cordon" in line] == ["0 patch n1: cordoned", "10 patch n1: cordoned"]
 
 
 def test_a_namesake_on_another_node_shows_that_a_pod_is_gone() -> None:
@@ -340,7 +340,7 @@ def test_a_drain_that_is_over_does_nothing_more() -> None:
     rig.patch("Node", "n1", {"spec": {"unschedulable": False}})
     rig.apply(pod("web-2", node="n1"))
 
-    assert rig.told == ["0 patch n1: cordoned", "0 evict web-1"]
+    assert rig.log == ["0 patch n1: cordoned", "0 evict web-1"]
 
 
 def test_the_report_of_a_drain_that_is_over_stays_as_it_was() -> None:
@@ -370,4 +370,4 @@ def test_a_drain_resumes_after_a_restart_at_any_moment(after: int) -> None:
 
     assert state(rig) == "drained"
     assert not rig.pods()
-    assert sum("cordoned" in one for one in rig.told) <= 2
+    assert sum("cordoned" in one for one in rig.log) <= 2

@@ -209,22 +209,22 @@ def test_failed_writes_are_repeated_and_nothing_is_created_twice() -> None:
 
 def test_nothing_is_written_when_nothing_has_changed_or_after_a_restart() -> None:
     rig = rig_of(service(), web("a", "10.0.0.1"), service("empty", selector={"app": "none"}))
-    rig.told.clear()
+    rig.log.clear()
 
     rig.restart()
     rig.wait(10)
 
-    assert not [one for one, _ in rig.told if isinstance(one, CreateObject | PatchObject | DeleteObject)]
+    assert not [one for one, _ in rig.log if isinstance(one, CreateObject | PatchObject | DeleteObject)]
 
 
 def test_writes_of_a_large_service_are_spaced() -> None:
     rig = rig_of(service(), *(web(f"p{number:03}", f"10.0.1.{number}", ready=False) for number in range(200)))
     rig.wait(1)
-    rig.told.clear()
+    rig.log.clear()
 
     for number in range(20):
         rig.sync(web(f"p{number:03}", f"10.0.1.{number}"))
     rig.wait(1)
 
     assert sum(ready for ready, _, _ in conditions(rig).values()) == 20
-    assert len(rig.told) < 10
+    assert len(rig.log) < 10

@@ -200,8 +200,8 @@ def test_a_gang_preempts_for_no_pods_whose_binding_is_forbidden() -> None:
     actions = rig.attempts()
 
     assert not all_of(ReportStatus, actions)
-    told = [each.message for each in all_of(Record, actions) if each.reason == "FailedScheduling"]
-    assert any('cannot create resource "pods/binding"' in message for message in told)
+    report = [each.message for each in all_of(Record, actions) if each.reason == "FailedScheduling"]
+    assert any('cannot create resource "pods/binding"' in message for message in report)
 
     rig.miss(pod("lone", cpu=1))
     rig.wait(400)

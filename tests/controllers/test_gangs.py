@@ -147,10 +147,10 @@ class TestTheAttempt:
         actions = rig.attempts()
 
         assert bound(actions) == []
-        told = {each.pod.partition("/")[2]: each.message for each in all_of(ReportUnschedulable, actions)}
+        report = {each.pod.partition("/")[2]: each.message for each in all_of(ReportUnschedulable, actions)}
         in_vain = "0/1 nodes are available: 1 Insufficient cpu. preemption: No preemption victims found"
-        assert (told["g-0"], told["g-1"]) == (WAITING, WAITING)
-        assert told["g-2"].startswith(in_vain)
+        assert (report["g-0"], report["g-1"]) == (WAITING, WAITING)
+        assert report["g-2"].startswith(in_vain)
         assert condition(actions) == ("False", "Unschedulable", "pod group is unschedulable")
         assert not rig.scheduler.cluster.placed
 

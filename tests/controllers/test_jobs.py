@@ -22,7 +22,7 @@ def job(*, status: Raw | None = None, **spec: Any) -> Raw:
 def rig_of(*objects: Raw, **settings: Any) -> Rig:
     rig = Rig(Jobs, **settings)
     rig.apply(*objects)
-    rig.told.clear()
+    rig.log.clear()
     # What follows does not happen in the second in which the controller began.
     rig.pass_to(1)
     return rig
@@ -207,7 +207,7 @@ def test_a_pod_that_failed_is_replaced_after_a_wait_that_grows_with_each_failure
         rig.end(*rig.active())
         rig.skip()
 
-    assert rig.told == [f"{seconds} create sum-" for seconds in (110, 130, 170, 250)]
+    assert rig.log == [f"{seconds} create sum-" for seconds in (110, 130, 170, 250)]
 
 
 def test_the_wait_is_ten_minutes_at_most() -> None:
@@ -215,7 +215,7 @@ def test_the_wait_is_ten_minutes_at_most() -> None:
     for _ in range(9):
         rig.end(*rig.active())
         rig.skip()
-    rig.told.clear()
+    rig.log.clear()
     before = rig.seconds
 
     rig.end(*rig.active())
@@ -319,7 +319,7 @@ def test_a_pod_that_was_deleted_has_failed_and_is_replaced_while_it_is_still_ter
     assert status(rig)["terminating"] == 1
 
     rig.pass_to(12)
-    assert rig.told == ["11 create sum-"]
+    assert rig.log == ["11 create sum-"]
     assert rig.pods()[first].metadata.finalizers == ()
 
 
@@ -330,12 +330,12 @@ def test_a_deleted_pod_is_replaced_after_its_end_if_the_job_requires_it(spec: Ra
     rig.run(first)
     rig.delete("Pod", first)
     rig.pass_to(30)
-    assert (rig.told, counts(rig)) == ([], (0, 0))
+    assert (rig.log, counts(rig)) == ([], (0, 0))
 
     rig.finish(first)
 
     assert counts(rig) == (0, 1)
-    assert rig.told == ["30 create sum-"]
+    assert rig.log == ["30 create sum-"]
     assert first not in rig.pods()
 
 
@@ -358,7 +358,7 @@ def test_disruptions_that_the_policy_ignores_do_not_count_and_are_waited_for() -
     rig.end(*rig.active(), condition="DisruptionTarget")
     assert (counts(rig), ending(rig), rig.active()) == ((0, 0), [], [])
     rig.rest()
-    assert rig.told == ["110 create sum-"]
+    assert rig.log == ["110 create sum-"]
 
     rig.end(*rig.active())
     assert "Failed" in ending(rig)
@@ -524,7 +524,7 @@ def test_the_pods_of_a_job_that_waits_for_them_go_before_it() -> None:
     rig.delete("Job", "sum", propagation="Foreground")
 
     assert rig.names("Pod") == rig.names("Job") == []
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_a_pod_with_a_missing_job_is_released_after_a_minute() -> None:
@@ -596,7 +596,7 @@ def test_a_lagging_watch_makes_no_surplus_pods() -> None:
 def test_a_refused_creation_is_tried_again() -> None:
     rig = rig_of(quota("none", {"pods": "0"}), job())
     rig.pass_to(4)
-    assert rig.told == ["1 create sum- (Forbidden)", "3 create sum- (Forbidden)"]
+    assert rig.log == ["1 create sum- (Forbidden)", "3 create sum- (Forbidden)"]
 
     rig.patch("ResourceQuota", "none", {"spec": {"hard": {"pods": "1"}}})
 

@@ -24,7 +24,7 @@ def test_a_pod_that_fits_starts_after_the_start_delay() -> None:
     rig.show(pod("a"))
     rig.pass_to(10)
 
-    assert rig.told == ["3 Running ready a"]
+    assert rig.log == ["3 Running ready a"]
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_b4_a_pod_that_does_not_fit_fails_never_starts_and_holds_nothing(second:
     rig.show(pod("a", cpu=4, ports=[80]), second, pod("c", cpu=4))
     rig.pass_to(600)
 
-    assert rig.told == ["0 Running ready a", f"0 {reason} b", "0 Running ready c"]
+    assert rig.log == ["0 Running ready a", f"0 {reason} b", "0 Running ready c"]
 
 
 @pytest.mark.parametrize(
-    ("version", "is_supported", "told"),
+    ("version", "is_supported", "report"),
     [
         ("1.32", False, "0 Running ready a"),
         ("1.33", False, "0 SupplementalGroupsPolicyNotSupported a"),
@@ -53,7 +53,7 @@ def test_b4_a_pod_that_does_not_fit_fails_never_starts_and_holds_nothing(second:
     ],
 )
 def test_a_strict_groups_policy_needs_the_support_of_the_node_since_1_33(
-    version: str, is_supported: bool, told: str
+    version: str, is_supported: bool, report: str
 ) -> None:
     machine = node("n1")
     features = NodeFeatures(supplemental_groups_policy=is_supported)
@@ -62,7 +62,7 @@ def test_a_strict_groups_policy_needs_the_support_of_the_node_since_1_33(
 
     rig.show(pod("a", spec={"security_context": strict}))
 
-    assert rig.told == [told]
+    assert rig.log == [report]
 
 
 @pytest.mark.failure(61)
@@ -73,7 +73,7 @@ def test_a_rejected_pod_does_not_make_the_next_one_rejected() -> None:
     rig.delete("a", grace=0)
     rig.show(pod("d"))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready b", "0 OutOfpods c", "0 gone a", "0 Running ready d"]
+    assert rig.log == ["0 Running ready a", "0 Running ready b", "0 OutOfpods c", "0 gone a", "0 Running ready d"]
 
 
 def test_b1_pods_that_are_being_killed_hold_their_resources_until_they_are_gone() -> None:
@@ -86,7 +86,7 @@ def test_b1_pods_that_are_being_killed_hold_their_resources_until_they_are_gone(
     rig.pass_to(10)
     rig.show(pod("c", cpu=4))
 
-    assert rig.told == ["0 Running ready a", "9 OutOfcpu b", "10 gone a", "10 Running ready c"]
+    assert rig.log == ["0 Running ready a", "9 OutOfcpu b", "10 gone a", "10 Running ready c"]
 
 
 # The end of a pod
@@ -135,7 +135,7 @@ def test_b7_a_later_shorter_grace_period_counts_from_when_the_pod_was_deleted(sh
     rig.delete("a", grace=shorter)
     rig.pass_to(200)
 
-    assert rig.told[-1] == f"{gone} gone a"
+    assert rig.log[-1] == f"{gone} gone a"
 
 
 def test_a_pod_becomes_ready_some_time_after_its_start() -> None:
@@ -144,7 +144,7 @@ def test_a_pod_becomes_ready_some_time_after_its_start() -> None:
     rig.show(pod("a", annotations={"ready-after": "20s"}))
     rig.pass_to(60)
 
-    assert rig.told == ["0 Running a", "20 Running ready a"]
+    assert rig.log == ["0 Running a", "20 Running ready a"]
 
 
 def test_pods_that_ran_before_the_kubelet_looked_keep_their_places() -> None:
@@ -153,9 +153,9 @@ def test_pods_that_ran_before_the_kubelet_looked_keep_their_places() -> None:
 
     rig.show(*(replace(one, status=replace(one.status, phase="Running")) for one in ran))
 
-    assert rig.told == []
+    assert rig.log == []
     rig.show(pod("c", cpu=1))
-    assert rig.told == ["0 OutOfcpu c"]
+    assert rig.log == ["0 OutOfcpu c"]
 
 
 def test_a_pod_that_was_not_ready_when_the_kubelet_looked_stays_so() -> None:
@@ -166,7 +166,7 @@ def test_a_pod_that_was_not_ready_when_the_kubelet_looked_stays_so() -> None:
     rig.show(replace(one, status=replace(one.status, phase="Running", conditions=(not_ready,))))
     rig.show(node("n1", labels={"new": "yes"}))
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_b6_a_namesake_that_takes_a_pod_s_place_unseen_is_another_pod() -> None:
@@ -175,7 +175,7 @@ def test_b6_a_namesake_that_takes_a_pod_s_place_unseen_is_another_pod() -> None:
 
     rig.show(pod("a", uid="2", cpu=1))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+    assert rig.log == ["0 Running ready a", "0 Running ready a"]
 
 
 def test_b6_a_node_of_another_uid_is_another_machine() -> None:
@@ -185,7 +185,7 @@ def test_b6_a_node_of_another_uid_is_another_machine() -> None:
     there = node("n1")
     rig.show(replace(there, metadata=replace(there.metadata, uid="another")))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+    assert rig.log == ["0 Running ready a", "0 Running ready a"]
 
 
 def test_an_answer_to_an_earlier_report_does_not_free_the_room() -> None:
@@ -215,7 +215,7 @@ def test_a_critical_pod_has_others_end_and_starts_when_they_are_gone() -> None:
     rig.show(pod("critical", cpu=2, priority=CRITICAL))
     rig.pass_to(60)
 
-    assert rig.told[2:] == ["20 Preempting a", "20 Running ready critical"]
+    assert rig.log[2:] == ["20 Preempting a", "20 Running ready critical"]
     assert rig.phase("b") == "Running"
 
 
@@ -226,10 +226,10 @@ def test_the_victims_of_a_critical_pod_end_though_one_of_them_cannot_be_killed()
 
     rig.show(pod("critical", cpu=4, priority=CRITICAL))
     rig.pass_to(60)
-    assert rig.told[2:] == ["30 Preempting b"]
+    assert rig.log[2:] == ["30 Preempting b"]
 
     rig.delete("stuck", grace=0)
-    assert rig.told[3:] == ["60 Preempting stuck", "60 gone stuck", "60 Running ready critical"]
+    assert rig.log[3:] == ["60 Preempting stuck", "60 gone stuck", "60 Running ready critical"]
 
 
 @pytest.mark.upstream(59)
@@ -239,7 +239,7 @@ def test_a_critical_pod_is_rejected_when_no_preemption_helps() -> None:
 
     rig.show(pod("c", cpu=1, priority=CRITICAL), pod("d", ports=[80], priority=CRITICAL))
 
-    assert rig.told[2:] == ["0 OutOfcpu c", "0 NodePorts d"]
+    assert rig.log[2:] == ["0 OutOfcpu c", "0 NodePorts d"]
 
 
 # Waiting for victims
@@ -253,7 +253,7 @@ def test_a_pod_may_wait_on_its_node_for_those_that_are_ending() -> None:
     rig.show(pod("preemptor", cpu=3))
     rig.pass_to(60)
 
-    assert rig.told == ["0 Running ready victim", "30 gone victim", "30 Running ready preemptor"]
+    assert rig.log == ["0 Running ready victim", "30 gone victim", "30 Running ready preemptor"]
 
 
 def test_a_pod_that_waits_counts_as_if_it_ran() -> None:
@@ -264,7 +264,7 @@ def test_a_pod_that_waits_counts_as_if_it_ran() -> None:
     rig.show(pod("preemptor", cpu=3), pod("late", cpu=2), pod("small", cpu=1))
     rig.pass_to(60)
 
-    assert rig.told[1:] == [
+    assert rig.log[1:] == [
         "0 OutOfcpu late",
         "30 gone victim",
         "30 Running ready preemptor",
@@ -281,7 +281,7 @@ def test_a_pod_that_waits_and_is_deleted_goes_at_once() -> None:
     rig.delete("preemptor", grace=30)
     rig.pass_to(60)
 
-    assert rig.told[1:] == ["0 gone preemptor", "30 gone victim"]
+    assert rig.log[1:] == ["0 gone preemptor", "30 gone victim"]
 
 
 def test_a_waiting_pod_is_rejected_when_the_node_becomes_too_small() -> None:
@@ -293,7 +293,7 @@ def test_a_waiting_pod_is_rejected_when_the_node_becomes_too_small() -> None:
     rig.show(node("n1", cpu=2))
     rig.pass_to(60)
 
-    assert rig.told[1:] == ["0 OutOfcpu preemptor", "30 gone victim"]
+    assert rig.log[1:] == ["0 OutOfcpu preemptor", "30 gone victim"]
 
 
 # Memory
@@ -306,7 +306,7 @@ def test_b8_one_pod_goes_per_cycle_until_there_is_room_enough() -> None:
     rig.show(*(pod(name, cpu="10m", annotations={"memory-usage": "1Gi"}) for name in "abcd"))
     rig.pass_to(100)
 
-    evicted = [one for one in rig.told if "Evicted" in one]
+    evicted = [one for one in rig.log if "Evicted" in one]
     assert evicted == ["1 Evicted a", "11 Evicted b"]
     assert [rig.phase(name) for name in "cd"] == ["Running", "Running"]
 
@@ -337,7 +337,7 @@ def test_a_deleted_pod_that_a_finalizer_keeps_shows_that_it_runs_no_more() -> No
     rig.delete("a", grace=5)
     rig.pass_to(5)
 
-    assert rig.told[-2:] == ["5 Failed a", "5 gone a"]
+    assert rig.log[-2:] == ["5 Failed a", "5 gone a"]
 
 
 def test_pods_that_are_never_preempted_are_evicted_as_others_are() -> None:
@@ -346,7 +346,7 @@ def test_pods_that_are_never_preempted_are_evicted_as_others_are() -> None:
     rig.show(pod("a", annotations={"memory-usage": "2Gi", "preemption-policy": "NonPreemptible"}))
     rig.pass_to(1)
 
-    assert rig.told[-1] == "1 Evicted a"
+    assert rig.log[-1] == "1 Evicted a"
 
 
 def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
@@ -357,7 +357,7 @@ def test_b8_critical_and_terminating_pods_are_not_evicted() -> None:
     rig.show(pod("critical", priority=CRITICAL, annotations={"memory-usage": "5Gi"}))
     rig.pass_to(50)
 
-    assert rig.told == ["0 Running ready ending", "0 Running ready critical", "0 MemoryPressure True"]
+    assert rig.log == ["0 Running ready ending", "0 Running ready critical", "0 MemoryPressure True"]
 
 
 @pytest.mark.upstream(60)
@@ -369,7 +369,7 @@ def test_pressure_is_over_when_memory_has_been_enough_for_the_transition_period(
     rig.show(pod("b", memory="1Mi", annotations={"memory-usage": "2Gi"}))
     rig.pass_to(300)
 
-    assert rig.told == [
+    assert rig.log == [
         "0 Running ready a",
         "0 MemoryPressure True",
         "1 Evicted a",
@@ -385,7 +385,7 @@ def test_the_transition_period_begins_when_memory_was_short_last() -> None:
 
     rig.pass_to(300)
 
-    assert rig.told[1:] == ["0 MemoryPressure True", "100 Succeeded critical", "160 MemoryPressure False"]
+    assert rig.log[1:] == ["0 MemoryPressure True", "100 Succeeded critical", "160 MemoryPressure False"]
 
 
 @pytest.mark.upstream(60)
@@ -396,7 +396,7 @@ def test_a_node_under_pressure_takes_no_besteffort_pods() -> None:
 
     rig.show(pod("b"), pod("c", cpu="10m"))
 
-    assert rig.told[-2:] == ["0 Evicted b", "0 Running ready c"]
+    assert rig.log[-2:] == ["0 Evicted b", "0 Running ready c"]
 
 
 def test_a_node_whose_disk_or_process_ids_run_short_takes_no_pods_but_critical_ones() -> None:
@@ -406,7 +406,7 @@ def test_a_node_whose_disk_or_process_ids_run_short_takes_no_pods_but_critical_o
 
     rig.show(pod("a", cpu="10m"), pod("critical", priority=CRITICAL))
 
-    assert rig.told == ["0 Evicted a", "0 Running ready critical"]
+    assert rig.log == ["0 Evicted a", "0 Running ready critical"]
 
 
 def test_less_than_the_threshold_is_short() -> None:
@@ -417,8 +417,8 @@ def test_less_than_the_threshold_is_short() -> None:
         rig.show(annotated)
         rig.pass_to(1)
 
-    assert plain.told == ["0 Running ready a"]
-    assert careful.told == ["0 Running ready a", "0 MemoryPressure True", "1 Evicted a"]
+    assert plain.log == ["0 Running ready a"]
+    assert careful.log == ["0 Running ready a", "0 MemoryPressure True", "1 Evicted a"]
 
 
 def test_a_node_without_evictable_pods_waits_for_a_change() -> None:
@@ -437,7 +437,7 @@ def test_b6_a_pod_runs_on_its_own_node_alone() -> None:
 
     rig.show(pod("a", on="n1", cpu=1), pod("b", on="n2", cpu=1), pod("c", on="n2", cpu=1))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready b", "0 OutOfcpu c"]
+    assert rig.log == ["0 Running ready a", "0 Running ready b", "0 OutOfcpu c"]
 
 
 def test_a_kubelet_holds_pods_until_their_node_is_known() -> None:
@@ -446,7 +446,7 @@ def test_a_kubelet_holds_pods_until_their_node_is_known() -> None:
 
     rig.show(node("n1"))
 
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
 
 
 # Writes that fail
@@ -470,7 +470,7 @@ def test_a_report_that_failed_is_sent_again(problem: Problem) -> None:
     rig.problem = None
     rig.pass_to(10)
 
-    assert rig.told == ["3 Running ready a"]
+    assert rig.log == ["3 Running ready a"]
 
 
 def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
@@ -482,7 +482,7 @@ def test_a_report_is_not_sent_again_once_there_is_a_newer_one() -> None:
     rig.problem = None
     rig.pass_to(10)
 
-    assert rig.told == ["1 Succeeded a"]
+    assert rig.log == ["1 Succeeded a"]
 
 
 def test_a_report_is_sent_again_when_the_server_says() -> None:
@@ -493,7 +493,7 @@ def test_a_report_is_sent_again_when_the_server_says() -> None:
     rig.problem = None
     rig.pass_to(10)
 
-    assert rig.told == ["5 Running ready a"]
+    assert rig.log == ["5 Running ready a"]
 
 
 def test_a_pod_that_is_gone_needs_no_report() -> None:
@@ -516,7 +516,7 @@ def test_a_rejected_kubelet_write_is_retried_and_keeps_nothing_alive(code: int) 
     rig.problem = None
     rig.pass_to(100)
 
-    assert rig.told == ["3 Running ready a"]
+    assert rig.log == ["3 Running ready a"]
 
 
 def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:

@@ -38,7 +38,7 @@ def test_pods_run_on_from_when_they_started() -> None:
     rig.restart()
     rig.pass_to(30)
 
-    assert rig.told == ["0 Running ready a", "20 Succeeded a"]
+    assert rig.log == ["0 Running ready a", "20 Succeeded a"]
 
 
 def test_a_pod_becomes_ready_when_it_would_have() -> None:
@@ -48,7 +48,7 @@ def test_a_pod_becomes_ready_when_it_would_have() -> None:
     rig.restart()
     rig.pass_to(30)
 
-    assert rig.told == ["0 Running a", "20 Running ready a"]
+    assert rig.log == ["0 Running a", "20 Running ready a"]
 
 
 def test_a_pod_that_ended_during_downtime_has_ended() -> None:
@@ -61,7 +61,7 @@ def test_a_pod_that_ended_during_downtime_has_ended() -> None:
     rig.restart()
 
     # Its room is free when the next pod is looked at.
-    assert rig.told == ["0 Running ready a", "20.5 Succeeded a", "20.5 Running ready b"]
+    assert rig.log == ["0 Running ready a", "20.5 Succeeded a", "20.5 Running ready b"]
 
 
 @pytest.mark.failure(60)
@@ -71,7 +71,7 @@ def test_running_pods_keep_their_places_in_every_observation_order() -> None:
         rig.apply(pod("a", node="n1", cpu=3), pod("y", node="n1", cpu=1))
         rig.restart()
 
-    assert rig.told[-2:] == ["0 OutOfcpu a", "0 Running ready y"]
+    assert rig.log[-2:] == ["0 OutOfcpu a", "0 Running ready y"]
     assert rig.pods() == {"a": "Failed", "ended": "Succeeded", "y": "Running", "z": "Running"}
 
 
@@ -84,7 +84,7 @@ def test_a_pod_that_waits_for_its_victims_waits_again() -> None:
     rig.restart()
     rig.pass_to(60)
 
-    assert rig.told == ["0 Running ready victim", "30 gone victim", "30 Running ready preemptor"]
+    assert rig.log == ["0 Running ready victim", "30 gone victim", "30 Running ready preemptor"]
 
 
 def test_a_critical_pod_has_others_end_for_it_again() -> None:
@@ -95,7 +95,7 @@ def test_a_critical_pod_has_others_end_for_it_again() -> None:
     rig.restart()
     rig.pass_to(60)
 
-    assert rig.told == ["0 Running ready a", "35 Preempting a", "35 Running ready critical"]
+    assert rig.log == ["0 Running ready a", "35 Preempting a", "35 Running ready critical"]
 
 
 def test_a_start_that_was_planned_is_planned_again() -> None:
@@ -105,7 +105,7 @@ def test_a_start_that_was_planned_is_planned_again() -> None:
     rig.restart()
     rig.pass_to(60)
 
-    assert rig.told == ["16 Running ready a"]
+    assert rig.log == ["16 Running ready a"]
 
 
 @pytest.mark.parametrize("annotation", [{}, {"podium.dev/termination": "25s"}])
@@ -118,7 +118,7 @@ def test_b7_grace_periods_go_on(annotation: dict[str, str]) -> None:
     rig.restart()
     rig.pass_to(100)
 
-    assert rig.told[-1] == ("35 gone a" if annotation else "40 gone a")
+    assert rig.log[-1] == ("35 gone a" if annotation else "40 gone a")
 
 
 @pytest.mark.failure(65)
@@ -131,31 +131,31 @@ def test_a_shorter_grace_period_given_meanwhile_counts() -> None:
     rig.delete("Pod", "a", grace=15)
     rig.pass_to(100)
 
-    assert rig.told[-1] == "15 gone a"
+    assert rig.log[-1] == "15 gone a"
 
 
 def test_b8_pressure_lasts_as_long_as_the_node_s_condition_says_and_for_the_transition_period() -> None:
     rig = rig_of(using("a", "2Gi"), there=small("1Gi"), pressure_transition_ns=60 * SECOND)
     rig.pass_to(1)
-    assert rig.told[1:] == ["0 MemoryPressure True n1", "1 Evicted a"]
+    assert rig.log[1:] == ["0 MemoryPressure True n1", "1 Evicted a"]
     rig.pass_to(30)
 
     rig.restart()
     rig.apply(pod("b", node="n1", cpu=0))
     rig.pass_to(500)
 
-    assert rig.told[3:] == ["30 Evicted b", "90 MemoryPressure False n1"]
+    assert rig.log[3:] == ["30 Evicted b", "90 MemoryPressure False n1"]
 
 
 def test_b8_at_most_one_pod_is_evicted_per_cycle() -> None:
     rig = rig_of(*(using(name, "2Gi") for name in "abc"), there=small("3Gi"))
     rig.pass_to(2)
-    assert rig.told[-1] == "1 Evicted a"
+    assert rig.log[-1] == "1 Evicted a"
 
     rig.restart()
     rig.pass_to(100)
 
-    assert [one for one in rig.told if "Evicted" in one] == ["1 Evicted a", "13 Evicted b"]
+    assert [one for one in rig.log if "Evicted" in one] == ["1 Evicted a", "13 Evicted b"]
 
 
 def test_the_end_of_a_deletion_is_reported_once_where_a_finalizer_holds_the_pod() -> None:
@@ -184,12 +184,12 @@ def test_a_pod_that_cannot_be_killed_holds_its_place_until_it_is_deleted_by_forc
     rig.pass_to(1000)
     rig.restart()
     rig.apply(pod("b", node="n1"))
-    assert rig.told[1:] == ["1000 OutOfcpu b"]
+    assert rig.log[1:] == ["1000 OutOfcpu b"]
 
     rig.delete("Pod", "a", grace=0)
     rig.apply(pod("c", node="n1"))
 
-    assert rig.told[2:] == ["1000 Running ready c"]
+    assert rig.log[2:] == ["1000 Running ready c"]
 
 
 def test_a_finalizer_does_not_keep_containers_of_a_pod_that_is_deleted_by_force() -> None:
@@ -202,7 +202,7 @@ def test_a_finalizer_does_not_keep_containers_of_a_pod_that_is_deleted_by_force(
     rig.delete("Pod", "a", grace=0)
     rig.apply(pod("b", node="n1"))
 
-    assert rig.told[-1] == "100 Running ready b"
+    assert rig.log[-1] == "100 Running ready b"
 
 
 def test_a_pod_that_cannot_be_killed_may_exit_by_itself() -> None:
@@ -213,7 +213,7 @@ def test_a_pod_that_cannot_be_killed_may_exit_by_itself() -> None:
     rig.delete("Pod", "a", grace=30)
     rig.pass_to(100)
 
-    assert rig.told[1:] == ["50 Succeeded a", "50 gone a"]
+    assert rig.log[1:] == ["50 Succeeded a", "50 gone a"]
 
 
 def test_b8_a_node_short_of_memory_goes_on_to_the_next_pod_where_one_cannot_be_killed() -> None:
@@ -223,7 +223,7 @@ def test_b8_a_node_short_of_memory_goes_on_to_the_next_pod_where_one_cannot_be_k
 
     rig.pass_to(100)
 
-    assert [one for one in rig.told if "Evicted" in one] == ["11 Evicted b"]
+    assert [one for one in rig.log if "Evicted" in one] == ["11 Evicted b"]
 
 
 # Crashes in the middle

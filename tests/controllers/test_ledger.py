@@ -42,7 +42,7 @@ _TARGET = PodCondition(
 
 
 @dataclass
-class Told:
+class LedgerRig:
     """A ledger, the existing pods, and its records."""
 
     hears_requests: bool = True
@@ -57,9 +57,9 @@ class Told:
             self._keep, self._find, hears_requests=self.hears_requests, last_id=len(self.records)
         )
 
-    def again(self, at_s: int, *, shown: bool = True) -> Told:
+    def again(self, at_s: int, *, shown: bool = True) -> LedgerRig:
         """Another life of it, which begins with what this one has written down, and with the pods that there are."""
-        found = Told(self.hears_requests, self.pods if shown else {}, dict(self.records), {}, self.others)
+        found = LedgerRig(self.hears_requests, self.pods if shown else {}, dict(self.records), {}, self.others)
         came = frozenset(record.replacement.uid for record in self.records.values() if record.replacement)
         followed = tuple((self.records[number], trail) for number, trail in sorted(self.trails.items()))
         found.trails.update(self.trails)
@@ -148,17 +148,17 @@ def ready(found: Pod, node: str) -> Pod:
 
 
 def test_the_ledger_records_the_whole_course_of_a_preemption() -> None:
-    told = Told()
-    victim = told.put(running("low", owner="web", cpu="500m"))
-    preemptor = told.put(pod("high", priority=100))
+    report = LedgerRig()
+    victim = report.put(running("low", owner="web", cpu="500m"))
+    preemptor = report.put(pod("high", priority=100))
 
-    gone = told.preempt(victim, preemptor, 60)
-    told.put(owned(pod("low-2"), "web"), 60, is_added=True)
-    told.go(gone, 65)
-    told.put(ready(preemptor, "n"), 65)
-    told.put(ready(owned(pod("low-2"), "web"), "m"), 90)
+    gone = report.preempt(victim, preemptor, 60)
+    report.put(owned(pod("low-2"), "web"), 60, is_added=True)
+    report.go(gone, 65)
+    report.put(ready(preemptor, "n"), 65)
+    report.put(ready(owned(pod("low-2"), "web"), "m"), 90)
 
-    assert told.records == {
+    assert report.records == {
         1: Disruption(
             id=1,
             time=60,
@@ -186,46 +186,46 @@ def test_the_ledger_records_the_whole_course_of_a_preemption() -> None:
             ),
         )
     }
-    assert told.records[1].in_vain == ""
-    assert disruption_of(told.records[1].to_dict()) == told.records[1]
+    assert report.records[1].in_vain == ""
+    assert disruption_of(report.records[1].to_dict()) == report.records[1]
 
 
 def test_a_preemptor_that_is_placed_elsewhere_or_deleted_wasted_its_victims() -> None:
     for what, found in (("elsewhere", "default/high was placed on m"), ("gone", "default/high was gone before it ran")):
-        told = Told()
-        preemptor = told.put(pod("high", priority=1))
-        told.preempt(told.put(running("low")), preemptor, 1)
+        report = LedgerRig()
+        preemptor = report.put(pod("high", priority=1))
+        report.preempt(report.put(running("low")), preemptor, 1)
         if what == "gone":
-            told.go(preemptor, 2)
+            report.go(preemptor, 2)
         else:
-            told.put(ready(preemptor, "m"), 2)
+            report.put(ready(preemptor, "m"), 2)
 
-        assert told.records[1].in_vain == found
+        assert report.records[1].in_vain == found
 
 
 def test_victims_of_an_insufficient_earlier_plan_were_wasted() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    first, second = told.put(running("a")), told.put(running("b"))
-    told.go(told.preempt(first, preemptor, 1), 2)
-    told.preempt(second, preemptor, 3)
-    assert [record.in_vain for record in told.records.values()] == ["", ""]
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    first, second = report.put(running("a")), report.put(running("b"))
+    report.go(report.preempt(first, preemptor, 1), 2)
+    report.preempt(second, preemptor, 3)
+    assert [record.in_vain for record in report.records.values()] == ["", ""]
 
-    told.preempt(told.put(running("c")), preemptor, 4, Rationale("the only candidate", room="n"))
+    report.preempt(report.put(running("c")), preemptor, 4, Rationale("the only candidate", room="n"))
 
-    assert [record.in_vain for record in told.records.values()] == ["default/high needed further victims", "", ""]
+    assert [record.in_vain for record in report.records.values()] == ["default/high needed further victims", "", ""]
 
 
 def test_an_eviction_is_wasted_when_the_replacement_returns() -> None:
-    told = Told()
-    victim = told.put(running("a", owner="web"))
-    told.ledger.asked(Evict(victim.key, victim.metadata.uid, "rescheduler", "rescheduler"), "rescheduler")
-    told.end(victim, 1, "EvictionByEvictionAPI")
-    told.ledger.asked(Record(victim.key, victim.metadata.uid, "Normal", DESCHEDULED, "moved off n"), "rescheduler")
-    told.put(owned(pod("a-2"), "web"), 1, is_added=True)
-    told.put(ready(owned(pod("a-2"), "web"), "n"), 2)
+    report = LedgerRig()
+    victim = report.put(running("a", owner="web"))
+    report.ledger.asked(Evict(victim.key, victim.metadata.uid, "rescheduler", "rescheduler"), "rescheduler")
+    report.end(victim, 1, "EvictionByEvictionAPI")
+    report.ledger.asked(Record(victim.key, victim.metadata.uid, "Normal", DESCHEDULED, "moved off n"), "rescheduler")
+    report.put(owned(pod("a-2"), "web"), 1, is_added=True)
+    report.put(ready(owned(pod("a-2"), "web"), "n"), 2)
 
-    record = told.records[1]
+    record = report.records[1]
     assert (record.cause, record.by, record.rule) == ("rescheduler", "rescheduler", "moved off n")
     assert record.in_vain == "default/a-2 came back to n"
 
@@ -239,23 +239,23 @@ def test_the_cause_depends_on_the_condition_and_the_component() -> None:
         ("DeletionByPodGC", "", "node-gone"),
         ("", "drain", "drain"),
     ):
-        told = Told()
-        found = told.put(running("a"))
+        report = LedgerRig()
+        found = report.put(running("a"))
         if component:
-            told.ledger.asked(DeleteObject("Pod", found.key, found.metadata.uid, component), component)
-        told.end(found, 1, reason)
+            report.ledger.asked(DeleteObject("Pod", found.key, found.metadata.uid, component), component)
+        report.end(found, 1, reason)
 
-        assert [record.cause for record in told.records.values()] == [cause]
+        assert [record.cause for record in report.records.values()] == [cause]
 
 
 def test_a_gang_that_gives_its_nodes_back_preempts_no_pod() -> None:
-    told = Told()
-    found = told.put(running("a", owner="web"))
+    report = LedgerRig()
+    found = report.put(running("a", owner="web"))
     evicted = Evict(found.key, found.metadata.uid, GANG_RELEASE, SCHEDULER, rationale=Rationale("the rule", "2 pods"))
-    told.ledger.asked(evicted, "default-scheduler")
-    told.end(found, 1, "EvictionByEvictionAPI")
+    report.ledger.asked(evicted, "default-scheduler")
+    report.end(found, 1, "EvictionByEvictionAPI")
 
-    (record,) = told.records.values()
+    (record,) = report.records.values()
     assert (record.cause, record.by, record.rule, record.plan) == (
         "gang-release",
         "default-scheduler",
@@ -266,41 +266,41 @@ def test_a_gang_that_gives_its_nodes_back_preempts_no_pod() -> None:
 
 
 def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_reported_once() -> None:
-    told = Told()
-    found = told.put(running("a"))
+    report = LedgerRig()
+    found = report.put(running("a"))
     target = replace(_TARGET, reason="TerminationByKubelet", message="low on memory")
     failed = replace(found, status=replace(found.status, phase="Failed", conditions=(target,)))
     for at_s in (3, 4):
-        told.put(failed, at_s)
-    told.go(failed, 9)
+        report.put(failed, at_s)
+    report.go(failed, 9)
 
-    assert [(one.cause, one.rule, one.loss.ended_after) for one in told.records.values()] == [
+    assert [(one.cause, one.rule, one.loss.ended_after) for one in report.records.values()] == [
         ("pressure", "low on memory", 0)
     ]
 
 
 def test_external_deletions_count_and_those_of_components_do_not() -> None:
-    told = Told()
-    by_alice, by_its_owner, after_error = (told.put(running(name)) for name in ("a", "b", "c"))
-    told.ledger.wanted(by_alice.metadata.uid, "alice")
+    report = LedgerRig()
+    by_alice, by_its_owner, after_error = (report.put(running(name)) for name in ("a", "b", "c"))
+    report.ledger.wanted(by_alice.metadata.uid, "alice")
     owner = "ReplicaSet default/web"
-    told.ledger.asked(DeleteObject("Pod", by_its_owner.key, by_its_owner.metadata.uid, owner), owner)
+    report.ledger.asked(DeleteObject("Pod", by_its_owner.key, by_its_owner.metadata.uid, owner), owner)
     for found in (by_alice, by_its_owner, after_error):
-        told.end(found, 1, "")
+        report.end(found, 1, "")
 
-    assert [(found.pod, found.cause, found.by) for found in told.records.values()] == [
+    assert [(found.pod, found.cause, found.by) for found in report.records.values()] == [
         ("default/a", "deletion", "alice")
     ]
 
 
 def test_a_rejected_disruption_does_not_affect_later_ones() -> None:
-    told = Told()
-    found = told.put(running("a"))
-    told.ledger.wanted(found.metadata.uid, "alice")
-    told.ledger.refused(found.metadata.uid)
-    told.end(found, 1, "")
+    report = LedgerRig()
+    found = report.put(running("a"))
+    report.ledger.wanted(found.metadata.uid, "alice")
+    report.ledger.refused(found.metadata.uid)
+    report.end(found, 1, "")
 
-    assert told.records == {}
+    assert report.records == {}
 
 
 @pytest.mark.parametrize("hears_requests", [True, False])
@@ -318,57 +318,57 @@ def test_a_rejected_disruption_does_not_affect_later_ones() -> None:
 def test_a_deletion_is_a_workloads_own_where_it_has_more_pods_than_it_wants(
     *, replicas: int, has: int, version: str, counts_where_heard: bool, counts_where_seen: bool, hears_requests: bool
 ) -> None:
-    told = Told(hears_requests)
+    report = LedgerRig(hears_requests)
     owner = ReplicaSet(
         metadata=ObjectMeta(name="web", namespace="default", uid="uid-web", resource_version=version),
         spec=ReplicaSetSpec(replicas=replicas),
         status=ReplicaSetStatus(replicas=has),
     )
-    told.others[("ReplicaSet", "default/web")] = owner
-    found = told.put(running("a", owner="web"))
+    report.others[("ReplicaSet", "default/web")] = owner
+    found = report.put(running("a", owner="web"))
     found = replace(found, metadata=replace(found.metadata, resource_version="8"))
     if hears_requests:
-        told.ledger.wanted(found.metadata.uid, "alice")
-    told.end(found, 1, "")
+        report.ledger.wanted(found.metadata.uid, "alice")
+    report.end(found, 1, "")
 
     expected = counts_where_heard if hears_requests else counts_where_seen
-    assert [record.cause for record in told.records.values()] == ["deletion"] * expected
+    assert [record.cause for record in report.records.values()] == ["deletion"] * expected
 
 
 def test_only_known_intent_counts_when_the_deleting_user_is_unknown() -> None:
-    told = Told(hears_requests=False)
+    report = LedgerRig(hears_requests=False)
     of_unknown, gone_at_once, alone = (
-        told.put(running("a", owner="web")),
-        told.put(running("b")),
-        told.put(running("c")),
+        report.put(running("a", owner="web")),
+        report.put(running("b")),
+        report.put(running("c")),
     )
-    told.end(of_unknown, 1, "")
-    told.go(gone_at_once, 1)
-    told.end(alone, 1, "")
+    report.end(of_unknown, 1, "")
+    report.go(gone_at_once, 1)
+    report.end(alone, 1, "")
 
-    assert [record.pod for record in told.records.values()] == ["default/c"]
+    assert [record.pod for record in report.records.values()] == ["default/c"]
 
 
 def test_a_forced_end_counts_when_the_deleting_user_is_unknown() -> None:
-    told = Told(hears_requests=False)
-    forced, at_once, out_of_sight = (told.put(running(name)) for name in ("a", "b", "c"))
-    told.go(told.end(forced, 1, ""), 1)
-    told.go(ending(at_once, 2, ""), 2)
-    told.go(out_of_sight, 3)
+    report = LedgerRig(hears_requests=False)
+    forced, at_once, out_of_sight = (report.put(running(name)) for name in ("a", "b", "c"))
+    report.go(report.end(forced, 1, ""), 1)
+    report.go(ending(at_once, 2, ""), 2)
+    report.go(out_of_sight, 3)
 
-    assert [(record.pod, record.cause, record.loss.ended_after) for record in told.records.values()] == [
+    assert [(record.pod, record.cause, record.loss.ended_after) for record in report.records.values()] == [
         ("default/a", "deletion", 0),
         ("default/b", "deletion", 0),
     ]
 
 
 def test_a_new_life_follows_what_an_earlier_one_has_left() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
-    kept = told.put(owned(pod("low-2"), "web"), 60, is_added=True)
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    gone = report.preempt(report.put(running("low", owner="web")), preemptor, 60)
+    kept = report.put(owned(pod("low-2"), "web"), 60, is_added=True)
 
-    later = told.again(70)
+    later = report.again(70)
     later.go(gone, 75)
     later.put(ready(preemptor, "n"), 80)
     later.put(ready(kept, "m"), 90)
@@ -384,16 +384,16 @@ def test_a_new_life_follows_what_an_earlier_one_has_left() -> None:
 
 
 def test_conditions_tell_the_outcome_of_pods_between_two_processes() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    gone = report.preempt(report.put(running("low", owner="web")), preemptor, 60)
 
-    del told.pods[gone.key]
-    told.pods[preemptor.key] = ready(preemptor, "n")
+    del report.pods[gone.key]
+    report.pods[preemptor.key] = ready(preemptor, "n")
     came = ready(owned(pod("low-2"), "web"), "m")
-    told.since = {("high", "PodScheduled"): 66, ("low-2", "PodScheduled"): 70, ("low-2", "Ready"): 85}
-    told.pods[came.key] = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(60 * _SECOND)))
-    later = told.again(1_000)
+    report.since = {("high", "PodScheduled"): 66, ("low-2", "PodScheduled"): 70, ("low-2", "Ready"): 85}
+    report.pods[came.key] = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(60 * _SECOND)))
+    later = report.again(1_000)
 
     (record,) = later.records.values()
     assert record.loss.ended_after == 940
@@ -409,14 +409,14 @@ def test_conditions_tell_the_outcome_of_pods_between_two_processes() -> None:
 
 
 def test_a_pod_gone_between_two_processes_wasted_its_room_and_is_replaced_by_the_next() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
-    told.put(owned(pod("low-2"), "web"), 60, is_added=True)
-    told.go(gone, 61)
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    gone = report.preempt(report.put(running("low", owner="web")), preemptor, 60)
+    report.put(owned(pod("low-2"), "web"), 60, is_added=True)
+    report.go(gone, 61)
 
-    told.pods.clear()
-    later = told.again(100)
+    report.pods.clear()
+    later = report.again(100)
     later.put(owned(pod("low-3"), "web"), 101, is_added=True)
 
     assert [record.in_vain for record in later.records.values()] == ["default/high was gone before it ran"]
@@ -424,9 +424,9 @@ def test_a_pod_gone_between_two_processes_wasted_its_room_and_is_replaced_by_the
 
 
 def test_a_pod_that_ends_in_two_lives_is_reported_once() -> None:
-    told = Told()
-    found = told.end(told.put(running("a")), 1, "EvictionByEvictionAPI")
-    later = told.again(2)
+    report = LedgerRig()
+    found = report.end(report.put(running("a")), 1, "EvictionByEvictionAPI")
+    later = report.again(2)
     later.put(found, 3)
     later.go(found, 4)
 
@@ -434,124 +434,124 @@ def test_a_pod_that_ends_in_two_lives_is_reported_once() -> None:
 
 
 def test_expectations_of_an_earlier_process_are_dropped_after_a_day() -> None:
-    told = Told()
-    told.go(told.end(told.put(running("a", owner="web")), 1), 2)
-    later = told.again(90_000)
+    report = LedgerRig()
+    report.go(report.end(report.put(running("a", owner="web")), 1), 2)
+    later = report.again(90_000)
 
     assert (later.trails, later.came()) == ({}, [""])
 
 
 def test_no_pod_comes_in_place_of_two() -> None:
-    told = Told()
+    report = LedgerRig()
     for name in ("a", "b"):
-        told.go(told.end(told.put(running(name, owner="web")), 1), 1)
+        report.go(report.end(report.put(running(name, owner="web")), 1), 1)
     came = owned(pod("c"), "web")
     came = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(2 * _SECOND)))
     for at_s, found in ((2, came), (3, ready(came, "m")), (4, ready(came, "m"))):
-        told.pods[found.key] = found
-        told.ledger.changed(found, at_s * _SECOND)
+        report.pods[found.key] = found
+        report.ledger.changed(found, at_s * _SECOND)
 
-    assert told.came() == ["default/c", ""]
-    assert told.again(5).came() == ["default/c", ""]
+    assert report.came() == ["default/c", ""]
+    assert report.again(5).came() == ["default/c", ""]
 
 
 def test_pods_that_end_by_themselves_or_never_had_a_node_are_not_disrupted() -> None:
-    told = Told(hears_requests=False)
-    done = told.put(running("a"))
-    done = told.put(replace(done, status=replace(done.status, phase="Succeeded")), 1)
-    told.end(done, 2, "")
-    told.end(told.put(pod("b")), 2, "")
+    report = LedgerRig(hears_requests=False)
+    done = report.put(running("a"))
+    done = report.put(replace(done, status=replace(done.status, phase="Succeeded")), 1)
+    report.end(done, 2, "")
+    report.end(report.put(pod("b")), 2, "")
 
-    assert told.records == {}
+    assert report.records == {}
 
 
 def test_a_pod_that_disappears_without_a_word_is_disrupted_if_it_was_marked() -> None:
-    told = Told()
-    found = told.put(running("a"))
-    marked = told.put(replace(found, status=replace(found.status, conditions=(_TARGET,))), 1)
-    told.go(marked, 2)
+    report = LedgerRig()
+    found = report.put(running("a"))
+    marked = report.put(replace(found, status=replace(found.status, conditions=(_TARGET,))), 1)
+    report.go(marked, 2)
 
-    assert [(one.cause, one.loss.ended_after) for one in told.records.values()] == [("preemption", 0)]
+    assert [(one.cause, one.loss.ended_after) for one in report.records.values()] == [("preemption", 0)]
 
 
 def test_an_eviction_that_was_refused_says_nothing_of_what_comes_later() -> None:
-    told = Told()
-    found = told.put(running("a"))
+    report = LedgerRig()
+    found = report.put(running("a"))
     evict = Evict(found.key, found.metadata.uid, "drain", "drain")
-    told.ledger.asked(evict, "drain")
-    told.ledger.answered(evict, Problem(429, "TooManyRequests", "no"))
-    told.end(found, 1, "EvictionByEvictionAPI")
+    report.ledger.asked(evict, "drain")
+    report.ledger.answered(evict, Problem(429, "TooManyRequests", "no"))
+    report.end(found, 1, "EvictionByEvictionAPI")
 
-    assert [record.cause for record in told.records.values()] == ["eviction"]
+    assert [record.cause for record in report.records.values()] == ["eviction"]
 
 
 def test_work_since_a_checkpoint_is_what_is_lost() -> None:
-    told = Told()
-    found = told.put(running("a", cpu="2"))
+    report = LedgerRig()
+    found = report.put(running("a", cpu="2"))
     saved = {"podium.dev/checkpoint-time": format_time(40 * _SECOND)}
-    found = told.put(replace(found, metadata=replace(found.metadata, annotations=saved)))
-    told.end(found, 100)
+    found = report.put(replace(found, metadata=replace(found.metadata, annotations=saved)))
+    report.end(found, 100)
 
-    loss = told.records[1].loss
+    loss = report.records[1].loss
     assert (loss.ran, loss.lost, loss.work) == (100, 60, {"cpu": 120})
 
 
 def test_a_replacement_that_goes_without_a_node_makes_room_for_the_next() -> None:
-    told = Told()
-    told.end(told.put(running("a", owner="web")), 1)
-    first = told.put(owned(pod("b"), "web"), 2, is_added=True)
-    told.go(first, 3)
-    assert told.came() == [""]
-    told.put(owned(pod("c"), "web"), 4, is_added=True)
+    report = LedgerRig()
+    report.end(report.put(running("a", owner="web")), 1)
+    first = report.put(owned(pod("b"), "web"), 2, is_added=True)
+    report.go(first, 3)
+    assert report.came() == [""]
+    report.put(owned(pod("c"), "web"), 4, is_added=True)
 
-    assert told.came() == ["default/c"]
+    assert report.came() == ["default/c"]
 
 
 def test_each_victim_has_one_replacement_and_a_scale_up_is_none() -> None:
-    told = Told()
-    told.end(told.put(running("a", owner="web")), 1)
+    report = LedgerRig()
+    report.end(report.put(running("a", owner="web")), 1)
     for name in ("b", "c"):
-        told.put(owned(pod(name), "web"), 2, is_added=True)
+        report.put(owned(pod(name), "web"), 2, is_added=True)
 
-    assert told.came() == ["default/b"]
+    assert report.came() == ["default/b"]
 
 
 def test_missing_replacements_are_expected_for_a_day() -> None:
-    told = Told()
-    told.go(told.end(told.put(running("a", owner="web")), 1), 2)
-    told.go(told.end(told.put(running("b", owner="web")), 90_000), 90_001)
-    told.put(owned(pod("c"), "web"), 90_002, is_added=True)
+    report = LedgerRig()
+    report.go(report.end(report.put(running("a", owner="web")), 1), 2)
+    report.go(report.end(report.put(running("b", owner="web")), 90_000), 90_001)
+    report.put(owned(pod("c"), "web"), 90_002, is_added=True)
 
-    assert told.came() == ["", "default/c"]
+    assert report.came() == ["", "default/c"]
 
 
 def test_nothing_is_kept_of_what_is_over_and_no_more_than_so_much_of_what_is_not() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    told.go(told.preempt(told.put(running("low")), preemptor, 1), 2)
-    told.put(ready(preemptor, "n"), 3)
-    fates = told.ledger._open_disruptions
-    kept = (fates._open, told.ledger._ending, fates._victims_for, fates._replaces, told.trails)
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    report.go(report.preempt(report.put(running("low")), preemptor, 1), 2)
+    report.put(ready(preemptor, "n"), 3)
+    fates = report.ledger._open_disruptions
+    kept = (fates._open, report.ledger._ending, fates._victims_for, fates._replaces, report.trails)
     assert [len(one) for one in kept] == [0, 0, 0, 0, 0]
     assert not fates._awaited
-    assert not told.ledger._announced._found
+    assert not report.ledger._announced._found
 
     for number in range(MOST_OPEN + 5):
-        told.go(told.end(told.put(running(f"p{number}", owner="web")), 1), 2)
+        report.go(report.end(report.put(running(f"p{number}", owner="web")), 1), 2)
 
-    assert len(fates._open) == len(told.trails) == MOST_OPEN
-    assert len(told.records) == MOST_OPEN + 6
+    assert len(fates._open) == len(report.trails) == MOST_OPEN
+    assert len(report.records) == MOST_OPEN + 6
 
 
 def test_an_irrelevant_pod_costs_the_same_at_any_ledger_size() -> None:
     found = []
     for number in (1, 500):
-        told = Told()
-        preemptors = [told.put(pod(f"high{index}", priority=1)) for index in range(number)]
+        report = LedgerRig()
+        preemptors = [report.put(pod(f"high{index}", priority=1)) for index in range(number)]
         for index, preemptor in enumerate(preemptors):
-            told.go(told.preempt(told.put(running(f"p{index}", owner=f"web{index}")), preemptor, 1), 2)
+            report.go(report.preempt(report.put(running(f"p{index}", owner=f"web{index}")), preemptor, 1), 2)
         other = owned(pod("other", on="n"), "other")
-        found.append(sum(operations(partial(told.ledger.changed, other, 3, is_added=True)).values()))
+        found.append(sum(operations(partial(report.ledger.changed, other, 3, is_added=True)).values()))
 
     assert found[0] == found[1]
 
@@ -565,15 +565,15 @@ def test_an_eviction_is_wasted_when_the_pod_returns_unless_intended(cause: Cause
 
 
 def test_the_beneficiary_of_a_disruption_may_become_known_later() -> None:
-    told = Told()
-    preemptor = told.put(pod("high", priority=1))
-    victim = told.put(running("low"))
-    told.end(victim, 1)
+    report = LedgerRig()
+    preemptor = report.put(pod("high", priority=1))
+    victim = report.put(running("low"))
+    report.end(victim, 1)
     for _ in range(2):
-        told.ledger.benefits(victim.metadata.uid, preemptor.key, "")
-    told.put(ready(preemptor, "n"), 5)
+        report.ledger.benefits(victim.metadata.uid, preemptor.key, "")
+    report.put(ready(preemptor, "n"), 5)
 
-    beneficiary = told.records[1].beneficiary
+    beneficiary = report.records[1].beneficiary
     assert beneficiary is not None
     assert (beneficiary.pod, beneficiary.room, beneficiary.outcome, beneficiary.placed_after) == (
         "default/high",

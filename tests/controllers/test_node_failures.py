@@ -52,7 +52,7 @@ def test_a_node_that_is_down_admits_starts_and_ends_nothing_and_reports_nothing(
     rig.delete("Pod", "b")
     rig.pass_to(100)
 
-    assert rig.told == ["0 Running ready a", "0 Running ready b"]
+    assert rig.log == ["0 Running ready a", "0 Running ready b"]
     assert rig.pods() == {"a": "Running", "b": "Running terminating", "c": "Pending"}
     assert rig.is_at_rest()
 
@@ -63,7 +63,7 @@ def test_other_nodes_go_on() -> None:
     rig.fail("n1")
     rig.apply(pod("a", node="n2"))
 
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure"])
@@ -77,7 +77,7 @@ def test_when_it_is_back_its_pods_are_started_again_in_their_places(policy: str)
     rig.pass_to(100)
 
     # It runs for its full time once more.
-    assert rig.told == ["0 Running ready a", "15 Running ready a", "35 Succeeded a"]
+    assert rig.log == ["0 Running ready a", "15 Running ready a", "35 Succeeded a"]
     assert restarts(rig, "a") == 1
     [status] = rig.pod("a")["status"]["containerStatuses"]
     assert status["lastState"]["terminated"]["reason"] == "Unknown"
@@ -91,7 +91,7 @@ def test_pods_that_are_never_restarted_have_failed() -> None:
 
     rig.recover("n1")
 
-    assert rig.told[2:] == ["0 Failed a", "0 Running ready c"]
+    assert rig.log[2:] == ["0 Failed a", "0 Running ready c"]
 
 
 def test_pods_that_were_deleted_meanwhile_are_gone_at_once() -> None:
@@ -103,7 +103,7 @@ def test_pods_that_were_deleted_meanwhile_are_gone_at_once() -> None:
 
     rig.recover("n1")
 
-    assert rig.told[2:] == ["5 gone a", "5 gone b"]
+    assert rig.log[2:] == ["5 gone a", "5 gone b"]
 
 
 @pytest.mark.failure(60)
@@ -116,12 +116,12 @@ def test_pods_that_have_ended_hold_nothing_when_the_node_is_back() -> None:
 
     rig.recover("n1")
 
-    assert rig.told[-1] == "5 Running ready c"
+    assert rig.log[-1] == "5 Running ready c"
 
 
 def test_pods_that_ran_come_before_pods_that_wait_and_are_not_judged_by_taints_and_labels_again() -> None:
     rig = rig_of(pod("z", node="n1", cpu=3, spec={"nodeSelector": {"disk": "ssd"}}))
-    assert rig.told == ["0 NodeAffinity z"]
+    assert rig.log == ["0 NodeAffinity z"]
     rig = Rig(Kubelet)
     rig.apply(node("n1", cpu=4, disk="ssd"), pod("z", node="n1", cpu=3, spec={"nodeSelector": {"disk": "ssd"}}))
 
@@ -131,7 +131,7 @@ def test_pods_that_ran_come_before_pods_that_wait_and_are_not_judged_by_taints_a
     rig.patch("Node", "n1", {"metadata": {"labels": {"disk": "hdd"}}, "spec": {"taints": [taint]}})
     rig.recover("n1")
 
-    assert sorted(rig.told[1:]) == ["0 OutOfcpu a", "0 Running ready z"]
+    assert sorted(rig.log[1:]) == ["0 OutOfcpu a", "0 Running ready z"]
 
 
 def test_a_pod_is_rejected_when_its_node_has_shrunk() -> None:
@@ -141,7 +141,7 @@ def test_a_pod_is_rejected_when_its_node_has_shrunk() -> None:
 
     rig.recover("n1")
 
-    assert sorted(rig.told[2:]) == ["0 OutOfcpu a", "0 Running ready b"]
+    assert sorted(rig.log[2:]) == ["0 OutOfcpu a", "0 Running ready b"]
 
 
 def test_a_failure_loses_the_back_off_and_the_start_delay_is_for_new_pods() -> None:
@@ -156,7 +156,7 @@ def test_a_failure_loses_the_back_off_and_the_start_delay_is_for_new_pods() -> N
     rig.recover("n1")
     rig.pass_to(20)
 
-    assert rig.told[-2:] == ["14 Running ready a", "19 Running ready a"]
+    assert rig.log[-2:] == ["14 Running ready a", "19 Running ready a"]
 
 
 def test_nothing_that_failed_to_be_written_is_written_by_a_machine_that_is_down() -> None:
@@ -167,7 +167,7 @@ def test_nothing_that_failed_to_be_written_is_written_by_a_machine_that_is_down(
     rig.fail("n1")
     rig.pass_to(10)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.is_at_rest()
 
 
@@ -175,10 +175,10 @@ def test_an_unreported_end_is_reported_when_the_machine_recovers() -> None:
     rig = failed_before_it_told_of_the_end(duration=5)
 
     rig.pass_to(20)
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
     rig.recover("n1")
 
-    assert rig.told[1:] == ["20 Succeeded a"]
+    assert rig.log[1:] == ["20 Succeeded a"]
     assert "containerStatuses" not in rig.pod("a")["status"]
 
 
@@ -221,7 +221,7 @@ def test_a_restarted_kubelet_ignores_an_unwritten_condition_of_its_predecessor()
     rig.fault = lambda action: BROKEN if isinstance(action, ReportStatus) and action.kind == "Node" else None
     rig.apply(pod("a", node="n1", annotations={"podium.dev/memory-usage": "2Gi"}))
     rig.pass_to(1)
-    assert rig.told[-1] == "1 Evicted a"
+    assert rig.log[-1] == "1 Evicted a"
 
     rig.fail("n1")
     rig.recover("n1")
@@ -265,7 +265,7 @@ def test_to_recover_a_node_that_was_not_down_changes_nothing() -> None:
     rig.places[0].inbox.append(NodeStarted("n1"))
     rig.pass_to(10)
 
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
 
 
 def test_a_node_of_unknown_state_reports_its_condition_when_it_returns() -> None:
@@ -274,11 +274,11 @@ def test_a_node_of_unknown_state_reports_its_condition_when_it_returns() -> None
     for type_ in ("MemoryPressure", "PIDPressure", "Ready"):
         rig.condition("n1", type_, "Unknown")
     rig.condition("n1", "NetworkUnavailable", "Unknown")
-    assert rig.told == []
+    assert rig.log == []
 
     rig.recover("n1")
 
-    assert rig.told == ["0 MemoryPressure False n1", "0 PIDPressure False n1", "0 Ready True n1"]
+    assert rig.log == ["0 MemoryPressure False n1", "0 PIDPressure False n1", "0 Ready True n1"]
 
 
 def test_pods_wait_for_a_failed_machine_though_their_kubelet_restarted() -> None:
@@ -287,10 +287,10 @@ def test_pods_wait_for_a_failed_machine_though_their_kubelet_restarted() -> None
 
     rig.restart()
     rig.pass_to(5)
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
     rig.recover("n1")
 
-    assert rig.told[1:] == ["5 Running ready a"]
+    assert rig.log[1:] == ["5 Running ready a"]
     assert restarts(rig, "a") == 1
 
 
@@ -304,7 +304,7 @@ def test_the_machine_goes_with_its_node_and_the_kubelet_has_nothing_more_to_say(
     rig.delete("Pod", "a", grace=5)
     rig.pass_to(100)
 
-    assert rig.told == ["0 Running ready a"]
+    assert rig.log == ["0 Running ready a"]
     assert rig.is_at_rest()
 
 
@@ -316,7 +316,7 @@ def test_b6_a_node_of_the_same_name_is_another_machine_that_starts_the_pods_agai
         rig.delete("Node", "n1")
         rig.apply(node("n1"))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+    assert rig.log == ["0 Running ready a", "0 Running ready a"]
     assert restarts(rig, "a") == 1
 
 
@@ -327,7 +327,7 @@ def test_b6_a_namesake_that_was_made_unseen_is_another_pod() -> None:
         rig.delete("Pod", "a", grace=0)
         rig.apply(pod("a", node="n1", cpu=4))
 
-    assert rig.told == ["0 Running ready a", "0 Running ready a"]
+    assert rig.log == ["0 Running ready a", "0 Running ready a"]
     assert "containerStatuses" not in rig.pod("a")["status"]
 
 
@@ -339,7 +339,7 @@ def test_a_namesake_that_is_pending_has_nothing_to_do_with_the_node() -> None:
         rig.apply(pod("a"))
     rig.apply(pod("b", node="n1", cpu=4))
 
-    assert rig.told[-1] == "0 Running ready b"
+    assert rig.log[-1] == "0 Running ready b"
 
 
 # All together
@@ -350,7 +350,7 @@ def test_pods_of_a_node_that_stays_away_are_evicted_after_5_minutes_and_go_when_
 
     rig.fail("n1")
     rig.pass_to(1000)
-    assert rig.told[2:] == [
+    assert rig.log[2:] == [
         "50 n1: no heartbeats",
         "50 n1: taint unreachable:NoExecute added, taint unreachable added",
         "50 a: its node is not ready",
@@ -360,7 +360,7 @@ def test_pods_of_a_node_that_stays_away_are_evicted_after_5_minutes_and_go_when_
     assert rig.is_at_rest()
 
     rig.recover("n1")
-    assert rig.told[7:] == [
+    assert rig.log[7:] == [
         "1000 Ready True n1",
         "1000 gone a",
         "1000 n1: taint unreachable:NoExecute removed, taint unreachable removed",
@@ -421,7 +421,7 @@ def test_pods_of_a_node_that_fails_and_is_deleted_are_collected() -> None:
     rig.delete("Node", "n1")
     rig.pass_to(1000)
 
-    assert rig.told[-2:] == ["140 Failed a", "140 delete a: its node n1 is gone"]
+    assert rig.log[-2:] == ["140 Failed a", "140 delete a: its node n1 is gone"]
     assert rig.is_at_rest()
 
 
@@ -433,7 +433,7 @@ def test_an_unobserved_failed_node_recovers_without_effects() -> None:
     rig.recover("n1")
     rig.pass_to(500)
 
-    assert rig.told == ["0 Running ready a", "20 Running ready a"]
+    assert rig.log == ["0 Running ready a", "20 Running ready a"]
     assert restarts(rig, "a") == 1
 
 
@@ -443,5 +443,5 @@ def test_a_report_that_is_sent_again_when_the_node_is_back_is_not_tried_once_mor
     rig.recover("n1")
     rig.pass_to(40)
 
-    assert "20.5 Succeeded a" in rig.told
+    assert "20.5 Succeeded a" in rig.log
     assert len([action for action in rig.actions if isinstance(action, ReportStatus) and action.kind == "Pod"]) == 3

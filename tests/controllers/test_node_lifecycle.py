@@ -134,7 +134,7 @@ def test_a_node_that_was_silent_for_50s_is_not_ready_and_neither_are_its_pods() 
 
     rig.fail("n1")
     rig.pass_to(59)
-    assert rig.told == []
+    assert rig.log == []
     rig.pass_to(60)
 
     ready = rig.node_condition("n1", "Ready")
@@ -144,7 +144,7 @@ def test_a_node_that_was_silent_for_50s_is_not_ready_and_neither_are_its_pods() 
     assert rig.node_condition("n1", "NetworkUnavailable")["status"] == "False"
     assert rig.taints("n1") == ["unreachable:NoExecute", "unreachable:NoSchedule"]
     assert [rig.pod_condition(name, "Ready")["status"] for name in "abc"] == ["False", "False", "True"]
-    assert len(rig.told) == 3
+    assert len(rig.log) == 3
     assert rig.is_at_rest()
 
 
@@ -156,7 +156,7 @@ def test_a_node_with_a_timely_heartbeat_was_never_lost() -> None:
     rig.recover("n1")
     rig.pass_to(200)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.is_at_rest()
 
 
@@ -224,7 +224,7 @@ def test_a_node_that_is_deleted_while_silent_is_forgotten() -> None:
     rig.delete("Node", "n1")
     rig.pass_to(100)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.is_at_rest()
 
 

@@ -30,13 +30,13 @@ def node(name: str = "n1", trouble: str = "") -> Node:
 
 
 class Played:
-    """A kubelet whose reports become pod statuses; ``told`` are the states, as `seconds pod what`."""
+    """A kubelet whose reports become pod statuses; ``log`` are the states, as `seconds pod what`."""
 
     def __init__(self, **settings: Any) -> None:
         self.kubelet = Kubelet(KubeletSettings(**settings))
         self.now = 0
         self.status: dict[str, dict[str, Any]] = {}
-        self.told: list[str] = []
+        self.log: list[str] = []
 
     def show(self, *objects: Node | Pod) -> None:
         for each in objects:
@@ -62,10 +62,10 @@ class Played:
             if isinstance(action, ReportStatus) and action.kind == "Pod":
                 status = self.status.setdefault(action.key, {})
                 status.update(json.loads(json.dumps(dict(action.fields))))
-                told = status.get("reason", "runs")
+                report = status.get("reason", "runs")
                 for container in status.get("containerStatuses", []):
-                    told = next(iter(container["state"]))
-                self.told.append(f"{self.now // SECOND} {action.key.partition('/')[2]} {told}")
+                    report = next(iter(container["state"]))
+                self.log.append(f"{self.now // SECOND} {action.key.partition('/')[2]} {report}")
             self._do(self.kubelet.handle(Answered(action, None), self.now))
 
 
@@ -73,9 +73,9 @@ def test_on_a_troubled_node_containers_fail_so_long_after_each_start() -> None:
     played = Played()
     played.show(node(trouble="20s"), pod("a"))
     played.pass_to(45)
-    assert played.told == ["0 a runs", "20 a running", "40 a waiting"]
+    assert played.log == ["0 a runs", "20 a running", "40 a waiting"]
     played.pass_to(60)
-    assert played.told[3:] == ["50 a running"]
+    assert played.log[3:] == ["50 a running"]
     assert played.health("a").restarts == 2
 
 
@@ -83,7 +83,7 @@ def test_trouble_may_be_that_of_some_pods_alone() -> None:
     played = Played()
     played.show(node(trouble="20s app=web"), pod("a", labels={"app": "web"}), pod("b", labels={"app": "db"}))
     played.pass_to(25)
-    assert played.told == ["0 a runs", "0 b runs", "20 a running"]
+    assert played.log == ["0 a runs", "0 b runs", "20 a running"]
 
 
 def test_when_trouble_begins_containers_that_run_fail_so_long_after() -> None:
@@ -95,7 +95,7 @@ def test_when_trouble_begins_containers_that_run_fail_so_long_after() -> None:
     # A node that changes otherwise changes nothing.
     played.show(replace(node(trouble="20s"), spec=replace(node().spec, unschedulable=True)))
     played.pass_to(125)
-    assert played.told == ["0 a runs", "120 a running"]
+    assert played.log == ["0 a runs", "120 a running"]
 
 
 def test_when_trouble_is_over_containers_fail_no_more() -> None:
@@ -104,7 +104,7 @@ def test_when_trouble_is_over_containers_fail_no_more() -> None:
     played.pass_to(10)
     played.show(node())
     played.pass_to(1_000)
-    assert played.told == ["0 a runs"]
+    assert played.log == ["0 a runs"]
 
 
 def test_when_trouble_is_over_a_pods_own_failures_go_on() -> None:
@@ -113,7 +113,7 @@ def test_when_trouble_is_over_a_pods_own_failures_go_on() -> None:
     played.pass_to(10)
     played.show(node())
     played.pass_to(35)
-    assert played.told == ["0 a runs", "30 a running"]
+    assert played.log == ["0 a runs", "30 a running"]
 
 
 def test_trouble_again_and_again_is_no_news() -> None:
@@ -137,7 +137,7 @@ def test_containers_that_use_more_memory_than_they_may_are_killed_and_started_ag
     hungry = pod("a", annotations={"memory-usage": "2Gi"}, limits={"memory": "1Gi"})
     played.show(node(), hungry)
     played.pass_to(5)
-    assert played.told == ["0 a runs", "0 a running", "0 a waiting"]
+    assert played.log == ["0 a runs", "0 a running", "0 a waiting"]
     (container,) = played.status["default/a"]["containerStatuses"]
     assert container["restartCount"] == 1
     assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
@@ -153,12 +153,12 @@ def test_pods_are_killed_as_soon_as_their_usage_exceeds_their_limit() -> None:
     limits = {"memory": "1Gi"}
     played.show(node(), pod("a", annotations={"memory-usage": "1Gi"}, limits=limits))
     played.pass_to(30)
-    assert played.told == ["0 a runs"]
+    assert played.log == ["0 a runs"]
     played.show(pod("a", annotations={"memory-usage": "1025Mi"}, limits=limits))
-    assert played.told[1:] == ["30 a running", "30 a waiting"]
+    assert played.log[1:] == ["30 a running", "30 a waiting"]
     played.show(pod("a", annotations={"memory-usage": "512Mi"}, limits=limits))
     played.pass_to(1_000)
-    assert played.told[3:] == ["40 a running"]
+    assert played.log[3:] == ["40 a running"]
 
 
 def test_the_limit_of_the_whole_pod_holds_as_well() -> None:
@@ -172,7 +172,7 @@ def test_without_a_memory_limit_no_container_is_killed() -> None:
     played = Played()
     played.show(node(), pod("a", annotations={"memory-usage": "2Gi"}))
     played.pass_to(100)
-    assert played.told == ["0 a runs"]
+    assert played.log == ["0 a runs"]
 
 
 def test_a_restarted_kubelet_finds_waiting_containers() -> None:
@@ -183,7 +183,7 @@ def test_a_restarted_kubelet_finds_waiting_containers() -> None:
     played.kubelet = Kubelet()
     waiting = replace(hungry, status=replace(hungry.status, phase="Running"))
     played.show(node(), waiting)
-    assert played.told[3:] == ["5 a running", "5 a running", "5 a waiting"]
+    assert played.log[3:] == ["5 a running", "5 a running", "5 a waiting"]
     assert played.health("a").restarts == 3
 
 
@@ -210,9 +210,9 @@ def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() 
     played = Played()
     played.show(node(trouble="reject 20s app=web"), pod("a", labels={"app": "web"}), pod("b", labels={"app": "db"}))
     played.pass_to(19)
-    assert played.told == ["0 b runs"]
+    assert played.log == ["0 b runs"]
     played.pass_to(20)
-    assert played.told == ["0 b runs", "20 a UnexpectedAdmissionError"]
+    assert played.log == ["0 b runs", "20 a UnexpectedAdmissionError"]
 
 
 @pytest.mark.parametrize("text", ["reject", "reject soon", "reject 0s", "reject -1s", "reject 20s =="])

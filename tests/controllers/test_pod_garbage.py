@@ -30,10 +30,10 @@ def test_pods_of_a_node_that_is_gone_fail_and_are_deleted_after_40s() -> None:
 
     rig.delete("Node", "n1")
     rig.pass_to(44.9)
-    assert rig.told == []
+    assert rig.log == []
     rig.pass_to(100)
 
-    assert rig.told == ["45 Failed a", "45 delete a: its node n1 is gone"]
+    assert rig.log == ["45 Failed a", "45 delete a: its node n1 is gone"]
     assert rig.pods() == {"b": "Running"}
     assert rig.is_at_rest()
 
@@ -91,7 +91,7 @@ def test_a_node_that_comes_in_time_keeps_its_pods() -> None:
     rig.apply(node("n1"))
     rig.pass_to(100)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.is_at_rest()
 
 
@@ -104,7 +104,7 @@ def test_a_node_that_goes_again_is_waited_for_again() -> None:
     rig.delete("Node", "n1")
     rig.pass_to(200)
 
-    assert rig.told[0] == "100 Failed a"
+    assert rig.log[0] == "100 Failed a"
 
 
 def test_a_pod_that_changes_meanwhile_is_not_an_orphan_sooner() -> None:
@@ -113,9 +113,9 @@ def test_a_pod_that_changes_meanwhile_is_not_an_orphan_sooner() -> None:
 
     rig.patch("Pod", "a", {"metadata": {"labels": {"new": "yes"}}})
     rig.pass_to(39)
-    assert rig.told == []
+    assert rig.log == []
     rig.pass_to(40)
-    assert rig.told[0] == "40 Failed a"
+    assert rig.log[0] == "40 Failed a"
 
 
 def test_a_held_orphan_does_not_delay_the_next_pod() -> None:
@@ -124,7 +124,7 @@ def test_a_held_orphan_does_not_delay_the_next_pod() -> None:
 
     rig.apply(running("b"))
 
-    assert rig.told[-2:] == ["100 Failed b", "100 delete b: its node n1 is gone"]
+    assert rig.log[-2:] == ["100 Failed b", "100 delete b: its node n1 is gone"]
 
 
 def test_a_pod_bound_to_a_missing_node_later_is_an_orphan() -> None:
@@ -134,7 +134,7 @@ def test_a_pod_bound_to_a_missing_node_later_is_an_orphan() -> None:
     rig.apply(running("b"))
     rig.pass_to(100)
 
-    assert rig.told[-2:] == ["90 Failed b", "90 delete b: its node n1 is gone"]
+    assert rig.log[-2:] == ["90 Failed b", "90 delete b: its node n1 is gone"]
 
 
 def test_orphans_that_have_ended_are_deleted_as_they_are() -> None:
@@ -142,7 +142,7 @@ def test_orphans_that_have_ended_are_deleted_as_they_are() -> None:
 
     rig.pass_to(100)
 
-    assert rig.told == ["40 delete a: its node n1 is gone"]
+    assert rig.log == ["40 delete a: its node n1 is gone"]
 
 
 @pytest.mark.upstream(61)
@@ -155,7 +155,7 @@ def test_deleted_pods_of_a_node_out_of_service_go_at_once() -> None:
     rig.pass_to(1)
     rig.delete("Pod", "b", grace=3600)
 
-    assert rig.told == [
+    assert rig.log == [
         "0 Failed a",
         "0 delete a: its node n1 is out of service",
         "1 Failed b",
@@ -168,7 +168,7 @@ def test_a_ready_node_is_not_out_of_service_despite_its_taints() -> None:
 
     rig.delete("Pod", "a", grace=3600)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_deleted_pods_without_a_node_are_removed() -> None:
@@ -176,7 +176,7 @@ def test_deleted_pods_without_a_node_are_removed() -> None:
 
     rig = rig_of(pod("a", metadata=deleted), pod("b"))
 
-    assert rig.told == ["0 Failed a", "0 delete a: it never had a node"]
+    assert rig.log == ["0 Failed a", "0 delete a: it never had a node"]
     assert rig.pods() == {"b": "Pending"}
 
 
@@ -189,7 +189,7 @@ def test_a_namesake_on_another_node_stays() -> None:
         rig.apply(running("a", on="n2"))
     rig.pass_to(100)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.is_at_rest()
 
 

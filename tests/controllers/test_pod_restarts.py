@@ -35,8 +35,8 @@ def container(rig: Rig) -> Raw:
     return status
 
 
-def starts(told: list[str]) -> list[int]:
-    return [int(one.split()[0]) for one in told if "Running ready" in one]
+def starts(report: list[str]) -> list[int]:
+    return [int(one.split()[0]) for one in report if "Running ready" in one]
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure"])
@@ -46,7 +46,7 @@ def test_the_first_restart_is_immediate_and_each_next_one_waits_twice_as_long(po
     rig.pass_to(30 * MINUTE)
 
     waits = [0, 10, 20, 40, 80, 160, 300, 300]
-    begun = starts(rig.told)
+    begun = starts(rig.log)
     assert [later - earlier - 5 for earlier, later in pairwise(begun)][:8] == waits
 
 
@@ -85,7 +85,7 @@ def test_a_pod_becomes_ready_some_time_after_each_start() -> None:
 
     rig.pass_to(75)
 
-    assert rig.told == [
+    assert rig.log == [
         "0 Running a",
         "20 Running ready a",
         "30 Running a",
@@ -100,7 +100,7 @@ def test_a_pod_that_is_never_restarted_fails() -> None:
 
     rig.pass_to(100)
 
-    assert rig.told == ["0 Running ready a", "5 Failed a"]
+    assert rig.log == ["0 Running ready a", "5 Failed a"]
     assert "reason" not in rig.pod("a")["status"]
     status = container(rig)
     assert (status["restartCount"], status["state"]["terminated"]["reason"]) == (0, "Error")
@@ -112,7 +112,7 @@ def test_a_successful_exit_ends_the_pod_under_every_restart_policy(policy: str) 
 
     rig.pass_to(100)
 
-    assert rig.told == ["0 Running ready a", "20 Succeeded a"]
+    assert rig.log == ["0 Running ready a", "20 Succeeded a"]
 
 
 def test_the_duration_counts_from_the_last_start() -> None:
@@ -120,7 +120,7 @@ def test_the_duration_counts_from_the_last_start() -> None:
 
     rig.pass_to(12)
 
-    assert "Succeeded a" not in " ".join(rig.told)
+    assert "Succeeded a" not in " ".join(rig.log)
 
 
 def test_a_pod_that_is_deleted_while_its_containers_wait_goes_at_once() -> None:
@@ -129,7 +129,7 @@ def test_a_pod_that_is_deleted_while_its_containers_wait_goes_at_once() -> None:
 
     rig.delete("Pod", "a")
 
-    assert rig.told[-1] == "12 gone a"
+    assert rig.log[-1] == "12 gone a"
 
 
 def test_containers_that_fail_while_their_pod_is_killed_end_it() -> None:
@@ -139,7 +139,7 @@ def test_containers_that_fail_while_their_pod_is_killed_end_it() -> None:
     rig.delete("Pod", "a", grace=30)
     rig.pass_to(100)
 
-    assert rig.told == ["0 Running ready a", "20 Failed a", "20 gone a"]
+    assert rig.log == ["0 Running ready a", "20 Failed a", "20 gone a"]
 
 
 def test_a_pod_whose_containers_fail_keeps_its_place() -> None:
@@ -149,7 +149,7 @@ def test_a_pod_whose_containers_fail_keeps_its_place() -> None:
 
     rig.apply(pod("b", node="n1"))
 
-    assert rig.told[-1] == "12 OutOfpods b"
+    assert rig.log[-1] == "12 OutOfpods b"
 
 
 def test_a_crash_loop_is_settled_once_it_has_been_seen_to_be_one() -> None:
@@ -186,7 +186,7 @@ def test_a_new_kubelet_keeps_containers_running_since_their_last_start() -> None
     rig.restart()
     rig.pass_to(20)
 
-    assert rig.told == [
+    assert rig.log == [
         "0 Running a",
         "3 Running ready a",
         "8 Running a",
@@ -218,7 +218,7 @@ def test_a_new_kubelet_starts_containers_that_waited_at_once_and_its_back_off_is
     rig.restart()
     rig.pass_to(20)
 
-    assert rig.told[-2:] == ["12 Running ready a", "17 Running ready a"]
+    assert rig.log[-2:] == ["12 Running ready a", "17 Running ready a"]
     assert container(rig)["restartCount"] == 3
 
 
@@ -247,7 +247,7 @@ def test_a_pod_that_was_never_restarted_runs_since_its_own_start_time() -> None:
     rig = rig_of(given)
     rig.pass_to(11)
 
-    assert rig.told == ["10 Running ready a"]
+    assert rig.log == ["10 Running ready a"]
 
 
 def test_container_statuses_written_by_others_are_kept() -> None:

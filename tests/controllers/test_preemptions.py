@@ -72,8 +72,8 @@ class TestRefusedBindings:
         actions = driver.attempts()
 
         assert deletions(actions) == []
-        told = [one.message for one in all_of(Record, actions) if one.reason == "FailedScheduling"]
-        assert any('refuses to bind the pod: cannot create resource "pods/binding"' in message for message in told)
+        outcome = [one.message for one in all_of(Record, actions) if one.reason == "FailedScheduling"]
+        assert any('refuses to bind the pod: cannot create resource "pods/binding"' in message for message in outcome)
 
     def test_a_transient_rejection_allows_the_pod_to_preempt_again(self) -> None:
         driver = refused_once(REFUSED)
@@ -181,9 +181,9 @@ class TestDeleting:
     def test_a_victim_that_is_gone_already_counts_as_deleted(self, action: type[Action], problem: Problem) -> None:
         """[TestPrepareCandidate: NotFound on patch or delete]"""
         driver, actions = preempting()
-        told = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
+        outcome = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
 
-        assert deletions(driver.answer(the(action, told), problem)) == ["mark default/b"]
+        assert deletions(driver.answer(the(action, outcome), problem)) == ["mark default/b"]
 
     def test_a_victim_whose_mark_conflicts_may_be_alive_and_is_marked_again(self) -> None:
         driver, actions = preempting()
@@ -200,9 +200,9 @@ class TestDeleting:
     ) -> None:
         """[TestAsyncPreemptionFailure; k/k#66549]"""
         driver, actions = preempting()
-        told = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
+        outcome = actions if action is ReportStatus else driver.answer(the(ReportStatus, actions))
 
-        assert driver.answer(the(action, told), problem) == []
+        assert driver.answer(the(action, outcome), problem) == []
 
         assert driver.where(HIGH) is QueuePlace.ACTIVE
         assert deletions(driver.tick())[0].endswith("default/a")
@@ -283,10 +283,10 @@ class TestSharedVictims:
         self, answered: type[Action]
     ) -> None:
         driver, _, actions = self.both()
-        told = actions if answered is ReportStatus else driver.answer(the(ReportStatus, actions))
+        outcome = actions if answered is ReportStatus else driver.answer(the(ReportStatus, actions))
         driver.miss(HIGH)
 
-        done = driver.carry_out(told)
+        done = driver.carry_out(outcome)
 
         assert deletions(done)[-3:] == ["delete default/a", "mark default/b", "delete default/b"]
         assert "default/higher" in all_of(Record, done)[-1].message
@@ -1005,9 +1005,9 @@ class TestSynchronousPreemptions:
         first, second = all_of(ReportStatus, actions)
         driver.answer(first, REFUSED)
 
-        told = driver.carry_out([second])
+        outcome = driver.carry_out([second])
 
-        report = the(ReportUnschedulable, told)
+        report = the(ReportUnschedulable, outcome)
         assert report.nominated_node_name is None
         assert report.message.endswith(f"preemption: {REFUSED.message}")
         assert driver.nominated(HIGH) == ""

@@ -1096,8 +1096,8 @@ class TestLookups:
     @pytest.mark.parametrize("place", list(QueuePlace))
     def test_can_pop_predicts_the_result_of_pop(self, place: QueuePlace, early: bool) -> None:
         queue = in_place(place, QueueSettings(pop_from_backoff=early))
-        told = queue.can_pop
-        assert told is (queue.pop(0) is not None)
+        report = queue.can_pop
+        assert report is (queue.pop(0) is not None)
 
     def test_a_backoff_after_an_error_gives_no_pod_to_pop(self) -> None:
         queue = make()

@@ -161,11 +161,11 @@ def test_the_table_has_a_cell_for_every_place_and_happening() -> None:
 def test_the_queue_does_what_its_table_says(happening: str) -> None:
     for scene in scenes():
         step = TRANSITIONS[scene.place, happening]
-        told = f"{happening} in {scene}: {step}"
+        report = f"{happening} in {scene}: {step}"
         if step is Step.REFUSE:
             with pytest.raises(ValueError, match="p"):
                 scene.tell(happening)
-            assert scene.queue.where("p") is scene.place, told
+            assert scene.queue.where("p") is scene.place, report
             continue
 
         scene.tell(happening)
@@ -187,7 +187,7 @@ def test_the_queue_does_what_its_table_says(happening: str) -> None:
                 expected = scene.place
             case _:
                 expected = scene.lands(happening)
-        assert scene.queue.where("p") is expected, told
+        assert scene.queue.where("p") is expected, report
         check_queue(scene.queue)
 
 

@@ -18,7 +18,7 @@ SET = workload("ReplicaSet", "web", {"replicas": 2})
 def rig_of(*objects: Raw, **settings: Any) -> Rig:
     rig = Rig(ReplicaSets, **settings)
     rig.apply(*objects)
-    rig.told.clear()
+    rig.log.clear()
     rig.actions.clear()
     return rig
 
@@ -72,7 +72,7 @@ def test_a_deleted_pod_is_replaced_while_it_is_still_terminating() -> None:
 
     rig.delete("Pod", first)
 
-    assert rig.told == ["5 create web-"]
+    assert rig.log == ["5 create web-"]
     assert first in rig.pods()
 
 
@@ -84,7 +84,7 @@ def test_a_pod_that_has_ended_is_replaced_and_stays() -> None:
     rig.end(first)
     rig.end(second, phase="Succeeded")
 
-    assert rig.told == ["5 create web-", "5 create web-"]
+    assert rig.log == ["5 create web-", "5 create web-"]
     assert {first, second} <= set(rig.pods())
 
 
@@ -93,7 +93,7 @@ def test_a_smaller_scale_gives_up_pending_pods_first() -> None:
 
     rig.scale("ReplicaSet", "web", 1)
 
-    assert rig.told == ["0 delete web-2"]
+    assert rig.log == ["0 delete web-2"]
 
 
 def test_a_smaller_scale_gives_up_pods_that_crowd_a_node_with_those_of_the_same_deployment() -> None:
@@ -106,14 +106,14 @@ def test_a_smaller_scale_gives_up_pods_that_crowd_a_node_with_those_of_the_same_
 
     rig.scale("ReplicaSet", "new", 1)
 
-    assert rig.told == ["0 delete new-2"]
+    assert rig.log == ["0 delete new-2"]
 
 
 def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig = rig_of(web())
     rig.delete("ReplicaSet", "web", propagation="Foreground")
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.names("Pod") == rig.names("ReplicaSet") == []
 
 
@@ -151,7 +151,7 @@ def test_a_lagging_watch_makes_no_surplus_pods() -> None:
     rig.settle()
 
     assert rig.active() == made
-    assert rig.told == ["0 create web-"] * 3
+    assert rig.log == ["0 create web-"] * 3
 
 
 def test_a_lagging_watch_makes_it_give_up_no_more_pods_than_are_too_many() -> None:
@@ -165,7 +165,7 @@ def test_a_lagging_watch_makes_it_give_up_no_more_pods_than_are_too_many() -> No
         rig.show("Pod", 1)
         rig.settle()
 
-    assert len(rig.told) == 2
+    assert len(rig.log) == 2
 
 
 def test_a_pod_that_was_never_seen_is_missed_after_five_minutes() -> None:
@@ -183,7 +183,7 @@ def test_a_pod_that_was_never_seen_is_missed_after_five_minutes() -> None:
     assert rig.active() == []
 
     rig.rest()
-    assert rig.told == ["0 create web-", "300 create web-"]
+    assert rig.log == ["0 create web-", "300 create web-"]
 
 
 def test_a_replica_set_controller_restarts_at_any_time_without_surplus_pods() -> None:
@@ -213,13 +213,13 @@ def test_a_creation_whose_answer_is_lost_counts_as_not_made_and_the_surplus_goes
     rig.show("ReplicaSet")
     rig.now += 10**9
     rig.settle()
-    assert rig.told == ["0 create web- (Timeout)", "1 create web-"]
+    assert rig.log == ["0 create web- (Timeout)", "1 create web-"]
 
     rig.lags = False
     rig.settle()
 
     assert len(rig.active()) == 1
-    assert len(rig.told) == 3
+    assert len(rig.log) == 3
 
 
 def test_a_creation_that_was_not_carried_out_is_tried_again() -> None:
@@ -230,7 +230,7 @@ def test_a_creation_that_was_not_carried_out_is_tried_again() -> None:
     assert rig.machines[0].deadline().keeps_alive
     rig.rest()
 
-    assert rig.told == ["0 create web- (Timeout)", "1 create web- (Timeout)", "3 create web-"]
+    assert rig.log == ["0 create web- (Timeout)", "1 create web- (Timeout)", "3 create web-"]
 
 
 def test_a_refused_creation_is_tried_again_with_one_pod_after_a_growing_wait() -> None:
@@ -239,7 +239,7 @@ def test_a_refused_creation_is_tried_again_with_one_pod_after_a_growing_wait() -
     rig.pass_to(12)
 
     assert len(rig.active()) == 1
-    assert rig.told == [f"{seconds} create web- (Forbidden)" for seconds in (1, 3, 7)]
+    assert rig.log == [f"{seconds} create web- (Forbidden)" for seconds in (1, 3, 7)]
     assert not rig.machines[0].deadline().keeps_alive
     assert rig.machines[0].deadline().time_ns is not None
 
@@ -260,11 +260,11 @@ def test_a_raised_quota_is_retried_at_once() -> None:
     other = workload("ReplicaSet", "db", {"replicas": 2})
     rig = rig_of(quota("few", {"pods": "2"}), other, web(1))
     rig.pass_to(100)
-    rig.told.clear()
+    rig.log.clear()
 
     rig.scale("ReplicaSet", "db", 1)
 
-    assert [line for line in rig.told if "web" in line] == ["100 create web-"]
+    assert [line for line in rig.log if "web" in line] == ["100 create web-"]
 
 
 def test_a_scale_that_fits_ends_the_failure() -> None:
@@ -282,7 +282,7 @@ def test_a_server_that_asks_for_a_pause_gets_it() -> None:
     rig.apply(web(1))
     rig.rest()
 
-    assert rig.told == ["0 create web- (TooManyRequests)", "20 create web-"]
+    assert rig.log == ["0 create web- (TooManyRequests)", "20 create web-"]
 
 
 def test_a_deletion_that_fails_is_tried_again() -> None:
@@ -293,7 +293,7 @@ def test_a_deletion_that_fails_is_tried_again() -> None:
     assert len(rig.active()) == 2
     rig.rest()
 
-    assert len(rig.told) == 3
+    assert len(rig.log) == 3
     assert len(rig.active()) == 1
 
 
@@ -308,13 +308,13 @@ def test_a_pod_that_is_gone_already_is_waited_for_and_no_other_goes_in_its_place
     rig.scale("ReplicaSet", "web", 2)
     rig.show("ReplicaSet")
     rig.settle()
-    assert rig.told == [f"5 delete {chosen} (NotFound)"]
+    assert rig.log == [f"5 delete {chosen} (NotFound)"]
 
     rig.lags = False
     rig.rest()
 
     assert len(rig.active()) == 2
-    assert len(rig.told) == 1
+    assert len(rig.log) == 1
 
 
 @pytest.mark.failure(62)
@@ -325,7 +325,7 @@ def test_pods_that_end_as_soon_as_they_are_made_are_replaced_later_and_later() -
         rig.end(*rig.active())
         rig.pass_to(rig.seconds + 1 if rig.seconds == 0 else 2 * rig.seconds + 1)
 
-    assert [line.split()[0] for line in rig.told] == ["1", "1", "3", "3", "7", "7", "15", "15"]
+    assert [line.split()[0] for line in rig.log] == ["1", "1", "3", "3", "7", "7", "15", "15"]
 
 
 def test_a_pod_that_was_there_when_it_began_is_replaced_at_once_however_new_it_is() -> None:
@@ -333,7 +333,7 @@ def test_a_pod_that_was_there_when_it_began_is_replaced_at_once_however_new_it_i
 
     rig.delete("Pod", "web-1")
 
-    assert [line.split()[:2] for line in rig.told] == [["0", "create"]]
+    assert [line.split()[:2] for line in rig.log] == [["0", "create"]]
 
 
 def test_pods_that_end_at_once_for_ever_do_not_keep_it_from_being_settled() -> None:
@@ -345,7 +345,7 @@ def test_pods_that_end_at_once_for_ever_do_not_keep_it_from_being_settled() -> N
         rig.skip()
 
     assert not rig.machines[0].deadline().keeps_alive
-    assert rig.told[-1] == "811 create web-"
+    assert rig.log[-1] == "811 create web-"
 
 
 def test_a_pod_that_lived_for_a_while_is_replaced_at_once() -> None:
@@ -354,7 +354,7 @@ def test_a_pod_that_lived_for_a_while_is_replaced_at_once() -> None:
 
     rig.end(*rig.active())
 
-    assert rig.told == ["1 create web-"]
+    assert rig.log == ["1 create web-"]
 
 
 # Status
@@ -460,8 +460,8 @@ def test_rejected_pods_are_reported_to_their_workload_once_at_a_time() -> None:
     rig.apply(workload("ReplicaSet", "web", {"replicas": 3}))
     rig.pass_to(2)
 
-    told = f"FailedCreate ReplicaSet default/web: Error creating: {refused.message}"
-    assert rig.recorded == [f"0 {told}", f"1 {told}"]
+    report = f"FailedCreate ReplicaSet default/web: Error creating: {refused.message}"
+    assert rig.recorded == [f"0 {report}", f"1 {report}"]
 
 
 @pytest.mark.parametrize("problem", [LOST, Problem(403, "Forbidden", "", None, "NamespaceTerminating")])

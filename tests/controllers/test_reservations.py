@@ -103,13 +103,13 @@ def is_free(driver: Driver) -> bool:
     return bool(all_of(ReserveClaim, driver.tick()))
 
 
-def told(driver: Driver, action: ReserveClaim | ReleaseClaim, raw: dict[str, Any] | None) -> list[Action]:
+def reported(driver: Driver, action: ReserveClaim | ReleaseClaim, raw: dict[str, Any] | None) -> list[Action]:
     return driver.tell(Answered(action, None, raw))
 
 
 def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> None:
     driver, reserve = reserving()
-    told(driver, reserve, written(reserve, 9))
+    reported(driver, reserve, written(reserve, 9))
 
     driver.see(at(7), at(8))
 
@@ -118,7 +118,7 @@ def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> Non
 
 def test_a_reservation_write_ends_when_its_version_is_seen() -> None:
     driver, reserve = reserving()
-    bind = the(Bind, told(driver, reserve, written(reserve, 9)))
+    bind = the(Bind, reported(driver, reserve, written(reserve, 9)))
     driver.answer(bind, REFUSED)
 
     driver.see(at(10))
@@ -128,7 +128,7 @@ def test_a_reservation_write_ends_when_its_version_is_seen() -> None:
 
 def test_an_answer_without_version_leaves_the_claim_to_observations() -> None:
     driver, reserve = reserving()
-    told(driver, reserve, None)
+    reported(driver, reserve, None)
 
     driver.see(at(8))
 
@@ -146,7 +146,7 @@ def test_devices_that_a_pod_may_have_got_count_after_it_is_gone_until_that_is_kn
     driver.answer(release, NO_ANSWER)
     driver.wait(1)
     assert the(ReleaseClaim, driver.tick()) == release
-    told(driver, release, written(reserve, 9, has_devices=False))
+    reported(driver, release, written(reserve, 9, has_devices=False))
 
     assert the(ReserveClaim, driver.tick()).pod == "default/b"
 
@@ -154,7 +154,7 @@ def test_devices_that_a_pod_may_have_got_count_after_it_is_gone_until_that_is_kn
 def test_devices_that_a_pod_turns_out_to_have_got_stay_its_claim_s() -> None:
     driver, reserve = reserving()
     release = the(ReleaseClaim, driver.miss(read(using(pod("a"), "c"))))
-    told(driver, release, written(reserve, 9))
+    reported(driver, release, written(reserve, 9))
 
     driver.see(at(8))
     assert not is_free(driver)
@@ -180,9 +180,9 @@ def test_an_answer_to_an_earlier_release_does_not_affect_a_later_reservation() -
     assert again.pod == "default/a"
     later = the(ReleaseClaim, driver.miss(read(using(pod("a"), "c"))))
 
-    told(driver, earlier, None)
+    reported(driver, earlier, None)
     assert not is_free(driver)
-    told(driver, later, written(again, 9, has_devices=False))
+    reported(driver, later, written(again, 9, has_devices=False))
 
     assert the(ReserveClaim, driver.tick()).pod == "default/b"
 

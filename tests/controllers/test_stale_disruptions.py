@@ -67,7 +67,7 @@ def test_kubelet_terminations_ended_pods_and_non_targets_keep_their_condition(ra
 
     rig.wait(600)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 @pytest.mark.upstream(57)
@@ -78,7 +78,7 @@ def test_a_pod_that_is_terminating_stays_a_target() -> None:
     rig.delete("Pod", "a", grace_seconds=3_600)
     rig.wait(600)
 
-    assert rig.told == []
+    assert rig.log == []
     assert rig.machine.deadline().time_ns is None
 
 
@@ -110,8 +110,8 @@ def test_a_pod_changed_meanwhile_is_checked_again() -> None:
     rig.before_write = lambda: rig.put({**doomed(), "metadata": {**doomed()["metadata"], "labels": {"app": "other"}}})
 
     rig.wait(1)
-    assert rig.told[0][1] is not None
-    assert rig.told[0][1].reason == "Conflict"
+    assert rig.log[0][1] is not None
+    assert rig.log[0][1].reason == "Conflict"
     assert condition(rig)["status"] == "False"
     assert rig.get("Pod", "a")["metadata"]["labels"] == {"app": "other"}
 
@@ -143,7 +143,7 @@ def test_one_version_of_a_stale_condition_is_written_once() -> None:
     rig.machine.handle(Changed(seen.object, seen.raw), rig.now)
     rig.wait(300)
 
-    assert [type(action) for action, _ in rig.told] == [ReplaceStatus]
+    assert [type(action) for action, _ in rig.log] == [ReplaceStatus]
 
 
 def test_a_pod_that_is_gone_is_forgotten() -> None:

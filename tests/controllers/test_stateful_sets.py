@@ -26,14 +26,14 @@ def db(replicas: int = 3, note: str = "", **spec: Any) -> Raw:
 def rig_of(*objects: Raw, **settings: Any) -> Rig:
     rig = Rig(StatefulSets, **settings)
     rig.apply(*objects)
-    rig.told.clear()
+    rig.log.clear()
     return rig
 
 
-def told(rig: Rig) -> list[str]:
+def reported(rig: Rig) -> list[str]:
     """Return what became of pods: `create db-0`."""
-    found = [line.partition(" ")[2] for line in rig.told]
-    rig.told.clear()
+    found = [line.partition(" ")[2] for line in rig.log]
+    rig.log.clear()
     return [line for line in found if line.split()[1].removeprefix("db-").isdigit()]
 
 
@@ -89,13 +89,13 @@ def test_a_pod_comes_back_once_it_is_gone() -> None:
     for name in ("db-0", "db-1", "db-2"):
         rig.run(name)
     rig.pass_to(5)
-    told(rig)
+    reported(rig)
 
     rig.delete("Pod", "db-1")
-    assert told(rig) == []
+    assert reported(rig) == []
 
     rig.finish("db-1")
-    assert told(rig) == ["create db-1"]
+    assert reported(rig) == ["create db-1"]
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
@@ -105,7 +105,7 @@ def test_a_pod_that_has_ended_is_deleted_and_comes_back(phase: str) -> None:
 
     rig.end("db-1", phase=phase)
 
-    assert told(rig) == ["delete db-1", "create db-1"]
+    assert reported(rig) == ["delete db-1", "create db-1"]
 
 
 def test_a_pod_that_ends_as_soon_as_it_is_made_comes_back_later_and_later() -> None:
@@ -114,20 +114,20 @@ def test_a_pod_that_ends_as_soon_as_it_is_made_comes_back_later_and_later() -> N
         rig.end("db-0")
         rig.skip()
 
-    assert [line for line in rig.told if "create" in line] == ["1 create db-0", "3 create db-0", "7 create db-0"]
+    assert [line for line in rig.log if "create" in line] == ["1 create db-0", "3 create db-0", "7 create db-0"]
 
 
 def test_a_smaller_scale_takes_from_the_end_one_at_a_time() -> None:
     rig = rig_of(db(3), runs=False)
     for name in ("db-0", "db-1", "db-2"):
         rig.run(name)
-    told(rig)
+    reported(rig)
 
     rig.scale("StatefulSet", "db", 1)
-    assert told(rig) == ["delete db-2"]
+    assert reported(rig) == ["delete db-2"]
 
     rig.finish("db-2")
-    assert told(rig) == ["delete db-1"]
+    assert reported(rig) == ["delete db-1"]
 
 
 def test_a_smaller_scale_waits_for_all_that_stay_to_be_ready() -> None:
@@ -135,13 +135,13 @@ def test_a_smaller_scale_waits_for_all_that_stay_to_be_ready() -> None:
     for name in ("db-0", "db-1", "db-2"):
         rig.run(name)
     rig.unready("db-0")
-    told(rig)
+    reported(rig)
 
     rig.scale("StatefulSet", "db", 1)
-    assert told(rig) == []
+    assert reported(rig) == []
 
     rig.run("db-0")
-    assert told(rig) == ["delete db-2"]
+    assert reported(rig) == ["delete db-2"]
 
 
 def test_a_pod_that_is_not_ready_goes_after_one_before_it_that_is_not_ready_either_has_come_back() -> None:
@@ -150,13 +150,13 @@ def test_a_pod_that_is_not_ready_goes_after_one_before_it_that_is_not_ready_eith
         rig.run(name)
     rig.unready("db-1")
     rig.unready("db-2")
-    told(rig)
+    reported(rig)
 
     rig.scale("StatefulSet", "db", 1)
-    assert told(rig) == []
+    assert reported(rig) == []
 
     rig.run("db-1")
-    assert told(rig) == ["delete db-2"]
+    assert reported(rig) == ["delete db-2"]
 
 
 def test_pods_that_have_ended_do_not_hold_up_a_smaller_scale() -> None:
@@ -181,11 +181,11 @@ def test_a_deleted_daemon_set_creates_no_pods() -> None:
     rig = rig_of(db(2), runs=False)
     rig.patch("StatefulSet", "db", {"metadata": {"finalizers": ["example.com/kept"]}})
     rig.delete("StatefulSet", "db")
-    told(rig)
+    reported(rig)
 
     rig.run("db-0")
 
-    assert told(rig) == []
+    assert reported(rig) == []
     assert rig.get("StatefulSet", "db")["status"]["readyReplicas"] == 1
 
 
@@ -197,7 +197,7 @@ def test_a_pod_gets_its_claims_before_it_comes() -> None:
 
     rig.apply(db(1, volumeClaimTemplates=[CLAIM], pod={"volumes": [{"name": "tmp"}, {"name": "data"}]}))
 
-    assert rig.told[1:] == ["0 create data-db-0", "0 create db-0"]
+    assert rig.log[1:] == ["0 create data-db-0", "0 create db-0"]
     claim = rig.get("PersistentVolumeClaim", "data-db-0")
     assert claim["spec"] == CLAIM["spec"]
     assert claim["metadata"]["labels"] == {"app": "web"}
@@ -256,13 +256,13 @@ def test_a_new_template_exchanges_pods_from_the_end_one_after_another() -> None:
     rig = rig_of(db(3, note="old"), runs=False)
     for name in ("db-0", "db-1", "db-2"):
         rig.run(name)
-    told(rig)
+    reported(rig)
 
     rig.apply(db(3, note="new"))
     for name in ("db-2", "db-1", "db-0"):
-        assert told(rig) == [f"delete {name}"]
+        assert reported(rig) == [f"delete {name}"]
         rig.finish(name)
-        assert told(rig) == [f"create {name}"]
+        assert reported(rig) == [f"create {name}"]
         rig.run(name)
 
     assert set(notes(rig).values()) == {"new"}
@@ -301,7 +301,7 @@ def test_a_first_number_that_changes_moves_the_pods_from_the_highest_on() -> Non
 
     rig.apply(db(3, ordinals={"start": 2}))
     assert rig.active() == ["db-2", "db-3", "db-4"]
-    assert told(rig) == ["create db-3", "create db-4", "delete db-1", "delete db-0"]
+    assert reported(rig) == ["create db-3", "create db-4", "delete db-1", "delete db-0"]
 
     rig.apply(db(3, ordinals={"start": 1}))
     assert rig.active() == ["db-1", "db-2", "db-3"]
@@ -350,7 +350,7 @@ def test_pods_that_another_controller_has_made_of_the_present_template_stay() ->
 
     rig = rig_of(*pods, {**db(2), "status": status})
 
-    assert told(rig) == []
+    assert reported(rig) == []
     assert rig.names("ControllerRevision") == ["db-5d4f8c7b9"]
     rig.apply(db(2, note="new"))
     assert set(notes(rig).values()) == {"new"}
@@ -366,13 +366,13 @@ def test_a_revision_that_is_known_by_its_name_may_say_what_another_api_server_ha
     rig.restart()
 
     assert rig.names("ControllerRevision") == [name]
-    assert told(rig) == []
+    assert reported(rig) == []
 
 
 def test_pods_that_do_not_say_what_their_template_was_stay() -> None:
     rig = rig_of(owned_by(db(), "db-0", nodeName="n1"), db(1))
 
-    assert told(rig) == []
+    assert reported(rig) == []
     assert rig.get("StatefulSet", "db")["status"]["updatedReplicas"] == 1
 
 
@@ -455,10 +455,10 @@ def test_as_many_pods_are_exchanged_at_once_as_may_be_unavailable_with_the_gate(
     for _ in range(4):
         rig.run_all()
         rig.settle()
-    told(rig)
+    reported(rig)
 
     rig.apply(db(4, note="b", updateStrategy=update))
-    assert told(rig) == ["delete db-3", "delete db-2"]
+    assert reported(rig) == ["delete db-3", "delete db-2"]
     rig.runs = True
     rig.settle()
 

@@ -47,7 +47,7 @@ def test_a_pod_that_does_not_tolerate_the_taint_goes_at_once_and_its_status_says
 
     taint(rig, GONE)
 
-    assert rig.told == ["0 DeletionByTaintManager a", "0 delete a"]
+    assert rig.log == ["0 DeletionByTaintManager a", "0 delete a"]
     assert rig.pods() == {"a": "Running terminating", "b": "Running"}
     assert rig.is_at_rest()
 
@@ -58,7 +58,7 @@ def test_taints_of_other_effects_evict_no_pod(effect: str) -> None:
 
     taint(rig, {"key": "gone", "effect": effect})
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_a_pod_that_tolerates_for_some_time_goes_after_that() -> None:
@@ -68,7 +68,7 @@ def test_a_pod_that_tolerates_for_some_time_goes_after_that() -> None:
     taint(rig, GONE)
     rig.pass_to(100)
 
-    assert rig.told == ["5 DeletionByTaintManager b", "5 delete b", "35 DeletionByTaintManager a", "35 delete a"]
+    assert rig.log == ["5 DeletionByTaintManager b", "5 delete b", "35 DeletionByTaintManager a", "35 delete a"]
 
 
 def test_the_shortest_tolerated_taint_sets_the_eviction_time() -> None:
@@ -79,7 +79,7 @@ def test_the_shortest_tolerated_taint_sets_the_eviction_time() -> None:
     taint(rig, GONE, OTHER)
     rig.pass_to(200)
 
-    assert [one for one in rig.told if "delete" in one] == ["50 delete b", "70 delete a"]
+    assert [one for one in rig.log if "delete" in one] == ["50 delete b", "70 delete a"]
 
 
 def test_the_first_matching_toleration_counts() -> None:
@@ -88,7 +88,7 @@ def test_the_first_matching_toleration_counts() -> None:
     taint(rig, GONE)
     rig.pass_to(100)
 
-    assert rig.told[-1] == "50 delete a"
+    assert rig.log[-1] == "50 delete a"
 
 
 def test_a_taint_that_goes_in_time_has_no_consequence() -> None:
@@ -102,7 +102,7 @@ def test_a_taint_that_goes_in_time_has_no_consequence() -> None:
     taint(rig, GONE)
     rig.pass_to(100)
 
-    assert rig.told[-1] == "65 delete a"
+    assert rig.log[-1] == "65 delete a"
 
 
 def test_a_pod_that_comes_late_has_all_of_its_time() -> None:
@@ -113,7 +113,7 @@ def test_a_pod_that_comes_late_has_all_of_its_time() -> None:
     rig.apply(tolerating("a", exists(seconds=30)))
     rig.pass_to(100)
 
-    assert rig.told[-1] == "50 delete a"
+    assert rig.log[-1] == "50 delete a"
 
 
 def test_the_time_of_a_pod_that_came_late_counts_from_when_it_got_its_node_also_after_a_restart() -> None:
@@ -130,7 +130,7 @@ def test_the_time_of_a_pod_that_came_late_counts_from_when_it_got_its_node_also_
     rig.restart()
     rig.pass_to(100)
 
-    assert rig.told[-1] == "51 delete a"
+    assert rig.log[-1] == "51 delete a"
 
 
 def test_time_counts_from_when_the_taint_was_added_also_after_a_restart() -> None:
@@ -142,7 +142,7 @@ def test_time_counts_from_when_the_taint_was_added_also_after_a_restart() -> Non
     rig.pass_to(100)
 
     # Times are written in whole seconds: as a new machine cannot know better, it waits until the end of that second.
-    assert rig.told[-1] == "31 delete a"
+    assert rig.log[-1] == "31 delete a"
 
 
 @pytest.mark.parametrize("text", ["soon", 5])
@@ -152,7 +152,7 @@ def test_an_unreadable_taint_time_counts_as_absent(text: object) -> None:
     taint(rig, {**GONE, "timeAdded": text})
     rig.pass_to(100)
 
-    assert rig.told[-1] == "30 delete a"
+    assert rig.log[-1] == "30 delete a"
 
 
 def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
@@ -163,7 +163,7 @@ def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
     taint(rig, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"})
     rig.pass_to(1000)
 
-    assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
+    assert rig.log == ["300 DeletionByTaintManager a", "300 delete a"]
 
 
 def test_ended_pods_are_deleted_too() -> None:
@@ -171,7 +171,7 @@ def test_ended_pods_are_deleted_too() -> None:
 
     taint(rig, GONE)
 
-    assert rig.told == ["0 DeletionByTaintManager ended", "0 delete ended"]
+    assert rig.log == ["0 DeletionByTaintManager ended", "0 delete ended"]
 
 
 def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:
@@ -181,7 +181,7 @@ def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:
 
     taint(rig, GONE)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_pods_elsewhere_stay() -> None:
@@ -189,7 +189,7 @@ def test_pods_elsewhere_stay() -> None:
 
     taint(rig, GONE)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_a_namesake_has_its_own_time() -> None:
@@ -201,7 +201,7 @@ def test_a_namesake_has_its_own_time() -> None:
         rig.apply(tolerating("a", exists()))
     rig.pass_to(100)
 
-    assert rig.told == []
+    assert rig.log == []
 
 
 def test_changes_of_the_node_do_not_make_it_longer() -> None:
@@ -212,7 +212,7 @@ def test_changes_of_the_node_do_not_make_it_longer() -> None:
     rig.patch("Node", "n1", {"metadata": {"labels": {"new": "yes"}}})
     rig.pass_to(100)
 
-    assert rig.told[-1] == "30 delete a"
+    assert rig.log[-1] == "30 delete a"
 
 
 def test_a_taint_removed_and_added_unseen_restarts_its_clock() -> None:
@@ -223,7 +223,7 @@ def test_a_taint_removed_and_added_unseen_restarts_its_clock() -> None:
     taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:20Z"})
     rig.pass_to(100)
 
-    assert rig.told[-1] == "50 delete a"
+    assert rig.log[-1] == "50 delete a"
 
 
 def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:
@@ -287,7 +287,7 @@ def test_a_pod_that_was_saved_is_marked_again_when_it_has_to_go_after_all() -> N
     rig.fault = lambda action: None
     taint(rig, GONE)
 
-    assert rig.told[-2:] == ["10 DeletionByTaintManager a", "10 delete a"]
+    assert rig.log[-2:] == ["10 DeletionByTaintManager a", "10 delete a"]
 
 
 def test_consecutive_eviction_steps_need_no_observation() -> None:

@@ -33,7 +33,7 @@ Fault = Callable[[Action], Problem | None]
 
 
 class Rig:
-    """Controllers of workloads; ``told`` are the requested actions, those on pods as `seconds verb pod`.
+    """Controllers of workloads; ``log`` are the requested actions, those on pods as `seconds verb pod`.
 
     With ``runs`` all pods are bound to the node n1 and ready as soon as they exist, and gone as soon as they are
     deleted. While ``lags``, controllers see only what `show` lets through; with ``repeats`` they see it twice, with
@@ -47,7 +47,7 @@ class Rig:
         self.runs = runs
         self.lags = self.repeats = self.merges = False
         self.fault: Fault = lambda action: None
-        self.told: list[str] = []
+        self.log: list[str] = []
         self.actions: list[Action] = []
         self.recorded: list[str] = []
         self.after_each: Callable[[], None] = lambda: None
@@ -295,9 +295,9 @@ class Rig:
         outcome = f" ({problem.reason})" if problem else ""
         if isinstance(action, CreateObject):
             metadata = action.raw["metadata"]
-            self.told.append(f"{time} create {metadata.get('name') or metadata['generateName']}{outcome}")
+            self.log.append(f"{time} create {metadata.get('name') or metadata['generateName']}{outcome}")
         elif isinstance(action, DeleteObject):
-            self.told.append(f"{time} delete {action.key.removeprefix('default/')}{outcome}")
+            self.log.append(f"{time} delete {action.key.removeprefix('default/')}{outcome}")
 
 
 def workload(kind: str, name: str, spec: Raw, **metadata: Any) -> Raw:

@@ -254,7 +254,7 @@ def test_an_external_scheduler_names_its_preemptor_in_an_event(tmp_path: Path) -
     cluster.ask("patch", "Pod", "default/low", patch, subresource="status", patch_type="strategic", user="bob")
     low = cluster.store.get("Pod", "default/low").uid
     cluster.ask("delete", "Pod", "default/low", user="bob")
-    told: Raw = {
+    report: Raw = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": "low.1", "namespace": "default"},
@@ -263,7 +263,7 @@ def test_an_external_scheduler_names_its_preemptor_in_an_event(tmp_path: Path) -
         "involvedObject": {"kind": "Pod", "namespace": "default", "name": "low", "uid": low},
         "related": {"kind": "Pod", "namespace": "default", "name": "high"},
     }
-    broken = ({**told, "metadata": {**told["metadata"], "name": "b"}, "related": {"name": "high"}}, told)
+    broken = ({**report, "metadata": {**report["metadata"], "name": "b"}, "related": {"name": "high"}}, report)
     cluster.make(*broken)
     cluster.pass_time(60)
 

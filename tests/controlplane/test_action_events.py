@@ -8,7 +8,7 @@ from tests.controlplane.test_control_plane import deployment
 from tests.store.objects import pod
 
 
-def told(cluster: Cluster, kind: str) -> list[tuple[str, str]]:
+def reported(cluster: Cluster, kind: str) -> list[tuple[str, str]]:
     """Reason and message of each Event about objects of the kind, in their order."""
     return [
         (event["reason"], event["message"]) for event in cluster.events() if event["involvedObject"]["kind"] == kind
@@ -30,11 +30,11 @@ def test_a_rollout_reports_each_step() -> None:
 
         cluster.patch("Deployment", "web", {"spec": {"replicas": 1}})
 
-        assert told(cluster, "Deployment") == [
+        assert reported(cluster, "Deployment") == [
             ("ScalingReplicaSet", f"Scaled up replica set {name} from 0 to 2"),
             ("ScalingReplicaSet", f"Scaled down replica set {name} from 2 to 1"),
         ]
-        created, deleted = told(cluster, "ReplicaSet")[:2], told(cluster, "ReplicaSet")[2:]
+        created, deleted = reported(cluster, "ReplicaSet")[:2], reported(cluster, "ReplicaSet")[2:]
         assert sorted(created) == sorted(("SuccessfulCreate", f"Created pod: {pod}") for pod in made)
         assert [reason for reason, _ in deleted] == ["SuccessfulDelete"]
 
@@ -43,7 +43,7 @@ def test_a_pod_reports_events_of_its_containers() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(pod("web"))
 
-        assert told(cluster, "Pod")[1:] == [
+        assert reported(cluster, "Pod")[1:] == [
             ("Created", "Created container: main"),
             ("Started", "Started container main"),
         ]
@@ -54,7 +54,7 @@ def test_a_deleted_pod_reports_once_that_its_containers_stopped() -> None:
         cluster.apply(pod("web", spec={"containers": [{"name": name, "image": "i"} for name in ("main", "side")]}))
         cluster.delete("Pod", "web")
 
-        told_at_the_end = told(cluster, "Pod")[5:]
+        told_at_the_end = reported(cluster, "Pod")[5:]
 
         assert told_at_the_end == [("Killing", "Stopping container main"), ("Killing", "Stopping container side")]
 
@@ -65,7 +65,7 @@ def test_a_pod_whose_containers_have_ended_stops_none() -> None:
         cluster.finish_pod("web")
         cluster.delete("Pod", "web")
 
-        assert "Killing" not in [reason for reason, _ in told(cluster, "Pod")]
+        assert "Killing" not in [reason for reason, _ in reported(cluster, "Pod")]
 
 
 def test_a_job_reports_pod_creation_and_completion() -> None:
@@ -80,7 +80,7 @@ def test_a_job_reports_pod_creation_and_completion() -> None:
 
         cluster.finish_pod(made["metadata"]["name"])
 
-        assert told(cluster, "Job") == [
+        assert reported(cluster, "Job") == [
             ("SuccessfulCreate", f"Created pod: {made['metadata']['name']}"),
             ("Completed", "Job completed"),
         ]

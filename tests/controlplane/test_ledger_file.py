@@ -149,13 +149,13 @@ def test_a_full_disk_at_startup_is_not_damage(tmp_path: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
     try:
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as raised:
             LedgerFile(str(path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
 
-    assert "cannot be written: " in str(told.value)
-    assert "damaged" not in str(told.value)
+    assert "cannot be written: " in str(raised.value)
+    assert "damaged" not in str(raised.value)
 
 
 def test_times_that_go_back_keep_records_in_their_order_and_let_go_of_none_for_that(tmp_path: Path) -> None:
@@ -254,20 +254,20 @@ def test_an_invalid_trail_is_named(tmp_path: Path, damage: bytes) -> None:
 
 
 def test_a_full_disk_blocks_no_component_and_pending_entries_are_written_later(tmp_path: Path) -> None:
-    path, told = tmp_path / "ledger", list[str]()
-    file = LedgerFile(str(path), told.append, most_waiting=2)
+    path, report = tmp_path / "ledger", list[str]()
+    file = LedgerFile(str(path), report.append, most_waiting=2)
     file._connection.execute("PRAGMA max_page_count = 1")
     for number in range(1, 4):
         file.put(Disruption(id=number, time=1, pod="p", uid="u", node="n" * 50_000, cause="drain"))
         file.flush(number)
-    assert told == ["database or disk is full"]
+    assert report == ["database or disk is full"]
     assert file.lost == 1
 
     file._connection.execute("PRAGMA max_page_count = 1000000")
     file.flush(10**10 + 10)
     file.close()
 
-    assert told == ["database or disk is full", ""]
+    assert report == ["database or disk is full", ""]
     assert kept(path) == [2, 3]
 
 

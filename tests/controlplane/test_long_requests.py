@@ -136,11 +136,11 @@ def test_long_requests_run_one_after_the_other_and_an_error_reaches_its_caller_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plane = plane_of()
-    answer, told = plane._router.answer, []
+    answer, report = plane._router.answer, []
 
     def noted(request: Request, now: int) -> Response:
         name = request.body["metadata"]["name"]
-        told.append(name)
+        report.append(name)
         if name == "a":
             raise JournalError("full")
         return answer(request, now)
@@ -152,6 +152,6 @@ def test_long_requests_run_one_after_the_other_and_an_error_reaches_its_caller_a
         failed, worked = await asyncio.gather(*both, return_exceptions=True)
         assert isinstance(failed, JournalError)
         assert isinstance(worked, Response)
-        assert (worked.code, told, plane.is_busy) == (201, ["a", "b"], False)
+        assert (worked.code, report, plane.is_busy) == (201, ["a", "b"], False)
 
     asyncio.run(story())

@@ -57,20 +57,20 @@ def test_pods_are_moved_and_events_say_why() -> None:
         found.advance("2m")
 
         assert on_bad(found) == 0
-        told = events(found, "Descheduled")
-        assert len(told) == 3
-        assert {raw["involvedObject"]["kind"] for raw in told} == {"Pod"}
-        assert told[0]["message"] == "moved off bad by LeaveBad: bad is a bad node; there is room on good"
+        report = events(found, "Descheduled")
+        assert len(report) == 3
+        assert {raw["involvedObject"]["kind"] for raw in report} == {"Pod"}
+        assert report[0]["message"] == "moved off bad by LeaveBad: bad is a bad node; there is room on good"
 
 
 def test_a_config_map_pauses_and_resumes_all_evictions() -> None:
     with cluster() as found:
         found.run_until(lambda: on_bad(found) == 2)
         found.apply(config_map(paused="true"))
-        (told,) = events(found, "ConfigurationRead")
+        (report,) = events(found, "ConfigurationRead")
         found.advance("2h")
         assert on_bad(found) == 2
-        assert told["message"] == "all evictions are stopped"
+        assert report["message"] == "all evictions are stopped"
 
         found.apply(config_map(paused="false"))
         found.advance("2m")
@@ -86,18 +86,18 @@ def test_a_broken_version_is_refused_in_words_and_the_one_before_stays() -> None
         found.apply(config_map(config_yaml=HEAD + "pausedd: true"))
         found.advance("10m")
         assert on_bad(found) == 3
-        (told,) = events(found, "ConfigurationRefused")
-        assert told["type"] == "Warning"
-        assert told["involvedObject"] == {
+        (report,) = events(found, "ConfigurationRefused")
+        assert report["type"] == "Warning"
+        assert report["involvedObject"] == {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "name": NAME,
             "namespace": NAMESPACE,
-            "uid": told["involvedObject"]["uid"],
+            "uid": report["involvedObject"]["uid"],
         }
-        assert "config.yaml" in told["message"]
-        assert "pausedd" in told["message"]
-        assert told["message"].endswith("; the configuration before it stays")
+        assert "config.yaml" in report["message"]
+        assert "pausedd" in report["message"]
+        assert report["message"].endswith("; the configuration before it stays")
 
 
 def test_an_invalid_first_configuration_stops_rescheduling_until_it_is_fixed() -> None:
@@ -126,8 +126,8 @@ def test_a_config_map_brings_no_code_along(name: str) -> None:
         found.apply(config_map(config_yaml=HEAD + f"policies: [{{name: '{name}'}}]"))
         found.advance("1m")
 
-        (told,) = events(found, "ConfigurationRefused")
-        assert name in told["message"]
+        (report,) = events(found, "ConfigurationRefused")
+        assert name in report["message"]
 
 
 def test_other_config_maps_say_nothing() -> None:

@@ -170,8 +170,8 @@ def cost_of(case: Case, twin: GangPreemption, plan: GangPlan) -> Cost:
     victims, steps = victims_of(twin, plan), steps_of(case, plan)
     if len(steps) == case.needed or not victims:
         return twin.cost_of(victims, steps)
-    told, found = plan.chosen.cost, twin.cost_of(victims, [])
-    return (told[0], *found[1:]) if len(told) > len(twin.cost(victims)) else found
+    report, found = plan.chosen.cost, twin.cost_of(victims, [])
+    return (report[0], *found[1:]) if len(report) > len(twin.cost(victims)) else found
 
 
 def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:

@@ -128,7 +128,7 @@ def test_post_filter_reports_the_message_of_each_plugin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "report"),
     [
         (None, "with None, not with a PostFilterResult"),
         (Status(), "not with a PostFilterResult"),
@@ -146,8 +146,8 @@ def test_post_filter_reports_the_message_of_each_plugin() -> None:
         ),
     ],
 )
-def test_a_proposal_that_cannot_be_is_the_plugin_s_fault(answer: Any, told: str) -> None:
-    with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/target .*{told}"):
+def test_a_proposal_that_cannot_be_is_the_plugin_s_fault(answer: Any, report: str) -> None:
+    with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/target .*{report}"):
         proposed(Proposes("First", answer))
 
 
@@ -178,6 +178,6 @@ def test_group_proposals_obey_the_same_rules() -> None:
     ]
 
     assert proposed_for_group(GroupPostFilterResult(Status(), places, (before,)), cluster).victims == (now,)
-    for answer, told in refused:
-        with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/member .*{told}"):
+    for answer, report in refused:
+        with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/member .*{report}"):
             proposed_for_group(answer, cluster)

@@ -25,7 +25,7 @@ def candidates(runner: Runner, target: Pod = TARGET) -> Any:
     return found.get("candidates")
 
 
-def told(change: Callable[[Cluster], object]) -> tuple[Any, Any]:
+def reported(change: Callable[[Cluster], object]) -> tuple[Any, Any]:
     """Return the candidates before and after a change, found by the same scheduler."""
     cluster = cluster_of(node("n", cpu=3), node("m", cpu=0), pod("k", on="n", priority=9, cpu=1), *RUNNING)
     runner, target = plain_runner(cluster), pod("p", priority=5, cpu=1)
@@ -61,7 +61,7 @@ Q, R = {"n": (["default/q"], 0)}, {"n": (["default/r"], 0)}
 def test_a_trial_is_repeated_when_its_node_or_the_budgets_change(
     change: Callable[[Cluster], object], after: object
 ) -> None:
-    assert told(change) == (R, after)
+    assert reported(change) == (R, after)
 
 
 def test_a_nomination_that_begins_or_ends_repeats_the_trial() -> None:

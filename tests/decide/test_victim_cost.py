@@ -237,15 +237,15 @@ def of_workload(name: str, number: int, on: str, *, at_seconds: int | None = Non
 
 
 @given(
-    told=st.lists(st.none() | st.integers(NOW - 2 * HOUR, NOW), min_size=4, max_size=4),
+    report=st.lists(st.none() | st.integers(NOW - 2 * HOUR, NOW), min_size=4, max_size=4),
     ending=st.lists(st.none() | st.integers(NOW - 2 * HOUR, NOW), min_size=4, max_size=4),
 )
 def test_the_workload_goes_that_was_not_disrupted_for_the_longest_time(
-    told: list[int | None], ending: list[int | None]
+    report: list[int | None], ending: list[int | None]
 ) -> None:
     """Four nodes with a pod of a workload each; other pods, on a node of their own, tell of disruptions."""
     pods = [of_workload(f"w{n}", 0, f"n{n}") for n in range(4)]
-    others = [of_workload(f"w{n}", 1, "far", at_seconds=seconds) for n, seconds in enumerate(told)]
+    others = [of_workload(f"w{n}", 1, "far", at_seconds=seconds) for n, seconds in enumerate(report)]
     others += [
         of_workload(f"w{n}", 2, "far", ending=seconds) for n, seconds in enumerate(ending) if seconds is not None
     ]
@@ -255,7 +255,7 @@ def test_the_workload_goes_that_was_not_disrupted_for_the_longest_time(
     found = plan(*nodes, *pods, *others, target, victimCost=["DisruptedLately"])
 
     def ago(n: int) -> int:
-        known = [NOW - seconds for seconds in (told[n], ending[n]) if seconds is not None and NOW - seconds < HOUR]
+        known = [NOW - seconds for seconds in (report[n], ending[n]) if seconds is not None and NOW - seconds < HOUR]
         return min(known, default=10**9)
 
     longest = max(map(ago, range(4)))
@@ -279,9 +279,9 @@ def test_the_pods_of_all_replica_sets_of_a_deployment_are_disrupted_together() -
 
 
 def test_an_unreadable_annotation_records_no_disruption() -> None:
-    told = with_annotation(pod("a", on="n1", cpu=4, owner="ReplicaSet/a"), WORKLOAD_DISRUPTED_AT, "lately")
+    report = with_annotation(pod("a", on="n1", cpu=4, owner="ReplicaSet/a"), WORKLOAD_DISRUPTED_AT, "lately")
 
-    assert plan(*two(told, pod("b", on="n2", cpu=4)), victimCost=["DisruptedLately"]).criterion == ""
+    assert plan(*two(report, pod("b", on="n2", cpu=4)), victimCost=["DisruptedLately"]).criterion == ""
 
 
 # Protected pods

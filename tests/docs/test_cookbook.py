@@ -76,10 +76,10 @@ def test_a_picture_in_a_page_shows_the_command_before_it(name: str) -> None:
 
 
 def test_no_picture_and_no_example_is_left_over() -> None:
-    told = "".join(document.read_text() for document in DOCUMENTS)
+    report = "".join(document.read_text() for document in DOCUMENTS)
 
     assert {file.stem for file in pictures.FOLDER.iterdir()} == set(SHOWN)
-    assert [file.name for file in EXAMPLES.iterdir() if f"examples/cookbook/{file.name}" not in told] == []
+    assert [file.name for file in EXAMPLES.iterdir() if f"examples/cookbook/{file.name}" not in report] == []
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)

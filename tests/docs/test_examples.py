@@ -65,12 +65,14 @@ def test_python_answers_what_is_shown(document: Path, monkeypatch: pytest.Monkey
     names: dict[str, Any] = {}
     for block in blocks_of(document, "python"):
         session = doctest.DocTestParser().get_doctest(block.text, names, block.place, block.place, block.line)
-        told: list[str] = []
+        report: list[str] = []
         # The names of one block are there in the next.
-        failures = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=told.append, clear_globs=False)
+        failures = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+            session, out=report.append, clear_globs=False
+        )
         names = session.globs
 
-        assert failures.failed == 0, "".join(told)
+        assert failures.failed == 0, "".join(report)
         assert session.examples or block.source, f"{block.place}: neither a session nor quoted from a file"
 
 

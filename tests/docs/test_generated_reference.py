@@ -23,7 +23,7 @@ def test_there_is_no_other_page() -> None:
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_command_below_podium_has_its_heading_and_every_option_a_row(name: str) -> None:
-    told = PAGES["commands.md"]
+    report = PAGES["commands.md"]
     _, command, _ = podium.resolve_command(click.Context(podium), [name])
     assert command is not None
     commands = {f"## podium {name}": command}
@@ -31,6 +31,6 @@ def test_every_command_below_podium_has_its_heading_and_every_option_a_row(name:
         commands |= {f"### podium {name} {below}": each for below, each in command.commands.items()}
 
     for heading, each in commands.items():
-        assert f"{heading}\n" in told
+        assert f"{heading}\n" in report
         options = [parameter for parameter in each.params if isinstance(parameter, click.Option)]
-        assert [option.opts for option in options if f"| `{option.opts[0]}`" not in told] == []
+        assert [option.opts for option in options if f"| `{option.opts[0]}`" not in report] == []

@@ -30,11 +30,11 @@ from tests.docs.test_reference import rows_of
     ],
 )
 def test_every_argument_is_documented_with_its_default(policy: str, args: type[Strict]) -> None:
-    told = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
-    assert list(told) == list(args.__struct_encode_fields__)
+    report = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
+    assert list(report) == list(args.__struct_encode_fields__)
     for field in msgspec.structs.fields(args):
         name, default = field.encode_name, field.default
         if field.name.endswith("_ns"):
-            assert f"`{format_duration(default)}`" in told[name]
+            assert f"`{format_duration(default)}`" in report[name]
         elif isinstance(default, int | float) and not isinstance(default, bool):
-            assert f"`{default:g}`" in told[name]
+            assert f"`{default:g}`" in report[name]

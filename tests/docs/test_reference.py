@@ -112,16 +112,16 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
     ],
 )
 def test_every_option_is_documented(command: click.Command, document: str) -> None:
-    told = text_of(document)
+    report = text_of(document)
     options = [parameter.opts for parameter in command.params if isinstance(parameter, click.Option)]
 
-    assert [names for names in options if not any(f"`{name}" in told for name in names)] == []
+    assert [names for names in options if not any(f"`{name}" in report for name in names)] == []
 
 
 def test_every_question_and_finding_code_is_documented() -> None:
-    told = text_of("docs/plans.md")
+    report = text_of("docs/plans.md")
 
-    assert [name for name in plan_command.commands if f"plan {name}" not in told] == []
+    assert [name for name in plan_command.commands if f"plan {name}" not in report] == []
     assert [cells[0].strip("`") for cells in rows_of("docs/plans.md", "For continuous integration")] == list(
         FINDING_CODES
     )
@@ -129,12 +129,12 @@ def test_every_question_and_finding_code_is_documented() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_field_of_a_simulation_result_is_documented(example: Path) -> None:
-    told = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
+    report = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
     reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "Machine-readable output")])
     result = podium.simulate(example).to_dict()
 
     assert {event["reason"] for event in result["events"]} <= reasons
-    assert [key for key in keys_of(result) if f'"{key}"' not in told and f"`{key}`" not in told] == []
+    assert [key for key in keys_of(result) if f'"{key}"' not in report and f"`{key}`" not in report] == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -109,14 +109,14 @@ def test_the_other_defaults_are_right() -> None:
 
 
 def test_every_word_of_the_scope_is_documented() -> None:
-    told = text_of(DOCUMENT)
-    assert [word for word in (*get_args(Allowance), *get_args(Sparing)) if f"`{word}`" not in told] == []
+    report = text_of(DOCUMENT)
+    assert [word for word in (*get_args(Allowance), *get_args(Sparing)) if f"`{word}`" not in report] == []
 
 
 def test_every_annotation_that_protects_pods_is_documented() -> None:
-    told = text_of(DOCUMENT)
+    report = text_of(DOCUMENT)
     names = (*LEAVE_ALONE, PREFER_NO_EVICTION, WORK_IN_PROGRESS, CHECKPOINT_TIME, CHECKPOINT_INTERVAL, MAINTENANCE_TIME)
-    assert [name for name in names if f"`{name}" not in told] == []
+    assert [name for name in names if f"`{name}" not in report] == []
 
 
 def test_every_policy_is_listed_the_usual_ones_first() -> None:
@@ -142,9 +142,9 @@ def test_every_plugin_of_the_descheduler_is_listed() -> None:
 
 
 def test_every_metric_is_listed() -> None:
-    told = text_of(DOCUMENT)
+    report = text_of(DOCUMENT)
     names = {family.name for family in ReschedulerMetrics().registry.collect()}
-    assert [name for name in names if name.startswith("podium_") and f"`{name}" not in told] == []
+    assert [name for name in names if name.startswith("podium_") and f"`{name}" not in report] == []
 
 
 def test_the_policy_of_the_tutorial_moves_pods_where_the_scheduler_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ def story(result: Result, reasons: Collection[str] = TOLD, *, owners: Collection
     """Return the events of some reasons as `time reason pod node`; pods of the owners are numbered as they appear."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
-    told = []
+    report = []
     for event in result.events:
         pod = (event.pod or "").removeprefix("default/")
         owner = next((one for one in owners if pod.startswith(f"{one}-")), "")
@@ -27,5 +27,7 @@ def story(result: Result, reasons: Collection[str] = TOLD, *, owners: Collection
             counts[owner] = counts.get(owner, 0) + 1
             names[pod] = f"{owner}-{counts[owner]}"
         if event.reason in reasons:
-            told.append(" ".join(str(one) for one in (event.time, event.reason, names.get(pod, pod), event.node or "")))
-    return [line.replace("  ", " ").rstrip() for line in told]
+            report.append(
+                " ".join(str(one) for one in (event.time, event.reason, names.get(pod, pod), event.node or ""))
+            )
+    return [line.replace("  ", " ").rstrip() for line in report]

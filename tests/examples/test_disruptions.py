@@ -154,14 +154,14 @@ def test_quotas_by_priority_promise_what_the_nodes_offer_and_a_budget_that_is_to
     running = Counter(pod["pod"].split("/")[0] for pod in result.pods if pod["phase"] == "Running")
     assert running == {"shop": 4, "search": 4}
     assert waiting == {"crawler": 8}
-    told = result.to_dict()["disruptions"]
-    assert [(one["quota"], one["used"].get("requests.cpu")) for one in told["quotas"]] == [
+    answer = result.to_dict()["disruptions"]
+    assert [(one["quota"], one["used"].get("requests.cpu")) for one in answer["quotas"]] == [
         ("crawler/nothing-else", None),
         ("crawler/preemptible", "8"),
         ("search/critical", "4"),
         ("shop/critical", "4"),
     ]
-    assert "warnings" not in told
+    assert "warnings" not in answer
     (skipped,) = [event.message for event in result.events if event.reason == "StepSkipped"]
     assert "stricter than the DisruptionPolicy allows for pods of priority 333333334" in skipped
 

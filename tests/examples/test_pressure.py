@@ -11,15 +11,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def story(result: Result) -> list[str]:
     """Return the events as `time reason pod node`, generated names shortened to their owner's and a number."""
     numbers: dict[str, str] = {}
-    told = []
+    report = []
     for event in result.events:
         pod = (event.pod or "").removeprefix("default/")
         owner, dash, _ = pod.rpartition("-")
         if dash and owner == "urgent":
             pod = numbers.setdefault(pod, f"urgent-{len(numbers) + 1}")
         if event.reason not in ("Created", "Preempted", "Nominated", "FailedScheduling"):
-            told.append(" ".join(str(part) for part in (event.time, event.reason, pod, event.node) if part))
-    return told
+            report.append(" ".join(str(part) for part in (event.time, event.reason, pod, event.node) if part))
+    return report
 
 
 def why(result: Result, reason: str) -> list[str]:

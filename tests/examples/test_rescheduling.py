@@ -154,7 +154,7 @@ def test_a_node_that_rejects_pods_of_an_owner_avoids_that_owner_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
         {"steering": "ScoresAlone"},
         {"paused": True},
@@ -164,9 +164,9 @@ def test_a_node_that_rejects_pods_of_an_owner_avoids_that_owner_once() -> None:
     ],
 )
 def test_pods_rejected_by_the_kubelet_stay_when_evictions_are_forbidden_or_useless(
-    told: dict[str, Any],
+    answer: dict[str, Any],
 ) -> None:
-    played = rescheduled("turned-away", told)
+    played = rescheduled("turned-away", answer)
 
     assert played.evictions() == []
     assert "small" not in played.after
@@ -190,7 +190,7 @@ def test_a_node_is_emptied_pod_by_pod_where_the_limits_let_one_go_at_a_time() ->
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
         {"limits": {"hourly": {"node": 2}}},
         {"limits": {"inFlight": {"node": 0}}},
@@ -198,8 +198,8 @@ def test_a_node_is_emptied_pod_by_pod_where_the_limits_let_one_go_at_a_time() ->
         {"policies": [{"name": "Consolidate", "args": {"nodeWorth": 1}}]},
     ],
 )
-def test_nothing_is_begun_that_would_not_be_ended_within_an_hour_or_not_be_worth_it(told: dict[str, Any]) -> None:
-    assert rescheduled("pod-by-pod", told).evictions() == []
+def test_nothing_is_begun_that_would_not_be_ended_within_an_hour_or_not_be_worth_it(answer: dict[str, Any]) -> None:
+    assert rescheduled("pod-by-pod", answer).evictions() == []
 
 
 def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
@@ -351,9 +351,9 @@ def test_a_paused_rescheduler_evicts_no_pod() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_seed_gives_the_same_story(seed: int) -> None:
-    told = [rescheduled("scale-up", seed=seed).result.to_dict() for _ in range(2)]
+    answer = [rescheduled("scale-up", seed=seed).result.to_dict() for _ in range(2)]
 
-    assert told[0] == told[1]
+    assert answer[0] == answer[1]
 
 
 def test_every_shipped_scenario_is_played_here() -> None:

@@ -15,13 +15,13 @@ def played(name: str, *, settings: bool = True) -> Result:
     return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration, latency=0)
 
 
-def told(result: Result, since: float = 0) -> list[str]:
+def reported(result: Result, since: float = 0) -> list[str]:
     """Return the story from some time on; pods of the ReplicaSet are numbered."""
     return [line for line in story(result, TOLD, owners=("batch",)) if float(line.split()[0]) >= since]
 
 
 def test_victims_on_other_nodes_leave_the_rack_and_their_replacements_stay_out_of_it() -> None:
-    assert told(played("racks"), since=30) == [
+    assert reported(played("racks"), since=30) == [
         "30 Nominated latency r1-a",
         "30 Killing batch-4 r1-b",
         "30 Preempted batch-4 r1-b",
@@ -36,7 +36,7 @@ def test_victims_on_other_nodes_leave_the_rack_and_their_replacements_stay_out_o
 
 
 def test_room_is_made_beside_the_partner() -> None:
-    assert told(played("partner")) == [
+    assert reported(played("partner")) == [
         "0 Nominated report a-1",
         "0 Killing batch a-1",
         "0 Preempted batch a-1",
@@ -46,7 +46,7 @@ def test_room_is_made_beside_the_partner() -> None:
 
 
 def test_dependents_of_a_victim_go_with_it() -> None:
-    assert told(played("dependents")) == [
+    assert reported(played("dependents")) == [
         "0 Nominated urgent a-1",
         "0 Killing database a-1",
         "0 Preempted database a-1",

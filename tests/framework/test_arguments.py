@@ -62,6 +62,6 @@ def test_an_unknown_field_like_none_of_the_known_has_them_all_listed() -> None:
 
 
 def test_a_hostile_field_name_cannot_write_to_the_terminal() -> None:
-    told = refusal({"\x1b[31m\n" + "x" * 100_000: 1})
-    assert told.isprintable()
-    assert len(told) < 1_000
+    report = refusal({"\x1b[31m\n" + "x" * 100_000: 1})
+    assert report.isprintable()
+    assert len(report) < 1_000

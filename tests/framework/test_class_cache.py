@@ -11,7 +11,7 @@ from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.framework.cache import class_cache
-from podium.framework.cache.class_cache import KeptByClass, KeptRows
+from podium.framework.cache.class_cache import CacheByClass, CachedRows
 from tests.builders import pod
 
 COUNT = 20
@@ -34,8 +34,8 @@ class Source:
         log.touch(row)
 
 
-def kept(*, whole: bool = False) -> KeptRows:
-    return KeptRows(whole=whole)
+def kept(*, whole: bool = False) -> CachedRows:
+    return CachedRows(whole=whole)
 
 
 def test_rows_are_computed_once_and_then_only_where_they_changed() -> None:
@@ -105,27 +105,27 @@ def test_a_computation_that_fails_leaves_the_rows_out_of_date() -> None:
 
 
 def test_the_classes_used_last_are_kept() -> None:
-    cache, (one, two, three) = KeptByClass[KeptRows](2), classes(3)
-    first = cache.get(one, "key", KeptRows)
-    second = cache.get(two, "key", KeptRows)
-    assert cache.get(one, "key", KeptRows) is first
+    cache, (one, two, three) = CacheByClass[CachedRows](2), classes(3)
+    first = cache.get(one, "key", CachedRows)
+    second = cache.get(two, "key", CachedRows)
+    assert cache.get(one, "key", CachedRows) is first
 
-    cache.get(three, "key", KeptRows)
+    cache.get(three, "key", CachedRows)
 
-    assert cache.get(one, "key", KeptRows) is first
-    assert cache.get(two, "key", KeptRows) is not second
+    assert cache.get(one, "key", CachedRows) is first
+    assert cache.get(two, "key", CachedRows) is not second
 
 
 def test_rows_are_kept_by_class_and_key() -> None:
-    cache, (one, two) = KeptByClass[KeptRows](2), classes(2)
+    cache, (one, two) = CacheByClass[CachedRows](2), classes(2)
 
-    assert cache.get(one, "a", KeptRows) is cache.get(one, "a", KeptRows)
-    assert cache.get(one, "a", KeptRows) is not cache.get(one, "b", KeptRows)
-    assert cache.get(one, "a", KeptRows) is not cache.get(two, "a", KeptRows)
+    assert cache.get(one, "a", CachedRows) is cache.get(one, "a", CachedRows)
+    assert cache.get(one, "a", CachedRows) is not cache.get(one, "b", CachedRows)
+    assert cache.get(one, "a", CachedRows) is not cache.get(two, "a", CachedRows)
 
 
 def test_only_so_many_keys_of_a_class_are_kept() -> None:
-    kept_values, (one,) = KeptByClass[list[int]](classes=1, keys=2), classes(1)
+    kept_values, (one,) = CacheByClass[list[int]](classes=1, keys=2), classes(1)
     first = kept_values.get(one, "a", list)
     for key in ("b", "c"):
         kept_values.get(one, key, list)
@@ -134,8 +134,8 @@ def test_only_so_many_keys_of_a_class_are_kept() -> None:
 
 
 def test_class_caches_are_dropped_with_their_class() -> None:
-    cache, (one, two) = KeptByClass[KeptRows](2), classes(2)
-    rows = [ref(cache.get(each, "key", KeptRows)) for each in (one, two)]
+    cache, (one, two) = CacheByClass[CachedRows](2), classes(2)
+    rows = [ref(cache.get(each, "key", CachedRows)) for each in (one, two)]
 
     del one
 

@@ -22,13 +22,13 @@ from podium.framework.settings.configuration import (
 TYPE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def told(**fields: Any) -> Configuration:
+def reported(**fields: Any) -> Configuration:
     return read_configuration({**TYPE, **fields}, "scheduler.yaml")
 
 
 def refusal(**fields: Any) -> str:
     with pytest.raises(InputError) as refused:
-        told(**fields)
+        reported(**fields)
     return str(refused.value)
 
 
@@ -37,7 +37,7 @@ def profile(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_configuration_that_says_nothing_is_kube_schedulers_default() -> None:
-    assert told() == Configuration(
+    assert reported() == Configuration(
         source="scheduler.yaml",
         parallelism=16,
         pod_initial_backoff_seconds=1,
@@ -45,29 +45,29 @@ def test_a_configuration_that_says_nothing_is_kube_schedulers_default() -> None:
         max_futile_preemptions=0,
         profiles=(ProfileConfiguration(scheduler_name="default-scheduler"),),
     )
-    assert default_configuration().profiles == told().profiles
+    assert default_configuration().profiles == reported().profiles
 
 
 def test_an_empty_list_of_profiles_means_the_default_profile() -> None:
-    assert told(profiles=[]).profiles == told().profiles
+    assert reported(profiles=[]).profiles == reported().profiles
 
 
 def test_backoff_is_read_as_seconds() -> None:
-    read = told(podInitialBackoffSeconds=2, podMaxBackoffSeconds=30)
+    read = reported(podInitialBackoffSeconds=2, podMaxBackoffSeconds=30)
     assert (read.pod_initial_backoff_seconds, read.pod_max_backoff_seconds) == (2, 30)
 
 
 def test_the_wait_after_futile_preemptions_can_be_switched_on_and_not_turned_round() -> None:
-    assert told(maxFutilePreemptions=3).max_futile_preemptions == 3
+    assert reported(maxFutilePreemptions=3).max_futile_preemptions == 3
     assert refusal(maxFutilePreemptions=-1).startswith("scheduler.yaml, .maxFutilePreemptions: ")
 
 
 def test_backoff_may_stay_the_same() -> None:
-    assert told(podInitialBackoffSeconds=10).pod_initial_backoff_seconds == 10
+    assert reported(podInitialBackoffSeconds=10).pod_initial_backoff_seconds == 10
 
 
 def test_a_single_profile_needs_no_name() -> None:
-    assert told(**profile(percentageOfNodesToScore=50)).profiles[0].scheduler_name == "default-scheduler"
+    assert reported(**profile(percentageOfNodesToScore=50)).profiles[0].scheduler_name == "default-scheduler"
 
 
 def test_each_of_several_profiles_needs_a_name() -> None:
@@ -84,22 +84,22 @@ def test_two_profiles_with_one_name_are_refused() -> None:
 
 def test_a_profile_takes_the_global_percentage_unless_it_has_its_own() -> None:
     profiles = [{"schedulerName": "one"}, {"schedulerName": "two", "percentageOfNodesToScore": 0}]
-    read = told(percentageOfNodesToScore=40, profiles=profiles)
+    read = reported(percentageOfNodesToScore=40, profiles=profiles)
     assert [each.percentage_of_nodes_to_score for each in read.profiles] == [40, 0]
 
 
 def test_without_any_percentage_every_node_is_looked_at() -> None:
-    assert told().profiles[0].percentage_of_nodes_to_score is None
+    assert reported().profiles[0].percentage_of_nodes_to_score is None
 
 
 def test_arguments_stay_as_they_were_written() -> None:
     args = {"anything": [{"goes": 1.5}], "kind": "OwnArgs"}
-    (config,) = told(**profile(pluginConfig=[{"name": "Own", "args": args}])).profiles[0].plugin_config
+    (config,) = reported(**profile(pluginConfig=[{"name": "Own", "args": args}])).profiles[0].plugin_config
     assert (config.name, config.args) == ("Own", args)
 
 
 def test_process_settings_do_not_change_scheduling_settings() -> None:
-    read = told(
+    read = reported(
         leaderElection={"leaderElect": True, "leaseDuration": "15s", "resourceLock": "leases", "resourceName": "x"},
         clientConnection={"kubeconfig": "/etc/kubernetes/scheduler.conf", "qps": 50, "burst": 100},
         metricsBindAddress="",
@@ -109,7 +109,7 @@ def test_process_settings_do_not_change_scheduling_settings() -> None:
         delayCacheUntilActive=True,
         extenders=[],
     )
-    usual = told()
+    usual = reported()
     assert (read.leader_election.resource_name, read.client_connection.qps) == ("x", 50)
     assert read == replace(usual, leader_election=read.leader_election, client_connection=read.client_connection)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster.arrays import ChangeLog, Int64s
-from podium.framework.cache.filters import KeptOutcome
+from podium.framework.cache.filters import CachedOutcome
 from podium.framework.verdicts import Outcome, Status, unschedulable
 
 ROWS = 12
@@ -23,7 +23,7 @@ class Kept:
     def __init__(self, entries: list[int]) -> None:
         self.log = ChangeLog()
         self.entries = np.array(entries, dtype=np.int64)
-        self.kept = KeptOutcome()
+        self.kept = CachedOutcome()
         self.refresh()
 
     def refresh(self) -> Outcome:

@@ -80,16 +80,16 @@ def test_nominations_that_keep_no_room_from_a_pod_give_way_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "report"),
     [
         (lambda nominated, pod: 1 // 0, "plugin OwnRoom failed at HoldsRoom for pod default/p: ZeroDivisionError"),
         (lambda nominated, pod: "yes", "plugin OwnRoom answered at HoldsRoom for pod default/p with 'yes', not"),
     ],
 )
-def test_a_failing_nomination_rule_is_reported_and_keeps_the_nomination(rule: Callable[..., Any], told: str) -> None:
+def test_a_failing_nomination_rule_is_reported_and_keeps_the_nomination(rule: Callable[..., Any], report: str) -> None:
     cluster = cluster_of(node("n", cpu=4), pod("w", cpu=3, nominated="n"))
 
-    with pytest.raises(PluginError, match=told):
+    with pytest.raises(PluginError, match=report):
         fits(cluster, ruled(rule))
     assert lower_nominations(cluster, "n", cluster.read(pod("p", priority=9))) == []
 

@@ -277,14 +277,14 @@ def test_a_pod_rejected_beside_a_nominated_pod_may_fit_after_a_remote_change() -
 
 def test_a_plugin_that_skips_at_pre_filter_receives_no_changes() -> None:
     """It prepared nothing that would have to be kept true."""
-    told = []
+    report = []
 
     class Skips(Tokens):
         def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
             return SKIP
 
         def remove_pod(self, state: CycleState, pod: PodRecord, removed: PodRecord, node: NodeView) -> None:
-            told.append(removed)
+            report.append(removed)
 
     cluster = cluster_of(node("n1", cpu=1), pod("q", on="n1", cpu=1))
     asked = Recorder()
@@ -292,7 +292,7 @@ def test_a_plugin_that_skips_at_pre_filter_receives_no_changes() -> None:
 
     found = explain_decision(runner, cluster.read(pod("p", priority=5, cpu=1)))
 
-    assert (found.outcome, told) == ("preempts", [])
+    assert (found.outcome, report) == ("preempts", [])
     assert "n1" in asked.asked
 
 

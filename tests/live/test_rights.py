@@ -26,8 +26,8 @@ def test_a_dry_run_does_with_the_rights_to_read() -> None:
             assert await instance.stop() == 0
             written = [event.stored.raw for event in cluster.plane.store.events_since(version)]
             # Only the kubelets and the controllers write.
-            told = {raw["source"]["component"] for raw in written if raw["kind"] == "Event"}
-            assert "default-scheduler" not in told
+            report = {raw["source"]["component"] for raw in written if raw["kind"] == "Event"}
+            assert "default-scheduler" not in report
             assert cluster.node_of("fits") == ""
             assert TOKEN not in instance.text.getvalue()
 

@@ -26,7 +26,7 @@ class Requeueing:
     gone: Sequence[Kubernetes] = ()
     seen: Sequence[Kubernetes] = ()
 
-    def told(self) -> Driver:
+    def reported(self) -> Driver:
         """Return a scheduler that has turned the pods down."""
         driver = Driver(*self.given, settings=configuration(only=self.plugins.split()))
         driver.see(*self.waiting)
@@ -37,7 +37,7 @@ class Requeueing:
 
     def awake(self) -> set[str]:
         """Return the names of the pods that have left their place once all has happened."""
-        driver = self.told()
+        driver = self.reported()
         driver.miss(*self.gone)
         driver.see(*self.seen)
         return self.pods_in(driver, QueuePlace.BACKOFF) | self.pods_in(driver, QueuePlace.ACTIVE)

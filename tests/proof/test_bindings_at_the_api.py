@@ -30,12 +30,12 @@ class Cluster:
     def __init__(self) -> None:
         self.store = Store()
         self.driver = Driver(node("n1"), node("n2", unschedulable=True))
-        self.told = 0
+        self.seen = 0
 
     def watch(self) -> None:
         """Tell the scheduler of all that it has not heard of."""
-        for event in self.store.events_since(self.told):
-            self.told = event.version
+        for event in self.store.events_since(self.seen):
+            self.seen = event.version
             self.driver.tell(observation_of(event))
 
     def bind(self, bind: Bind) -> Problem | None:

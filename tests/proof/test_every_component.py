@@ -25,7 +25,7 @@ from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import LEAVE_BAD, Feature
 from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.objects import budget, job, scenario, workload
-from tests.sim.played import pods, simulation_of, told
+from tests.sim.played import pods, reported, simulation_of
 from tests.store.objects import Raw, node, pod
 
 SCHEDULER = "default-scheduler"
@@ -254,7 +254,7 @@ def tell(story: Story, fault: OneFault) -> Simulation:
         assert story.end(simulation), "the story ends otherwise"
     except Exception as error:
         note = f"{fault.scheduler}, {fault.what}: number {fault.number}"
-        error.add_note("\n".join([note, *told(simulation)]))
+        error.add_note("\n".join([note, *reported(simulation)]))
         raise
     return simulation
 

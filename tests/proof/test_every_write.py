@@ -28,7 +28,7 @@ from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.objects import scenario
 from tests.sim.planned_faults import NoFaults
-from tests.sim.played import pods, simulation_of, told
+from tests.sim.played import pods, reported, simulation_of
 from tests.store.objects import SECOND, Raw, node, pod
 
 MOST_STEPS = 2_000
@@ -187,7 +187,7 @@ class Telling:
             self._until_quiet()
             self._check_rest(is_flushed=True)
         except Exception as error:
-            error.add_note(f"{self.fault.what}: number {self.fault.number}\n" + "\n".join(told(self.simulation)))
+            error.add_note(f"{self.fault.what}: number {self.fault.number}\n" + "\n".join(reported(self.simulation)))
             raise
 
     def _check_rest(self, *, is_flushed: bool) -> None:

@@ -36,7 +36,7 @@ def disrupting(driver: Driver, actions: list[Action]) -> Iterator[list[Action]]:
         yield answers
 
 
-def told(driver: Driver) -> Iterator[list[Action]]:
+def reported(driver: Driver) -> Iterator[list[Action]]:
     """Yield a preemption of two victims, moment by moment; yields what was asked for at each."""
     yield []
     driver.see(HIGH)
@@ -58,7 +58,7 @@ def test_none_of_twenty_pods_that_come_at_any_moment_gets_the_room(moment: int) 
     """Kubernetes repeats this five times and hopes to hit the moment (k/k#72124)."""
     driver, bound = Driver(N1, A, B), list[Bind]()
 
-    for number, actions in enumerate(told(driver)):
+    for number, actions in enumerate(reported(driver)):
         bound += all_of(Bind, actions)
         if number == moment:
             driver.see(*OTHERS)

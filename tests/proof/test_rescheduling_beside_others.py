@@ -29,9 +29,9 @@ from tests.store.objects import HOUR, SECOND, Raw
 SWAP = "tests.proof.swapping:Swap"
 
 
-def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Raw | None = None, **told: Any) -> Any:
-    """Return the result of the run; ``told`` is the rescheduler's configuration, ``further`` the scenario's."""
-    found = scenario({**EAGER, "policies": [{"name": policy}], **told}, steps=steps)
+def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Raw | None = None, **report: Any) -> Any:
+    """Return the result of the run; ``report`` is the rescheduler's configuration, ``further`` the scenario's."""
+    found = scenario({**EAGER, "policies": [{"name": policy}], **report}, steps=steps)
     found["spec"].update(further or {})
     return watched(scenario_of(documents(*objects, found), RunOptions()))
 

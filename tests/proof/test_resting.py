@@ -28,7 +28,7 @@ TAINT = {"key": "bad", "effect": "NoExecute"}
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
 
 
-class Told:
+class Log:
     """All such controllers before one driver, of which it is noted what they ask for. ``is_eager``: none ever rests."""
 
     def __init__(self, *, is_eager: bool) -> None:
@@ -73,7 +73,7 @@ class Play:
         self.random = random.Random(seed)
         self.store = Store(seed=seed)
         self.now = START_NS
-        self.both = [Told(is_eager=is_eager) for is_eager in (True, False)]
+        self.both = [Log(is_eager=is_eager) for is_eager in (True, False)]
         self.deeds: list[Callable[[], object]] = [
             *[self.new_pod, self.bind] * 8,
             *[self.report] * 4,
@@ -92,15 +92,15 @@ class Play:
                 continue
             for event in self.store.events_since(version):
                 aspects = aspects_of(event, lambda name: self.store.find("Node", name) is not None)
-                for told in self.both:
-                    told.driver.show(event.stored.resource.name, observation_of(event), aspects)
+                for outcome in self.both:
+                    outcome.driver.show(event.stored.resource.name, observation_of(event), aspects)
             if self.random.random() < 0.7:
                 self.settle()
         self.settle()
 
     def settle(self) -> None:
-        for told in self.both:
-            told.settle(self.now)
+        for outcome in self.both:
+            outcome.settle(self.now)
 
     # What happens
 
@@ -216,9 +216,9 @@ class Play:
 
     def answer(self) -> None:
         problem = self.random.choice((None, None, REFUSED))
-        if all(told.asked for told in self.both):
-            for told in self.both:
-                told.answer(problem)
+        if all(outcome.asked for outcome in self.both):
+            for outcome in self.both:
+                outcome.answer(problem)
 
     def patch(self, kind: str, fields: Raw, part: str) -> None:
         key = self.any_of(kind)
@@ -275,7 +275,7 @@ def test_eviction_order_follows_unobserved_placement_times() -> None:
     play.go(1)
 
     marked = [
-        [asked.action.key for asked in told.asked if isinstance(asked.action, ReportStatus)] for told in play.both
+        [asked.action.key for asked in outcome.asked if isinstance(asked.action, ReportStatus)] for outcome in play.both
     ]
     assert marked == [["default/z", "default/x", "default/y"]] * 2
 

@@ -86,7 +86,7 @@ class Rig:
         self.driver.deliver(0)
         self.notes.clear()
 
-    def told(self) -> list[str]:
+    def log(self) -> list[str]:
         notes = list(self.notes)
         self.notes.clear()
         return notes
@@ -102,7 +102,7 @@ def test_observers_of_a_kind_see_events_in_join_order() -> None:
     rig.driver.show("Node", Gone(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Changed 7", "c Changed 7", "b Gone 7", "c Gone 7"]
+    assert rig.log() == ["a Changed 7", "c Changed 7", "b Gone 7", "c Gone 7"]
 
 
 def test_unwatched_kinds_are_delivered_to_no_component() -> None:
@@ -123,7 +123,7 @@ def test_a_pod_reaches_only_components_subscribed_to_the_change() -> None:
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == [f"{name} Changed 7" for name in "bcababc"]
+    assert rig.log() == [f"{name} Changed 7" for name in "bcababc"]
 
 
 def test_an_idle_component_receives_deferred_observations_first() -> None:
@@ -135,7 +135,7 @@ def test_an_idle_component_receives_deferred_observations_first() -> None:
     rig.driver.show("Node", Gone(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Changed 7", "a Gone 7"]
+    assert rig.log() == ["a Changed 7", "a Gone 7"]
 
 
 def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> None:
@@ -146,7 +146,7 @@ def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> 
     rig.driver.show("Pod", Gone(thing("y")), EVERY | ENDING)
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Changed 7", "b Changed 7", "a Gone 7", "b Gone 7"]
+    assert rig.log() == ["a Changed 7", "b Changed 7", "a Gone 7", "b Gone 7"]
 
 
 def test_an_answer_comes_after_what_its_component_has_missed() -> None:
@@ -157,7 +157,7 @@ def test_an_answer_comes_after_what_its_component_has_missed() -> None:
     rig.driver.answer(RequestedAction(rig.components[0], 1, deletion("x")), Answered(deletion("x")))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Changed 7", "a Answered x 7"]
+    assert rig.log() == ["a Changed 7", "a Answered x 7"]
 
 
 def test_a_due_or_busy_component_receives_all_observations_at_once() -> None:
@@ -169,7 +169,7 @@ def test_a_due_or_busy_component_receives_all_observations_at_once() -> None:
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Changed 7", "b Changed 7"]
+    assert rig.log() == ["a Changed 7", "b Changed 7"]
 
 
 def test_a_restarted_component_misses_no_observation() -> None:
@@ -182,7 +182,7 @@ def test_a_restarted_component_misses_no_observation() -> None:
     rig.driver.show("Node", Gone(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["a Gone 7"]
+    assert rig.log() == ["a Gone 7"]
 
 
 def test_a_component_that_wakes_without_observation_is_detected() -> None:
@@ -204,7 +204,7 @@ def test_an_answer_comes_after_what_happened_before_it() -> None:
     rig.driver.answer(asked, Answered(asked.action))
     rig.driver.deliver(0)
 
-    assert rig.told() == ["a Changed 0", "a Answered p 0"]
+    assert rig.log() == ["a Changed 0", "a Answered p 0"]
 
 
 def test_answers_to_recorded_events_reach_no_component() -> None:
@@ -240,7 +240,7 @@ def test_a_stopped_component_receives_no_pending_observations() -> None:
     rig.driver.answer(asked, Answered(asked.action, NO_ANSWER))
     rig.driver.deliver(0)
 
-    assert rig.told() == ["b Changed 0", "a Gone 0"]
+    assert rig.log() == ["b Changed 0", "a Gone 0"]
 
 
 def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
@@ -286,7 +286,7 @@ def test_a_component_that_returns_no_change_keeps_its_deadline() -> None:
     rig.driver.deliver(0)
     rig.driver.next_time(0)
 
-    assert rig.told() == ["a Changed 0", "b Changed 0"]
+    assert rig.log() == ["a Changed 0", "b Changed 0"]
     assert [rig.machine(index).questions for index in range(2)] == [before[0], before[1] + 1]
 
 
@@ -303,7 +303,7 @@ def test_the_first_joined_due_component_acts_first_and_delayed_actions_stand_alo
     assert rig.driver.first_due(5) is rig.components[1]
 
     rig.driver.wake(rig.components[1], 5)
-    assert rig.told() == ["b Tick 5"]
+    assert rig.log() == ["b Tick 5"]
     assert rig.driver.first_due(5) is rig.components[2]
 
 
@@ -326,7 +326,7 @@ def test_a_component_that_left_receives_no_observations() -> None:
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(0)
 
-    assert rig.told() == ["b Changed 0", "b Changed 0"]
+    assert rig.log() == ["b Changed 0", "b Changed 0"]
     assert rig.driver.first_due(0) is None
     assert not rig.driver.expects_news()
     assert [one.name for one in rig.driver.components] == ["b"]

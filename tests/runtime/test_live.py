@@ -182,7 +182,7 @@ class FragileRig:
     def __init__(self, *fails_at: str) -> None:
         self.clock = FakeClock(START_NS)
         self.fails_at = list(fails_at)
-        self.told: list[tuple[str, int]] = []
+        self.log: list[tuple[str, int]] = []
         self.live = LiveRuntime(self.clock.now, FakeTransport(), lambda _: [changed(node("n1"))], self.failed)
         self.components = [Component("fragile", self.make), Component("sound", lambda: Fragile([]))]
         self.live.begin(self.components, [("Node", changed(node("n1")))])
@@ -191,7 +191,7 @@ class FragileRig:
         return Fragile(self.fails_at)
 
     def failed(self, component: Component, error: Exception, restart_ns: int) -> None:
-        self.told.append((f"{component.name}: {error}", (restart_ns - START_NS) // SECOND))
+        self.log.append((f"{component.name}: {error}", (restart_ns - START_NS) // SECOND))
 
     def seen(self) -> list[int]:
         return [
@@ -206,7 +206,7 @@ def test_a_failed_component_restarts_from_current_state_while_others_continue(wh
 
     assert rig.live.turn() is None
 
-    assert rig.told == [("fragile: a mistake in a machine", 0)]
+    assert rig.log == [("fragile: a mistake in a machine", 0)]
     assert rig.seen() == [2, 2]
     assert rig.live.failures == {}
 
@@ -220,7 +220,7 @@ def test_a_component_that_fails_again_and_again_waits_longer_each_time() -> None
         rig.clock.time_ns = rig.live.turn() or 0
     rig.live.turn()
 
-    assert [after for _, after in rig.told] == [0, 10, 30, 70]
+    assert [after for _, after in rig.log] == [0, 10, 30, 70]
     assert rig.seen() == [2, 2]
     assert rig.live.failures == {}
 

@@ -32,14 +32,14 @@ class Rig:
             self.unread.put("Pod", Gone(thing(uid)), PLAIN)
 
     def missed(self, index: int) -> list[str]:
-        return [told(observation) for observation in self.unread.end(self.components[index])]
+        return [reported(observation) for observation in self.unread.end(self.components[index])]
 
 
 def thing(uid: str) -> Kubernetes:
     return Kubernetes(kind="Pod", metadata=ObjectMeta(name=uid, uid=uid.partition(".")[0]))
 
 
-def told(observation: Observation) -> str:
+def reported(observation: Observation) -> str:
     assert isinstance(observation, Changed | Gone)
     return ("-" if isinstance(observation, Gone) else "") + observation.object.metadata.name
 

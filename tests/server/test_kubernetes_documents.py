@@ -125,8 +125,8 @@ def test_the_index_of_schemas_leads_to_documents() -> None:
     documents = Documents()
     paths = documents.read("/openapi/v3")["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/podium.dev/v1alpha1"} <= set(paths)
-    for place, told in paths.items():
-        path, _, hash_ = told["serverRelativeURL"].partition("?hash=")
+    for place, report in paths.items():
+        path, _, hash_ = report["serverRelativeURL"].partition("?hash=")
         assert path == f"/openapi/v3/{place}"
         assert documents.found(path).etag == f'"{hash_}"'
         assert documents.read(path)["openapi"] == "3.0.0"

@@ -17,18 +17,18 @@ class Replay:
         self.store = store
         self.watch = store.watch("Pod")
         # It begins with what there is.
-        self.told: dict[str, Raw] = {}
+        self.seen: dict[str, Raw] = {}
 
     def check(self) -> None:
         """A4, A5: check that the events of the watch add up to the stored pods."""
         for notice in self.watch.pull():
             uid = notice.raw["metadata"]["uid"]
-            assert (notice.type == "ADDED") == (uid not in self.told)
+            assert (notice.type == "ADDED") == (uid not in self.seen)
             if notice.type == "DELETED":
-                del self.told[uid]
+                del self.seen[uid]
             else:
-                self.told[uid] = notice.raw
-        assert self.told == {one.uid: one.raw for one in self.store.objects("Pod")}
+                self.seen[uid] = notice.raw
+        assert self.seen == {one.uid: one.raw for one in self.store.objects("Pod")}
 
 
 def check_requests(simulation: Simulation) -> None:

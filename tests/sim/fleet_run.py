@@ -23,7 +23,7 @@ from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
 from tests.sim.gang_stories import ENABLED, GANGS
 from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
-from tests.sim.played import simulation_of, told
+from tests.sim.played import reported, simulation_of
 from tests.sim.preemption_settings import NeighbourStory
 from tests.sim.random_run import RATES
 from tests.sim.wide_judged_scheduler import WideJudgedScheduler
@@ -153,7 +153,7 @@ class FleetRun:
             if not self.is_restless:
                 self.checker.at_rest()
         except Exception as error:
-            error.add_note("\n".join([self.options, *told(self.simulation)]))
+            error.add_note("\n".join([self.options, *reported(self.simulation)]))
             raise
 
     def _meddle(self) -> None:

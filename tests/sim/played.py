@@ -49,7 +49,7 @@ def instantly(objects: Any, **options: Any) -> SimulationResult:
     return podium.simulate(objects, latency=0, **options)
 
 
-def told(simulation: Simulation, *reasons: str) -> list[str]:
+def reported(simulation: Simulation, *reasons: str) -> list[str]:
     """Return the events, or those with one of the reasons, as in `30 Terminated default/b on n1 by kubelet`."""
     return [
         " ".join(

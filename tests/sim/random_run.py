@@ -17,7 +17,7 @@ from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.omitted import NOTHING, Omitted
-from tests.sim.played import simulation_of, told
+from tests.sim.played import reported, simulation_of
 from tests.sim.stories import STEPS_LAST_S, Story
 from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 from tests.store.objects import HOUR, SECOND
@@ -95,7 +95,7 @@ class RandomRun:
             self._flush_until_quiet()
             self.checker.at_rest(is_flushed=True)
         except Exception as error:
-            error.add_note("\n".join([self.options, *told(self.simulation)]))
+            error.add_note("\n".join([self.options, *reported(self.simulation)]))
             raise
 
     @property

@@ -16,7 +16,7 @@ Piece = TypeVar("Piece")
 MOST_RUNS = 150
 
 
-class Told(Protocol):
+class PlayableStory(Protocol):
     """A story, as files that `podium simulate` takes."""
 
     objects: list[Raw]
@@ -33,7 +33,7 @@ class Run(Protocol):
     faults: DrawnFaults
 
     @property
-    def story(self) -> Told: ...
+    def story(self) -> PlayableStory: ...
 
     @property
     def fault_hours(self) -> float: ...

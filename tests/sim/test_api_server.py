@@ -17,7 +17,7 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner
 def server_of(store: Store) -> APIServer:
     history = EventHistory(0, Backlog(), SimulationLimits().events)
     ledger = DisruptionLedger(history.keep, lambda kind, key: None)
-    return APIServer(store, history, lambda *told: None, ledger)
+    return APIServer(store, history, lambda *report: None, ledger)
 
 
 def create(server: APIServer, *objects: dict[str, Any]) -> None:

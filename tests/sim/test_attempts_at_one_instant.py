@@ -87,14 +87,14 @@ CASES = [
 def test_pods_rejected_during_binding_are_not_attempted_for_ever(point: str, answer: str, events: str) -> None:
     pods = [pod(name, priority=number) for number, name in enumerate("ab")]
 
-    with failed_attempts_told() as told:
+    with failed_attempts_told() as report:
         result = simulate([node("n1", cpu=8), *pods], until=20, configuration=refusing(events, **{point: answer}))
 
-    found = Counter(told)
+    found = Counter(report)
     assert found
     assert max(found.values()) <= MOST_AT_ONCE
     # Backoffs of 1, 2, 4, 8 and 10 seconds, and attempts between them that are not worth counting.
-    assert all(number <= 6 * MOST_AT_ONCE for number in Counter(name for _, name in told).values())
+    assert all(number <= 6 * MOST_AT_ONCE for number in Counter(name for _, name in report).values())
     assert result.summary["end"] == 20
 
 
@@ -102,10 +102,10 @@ def test_pods_rejected_during_binding_are_not_attempted_for_ever(point: str, ans
 def test_a_pod_is_not_woken_by_its_own_way_back(point: str) -> None:
     refused = refusing("pods that leave", **{point: "rejects"})
 
-    with failed_attempts_told() as told:
+    with failed_attempts_told() as report:
         simulate([node("n1", cpu=8), pod("a")], until=200, configuration=refused)
 
-    assert told == [(0, "default/a")]
+    assert report == [(0, "default/a")]
 
 
 def test_a_rejection_at_permit_wakes_other_pods() -> None:
@@ -123,6 +123,6 @@ def test_a_plugin_that_cannot_unreserve_loses_no_pod_and_no_room() -> None:
 
     result = simulate([node("n1", cpu=1), pod("a", priority=2), pod("b", priority=1)], until=9, configuration=settings)
 
-    told = [(event.time, event.pod) for event in result.events if event.reason == "FailedUnreserve"]
-    assert {pod for _, pod in told} == {"default/a", "default/b"}
-    assert len(told) > 3
+    report = [(event.time, event.pod) for event in result.events if event.reason == "FailedUnreserve"]
+    assert {pod for _, pod in report} == {"default/a", "default/b"}
+    assert len(report) > 3

@@ -15,30 +15,30 @@ def written() -> WatchEvent:
 
 
 def test_queued_writes_are_delivered_in_order_on_demand() -> None:
-    event, told = written(), list[tuple[str, int]]()
+    event, report = written(), list[tuple[str, int]]()
     backlog = Backlog()
-    backlog.join(lambda writes: told.extend(("first", now) for _, now, _, _ in writes))
-    backlog.join(lambda writes: told.extend(("second", now) for _, now, _, _ in writes))
+    backlog.join(lambda writes: report.extend(("first", now) for _, now, _, _ in writes))
+    backlog.join(lambda writes: report.extend(("second", now) for _, now, _, _ in writes))
 
     backlog.put(event, 1, "", "")
     backlog.put(event, 2, "", "")
-    assert (told, len(backlog)) == ([], 2)
+    assert (report, len(backlog)) == ([], 2)
 
     backlog.clear()
     backlog.clear()
-    assert (told, len(backlog)) == ([("first", 1), ("first", 2), ("second", 1), ("second", 2)], 0)
+    assert (report, len(backlog)) == ([("first", 1), ("first", 2), ("second", 1), ("second", 2)], 0)
 
 
 def test_the_backlog_has_a_maximum_length() -> None:
-    event, told = written(), list[int]()
+    event, report = written(), list[int]()
     backlog = Backlog()
 
     def take_in(writes: Sequence[Write]) -> None:
-        told.extend(now for _, now, _, _ in writes)
+        report.extend(now for _, now, _, _ in writes)
 
     backlog.join(take_in)
     for number in range(2 * MOST + 1):
         backlog.put(event, number, "", "")
         assert len(backlog) < MOST
 
-    assert told == list(range(2 * MOST))
+    assert report == list(range(2 * MOST))

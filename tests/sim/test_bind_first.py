@@ -26,7 +26,7 @@ def played(*objects: Raw, first: bool = True, **story: Any) -> Result:
     return instantly([*objects, made], configuration=binding(first))
 
 
-def told(result: Result, *reasons: str) -> list[str]:
+def reported(result: Result, *reasons: str) -> list[str]:
     return [f"{event.time:g} {event.reason} {event.pod}" for event in result.events if event.reason in reasons]
 
 
@@ -37,7 +37,7 @@ LOW = pod("low", cpu=1, spec=SLOW)
 def test_with_bind_first_a_pod_is_bound_when_its_victim_terminates_and_starts_later() -> None:
     result = played(node("n1", cpu=1), LOW)
 
-    assert told(result, "Preempted", "Scheduled", "Started")[2:] == [
+    assert reported(result, "Preempted", "Scheduled", "Started")[2:] == [
         "10 Preempted default/low",
         "10 Scheduled default/urgent",
         "70 Started default/urgent",
@@ -47,7 +47,7 @@ def test_with_bind_first_a_pod_is_bound_when_its_victim_terminates_and_starts_la
 def test_with_nomination_a_pod_is_bound_and_starts_when_its_victim_is_gone() -> None:
     result = played(node("n1", cpu=1), LOW, first=False)
 
-    assert told(result, "Scheduled", "Started")[2:] == ["70 Scheduled default/urgent", "70 Started default/urgent"]
+    assert reported(result, "Scheduled", "Started")[2:] == ["70 Scheduled default/urgent", "70 Started default/urgent"]
 
 
 def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> None:
@@ -58,7 +58,8 @@ def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> N
     ]
 
     started = {
-        first: told(played(node("n1", cpu=1), LOW, first=first, steps=steps), "Started")[1:] for first in (True, False)
+        first: reported(played(node("n1", cpu=1), LOW, first=first, steps=steps), "Started")[1:]
+        for first in (True, False)
     }
 
     assert started == {True: ["70 Started default/urgent"], False: ["20 Started default/urgent"]}
@@ -72,7 +73,7 @@ def test_the_kubelet_rejects_pods_bound_past_all_schedulers() -> None:
     for first in (True, False):
         ran = played(node("n1", cpu=1), LOW, first=first, steps=steps, kubelets={"waitForVictims": first})
 
-        assert told(ran, "Started", "Failed")[1:] == ["69 Failed default/thief", "70 Started default/urgent"]
+        assert reported(ran, "Started", "Failed")[1:] == ["69 Failed default/thief", "70 Started default/urgent"]
 
 
 def test_a_waiting_kubelet_gives_the_room_of_a_nominated_pod_to_the_first_bound() -> None:
@@ -82,7 +83,7 @@ def test_a_waiting_kubelet_gives_the_room_of_a_nominated_pod_to_the_first_bound(
 
     ran = played(node("n1", cpu=1), LOW, first=False, steps=steps)
 
-    assert told(ran, "Started")[1:] == ["70 Started default/thief", "100 Started default/urgent"]
+    assert reported(ran, "Started")[1:] == ["70 Started default/thief", "100 Started default/urgent"]
 
 
 def of_two_schedulers(*, first: bool, own_delay: str, others_delay: str) -> Result:
@@ -105,7 +106,7 @@ def of_two_schedulers(*, first: bool, own_delay: str, others_delay: str) -> Resu
 def test_room_is_kept_from_schedulers_that_know_nothing_of_nominations() -> None:
     """The benefit of binding first: every scheduler counts a bound pod."""
     slower = {
-        first: told(of_two_schedulers(first=first, own_delay="200ms", others_delay="100ms"), "Started", "Failed")
+        first: reported(of_two_schedulers(first=first, own_delay="200ms", others_delay="100ms"), "Started", "Failed")
         for first in (True, False)
     }
 
@@ -117,7 +118,7 @@ def test_room_is_kept_from_schedulers_that_know_nothing_of_nominations() -> None
 
 def test_the_time_that_a_binding_takes_is_over_before_the_victim_is_gone() -> None:
     quicker = {
-        first: told(of_two_schedulers(first=first, own_delay="100ms", others_delay="200ms"), "Started")
+        first: reported(of_two_schedulers(first=first, own_delay="100ms", others_delay="200ms"), "Started")
         for first in (True, False)
     }
 
@@ -170,7 +171,7 @@ def test_room_that_is_promised_to_one_is_not_given_to_another() -> None:
 
     result = played(node("n1", cpu=2), *pods, steps=steps)
 
-    assert told(result, "Scheduled")[2:] == ["10 Scheduled default/first"]
+    assert reported(result, "Scheduled")[2:] == ["10 Scheduled default/first"]
     assert result.summary["preempted"] == 2
 
 
@@ -181,8 +182,8 @@ ARRIVING = {"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}
 def test_with_bind_first_a_pod_is_bound_at_once_if_its_victims_terminate_already() -> None:
     result = played(node("n1", cpu=1), LOW, steps=[LEAVING, ARRIVING])
 
-    assert told(result, "Scheduled", "Started")[2:] == ["10 Scheduled default/urgent", "65 Started default/urgent"]
-    assert told(result, "Preempted", "Nominated") == []
+    assert reported(result, "Scheduled", "Started")[2:] == ["10 Scheduled default/urgent", "65 Started default/urgent"]
+    assert reported(result, "Preempted", "Nominated") == []
 
 
 def test_explain_says_that_it_is_bound_at_once_if_its_victims_terminate_already() -> None:

@@ -5,7 +5,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.controllers.scheduling.scheduler import Scheduler
 from tests.sim.objects import scenario
-from tests.sim.played import played, told
+from tests.sim.played import played, reported
 from tests.store.objects import node, pod
 
 
@@ -18,7 +18,7 @@ def test_a_cordoned_node_keeps_its_pods_and_gets_no_others_until_it_is_uncordone
 
     simulation = played(node("n1"), pod("a", node="n1"), steps, schedulers=[Scheduler()])
 
-    assert told(simulation, "Scheduled", "Terminated") == ["9 Scheduled default/b on n1 by default-scheduler"]
+    assert reported(simulation, "Scheduled", "Terminated") == ["9 Scheduled default/b on n1 by default-scheduler"]
     changes = [event for event in simulation.history.events if event.reason == "NodeChanged"]
     assert [(event.time, event.by, event.message) for event in changes] == [
         (1, "scenario", "cordoned"),

@@ -10,7 +10,7 @@ from podium.api.versions.choice import read_choice
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
 from tests.sim.objects import scenario
-from tests.sim.played import played, told
+from tests.sim.played import played, reported
 from tests.store.objects import Raw, node, pod
 
 GATE = "InPlacePodVerticalScalingSchedulerPreemption=true"
@@ -44,7 +44,7 @@ def story(*objects: Raw, gates: str = GATE, version: str = "1.37", steps: tuple[
 
 
 def preempted(simulation: Simulation) -> list[str]:
-    return [line.split()[2] for line in told(simulation, "Preempted")]
+    return [line.split()[2] for line in reported(simulation, "Preempted")]
 
 
 def is_resized(simulation: Simulation, name: str) -> bool:
@@ -121,7 +121,7 @@ def test_a_resize_without_lower_pods_waits_for_the_node() -> None:
 
     end = story(node("n1", cpu=8), *pods, steps=steps)
 
-    assert told(end, "Preempted") == ["30 Preempted default/less on n1 by default/web"]
+    assert reported(end, "Preempted") == ["30 Preempted default/less on n1 by default/web"]
     assert is_resized(end, "web")
 
 

@@ -29,7 +29,7 @@ from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.device_invariants import check_devices, claims, held
 from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.objects import scenario
-from tests.sim.played import pods, simulation_of, told
+from tests.sim.played import pods, reported, simulation_of
 from tests.store.objects import Raw, node, pod
 
 SCHEDULER = "default-scheduler"
@@ -87,7 +87,7 @@ def test_a_pod_gets_devices_and_gives_them_back_when_it_ends() -> None:
     simulation = played(node("n1"), devices_of("n1", device("g")), claim_template("gpu"), first, second)
 
     assert where(simulation) == {"a": "n1", "b": "n1"}
-    assert [line for line in told(simulation, "Scheduled") if " on " in line] == [
+    assert [line for line in reported(simulation, "Scheduled") if " on " in line] == [
         "0 Scheduled default/a on n1 by default-scheduler",
         "30 Scheduled default/b on n1 by default-scheduler",
     ]
@@ -120,7 +120,7 @@ def test_extended_resources_get_devices_where_the_node_has_none_of_them_itself()
         asking("b", cpu="1", gpu="1"),
     )
 
-    assert [line.split()[:3] for line in told(simulation, "Scheduled")] == [
+    assert [line.split()[:3] for line in reported(simulation, "Scheduled")] == [
         ["0", "Scheduled", "default/a"],
         ["30", "Scheduled", "default/b"],
     ]
@@ -169,7 +169,7 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
         check_devices(simulation.store)
 
     assert where(simulation)["a"] == "n1"
-    assert [line.split()[0] for line in told(simulation, "Scheduled")] == ["15"]
+    assert [line.split()[0] for line in reported(simulation, "Scheduled")] == ["15"]
     assert ready["reservedFor"][0]["name"] == "a"
 
 
@@ -189,7 +189,7 @@ def test_a_pod_is_woken_by_devices_classes_and_claims_that_come() -> None:
     ]
     simulation = played(node("n1"), using(pod("a"), "c"), scenario(*steps, until="5m"))
 
-    assert told(simulation, "Scheduled") == ["60 Scheduled default/a on n1 by default-scheduler"]
+    assert reported(simulation, "Scheduled") == ["60 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_a_removed_device_taint_wakes_the_waiting_pods() -> None:
@@ -204,7 +204,7 @@ def test_a_removed_device_taint_wakes_the_waiting_pods() -> None:
         node("n1"), rule, devices_of("n1", device("g")), claim("c"), using(pod("a"), "c"), scenario(*steps, until="5m")
     )
 
-    assert [line.split()[0] for line in told(simulation, "Scheduled")] == ["60"]
+    assert [line.split()[0] for line in reported(simulation, "Scheduled")] == ["60"]
 
 
 def test_a_claim_that_fails_in_every_node_is_an_error_that_is_tried_again() -> None:

@@ -73,8 +73,8 @@ def test_an_evict_step_takes_what_the_subresource_takes() -> None:
 
     result = instantly([node("n"), *pods, budget("web", minAvailable=0), policy, scenario(*steps)])
 
-    told = [(event.time, event.reason, event.pod) for event in result.events]
-    assert [one for one in told if one[1] != "Created"] == [
+    report = [(event.time, event.reason, event.pod) for event in result.events]
+    assert [one for one in report if one[1] != "Created"] == [
         (1, "Killing", "default/web-0"),
         (2, "StepSkipped", "default/web-1"),
         (3, "Killing", "default/web-2"),

@@ -187,12 +187,12 @@ def test_an_explanation_from_files_equals_that_from_typed_objects() -> None:
     ]
     found = explain([*there, typed_pod("p", priority=5, cpu=1)]).to_dict()
 
-    told = Explainer(there, now_ns=0).disruptions.to_dict()
+    report = Explainer(there, now_ns=0).disruptions.to_dict()
 
-    (one,) = told["budgets"]
+    (one,) = report["budgets"]
     assert (one["allowed"], one["rate"]["left"], "experienced" in one) == (2, 1, False)
     assert one["down"] == {"voluntary": 1, "unplanned": 1, "starting": 1}
-    assert [cap["rate"]["left"] for cap in told["caps"]] == [0]
+    assert [cap["rate"]["left"] for cap in report["caps"]] == [0]
     assert found["preemption"]["putOff"] == {
         "victims": 1,
         "cap": "1/1h",

@@ -39,10 +39,10 @@ def played(*objects: Raw, first: bool = True, number: int = 2, workers: list[Raw
     """Return the events of pods from second 10 on, when the gang arrives."""
     come = workers or [worker(f"worker-{place}") for place in range(number)]
     made = scenario({"at": "10s", "apply": come}, until="5m", kubelets={"waitForVictims": first})
-    return told(instantly([gang(number), *objects, made], configuration=binding(first=first)))
+    return reported(instantly([gang(number), *objects, made], configuration=binding(first=first)))
 
 
-def told(result: Result) -> list[str]:
+def reported(result: Result) -> list[str]:
     reasons = ("Preempted", "Scheduled", "Started", "Failed")
     found = [event for event in result.events if event.reason in reasons and event.time >= 10]
     return [f"{event.time:g} {event.reason} {(event.pod or '').partition('/')[2]}" for event in found]

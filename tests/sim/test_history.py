@@ -22,7 +22,7 @@ from podium.sim.run_options import SimulationLimits
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario
-from tests.sim.played import played, told
+from tests.sim.played import played, reported
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -76,7 +76,7 @@ def test_nomination_and_preemption_steps_name_their_component() -> None:
 
     simulation = played(*objects, schedulers=[Acting(*actions)], start_ns=DEFAULT_START_NS, until_ns=9 * SECOND)
 
-    assert told(simulation) == [
+    assert reported(simulation) == [
         "0 Nominated default/a on n1 by default-scheduler",
         "2 Nominated default/a on n2 by default-scheduler",
         "3 NominationCleared default/a on n2 by default/urgent",
@@ -95,13 +95,13 @@ def test_clearing_a_nomination_clears_the_annotation_too() -> None:
     simulation = played(nominated, schedulers=[Acting(clear)], start_ns=DEFAULT_START_NS)
 
     assert simulation.store.get("Pod", "default/a").raw["metadata"]["annotations"] == {"keep": "me"}
-    assert told(simulation) == ["0 NominationCleared default/a on n1 by default-scheduler"]
+    assert reported(simulation) == ["0 NominationCleared default/a on n1 by default-scheduler"]
 
 
 def test_binding_ends_a_nomination_without_a_word() -> None:
     nominated = pod("a", status={"nominatedNodeName": "n1"})
 
-    assert told(played(node("n1"), nominated)) == [
+    assert reported(played(node("n1"), nominated)) == [
         "0 Scheduled default/a on n1 by default-scheduler",
         "0 Started default/a on n1 by kubelet",
     ]
@@ -136,7 +136,7 @@ def test_a_pod_that_was_killed_is_terminated_and_one_that_never_ran_too() -> Non
 
     assert (story(simulation, "a")["phase"], times(story(simulation, "a"))) == ("Terminated", (0, 0, 0, 31))
     assert (story(simulation, "b")["phase"], times(story(simulation, "b"))) == ("Terminated", (0, None, None, 1))
-    assert told(simulation, "Deleted") == ["1 Deleted default/b by scenario"]
+    assert reported(simulation, "Deleted") == ["1 Deleted default/b by scenario"]
 
 
 def test_namesakes_have_a_story_each() -> None:

@@ -8,7 +8,7 @@ from podium.api.errors import InputError
 from podium.api.present import DEFAULT_START_NS, start_time
 from podium.api.times import format_time
 from tests.sim.objects import documents, owned, workload
-from tests.sim.played import played, told
+from tests.sim.played import played, reported
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -76,7 +76,7 @@ def test_a_node_whose_state_is_unknown_is_down_from_the_start() -> None:
 
     simulation = played(unknown, pod("a"))
 
-    assert told(simulation) == ["0 Scheduled default/a on n1 by default-scheduler"]
+    assert reported(simulation) == ["0 Scheduled default/a on n1 by default-scheduler"]
     assert simulation.settings.start_ns == DEFAULT_START_NS
 
 

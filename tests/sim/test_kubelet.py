@@ -9,7 +9,7 @@ from podium.api.times import format_time
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.scenario.scenario import split_documents
 from tests.sim.objects import documents, scenario
-from tests.sim.played import played, pods, simulation_of, told
+from tests.sim.played import played, pods, reported, simulation_of
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -26,7 +26,7 @@ def test_a_pod_with_a_node_runs_there_from_the_start() -> None:
 
     running = pods(simulation)["a"]
     ready = running.status.condition("Ready")
-    assert told(simulation) == []
+    assert reported(simulation) == []
     assert running.status.phase == "Running"
     assert running.status.start_time == at(0)
     assert ready is not None
@@ -36,20 +36,22 @@ def test_a_pod_with_a_node_runs_there_from_the_start() -> None:
 def test_a_pod_that_says_it_is_pending_on_its_node_starts_there() -> None:
     simulation = played(node("n1"), pod("a", node="n1", status={"phase": "Pending"}), start_delay_ns=SECOND)
 
-    assert told(simulation) == ["1 Started default/a on n1 by kubelet"]
+    assert reported(simulation) == ["1 Started default/a on n1 by kubelet"]
 
 
 def test_a_pod_that_ran_before_lasts_as_much_less() -> None:
     started = {"phase": "Running", "startTime": at(-60)}
     running = pod("a", node="n1", annotations={"podium.dev/duration": "90s"}, status=started)
 
-    assert told(played(node("n1"), running, start_ns=DEFAULT_START_NS)) == ["30 Finished default/a on n1 by kubelet"]
+    assert reported(played(node("n1"), running, start_ns=DEFAULT_START_NS)) == [
+        "30 Finished default/a on n1 by kubelet"
+    ]
 
 
 def test_a_deleted_pod_takes_its_grace_period() -> None:
     running = pod("a", node="n1", spec={"terminationGracePeriodSeconds": 45})
 
-    assert told(played(node("n1"), running, scenario(deleted("5s")))) == [
+    assert reported(played(node("n1"), running, scenario(deleted("5s")))) == [
         "5 Killing default/a on n1 by scenario",
         "50 Terminated default/a on n1 by kubelet",
     ]
@@ -61,7 +63,7 @@ def test_a_pod_may_end_sooner_than_its_grace_period_never_later(termination: str
 
     simulation = played(node("n1"), running, scenario(deleted("5s")))
 
-    assert told(simulation, "Terminated") == [f"{end} Terminated default/a on n1 by kubelet"]
+    assert reported(simulation, "Terminated") == [f"{end} Terminated default/a on n1 by kubelet"]
 
 
 def test_a_pod_that_was_terminating_before_has_only_the_rest_of_its_grace_period() -> None:
@@ -70,7 +72,7 @@ def test_a_pod_that_was_terminating_before_has_only_the_rest_of_its_grace_period
 
     simulation = played(node("n1"), running, start_ns=DEFAULT_START_NS)
 
-    assert told(simulation) == ["20 Terminated default/a on n1 by kubelet"]
+    assert reported(simulation) == ["20 Terminated default/a on n1 by kubelet"]
 
 
 def test_a_grace_period_that_is_over_ends_at_once() -> None:
@@ -78,7 +80,7 @@ def test_a_grace_period_that_is_over_ends_at_once() -> None:
 
     simulation = played(node("n1"), pod("a", node="n1", metadata=metadata), start_ns=DEFAULT_START_NS)
 
-    assert told(simulation) == ["0 Terminated default/a on n1 by kubelet"]
+    assert reported(simulation) == ["0 Terminated default/a on n1 by kubelet"]
 
 
 def test_containers_that_exit_while_their_pod_is_killed_end_it() -> None:
@@ -86,7 +88,7 @@ def test_containers_that_exit_while_their_pod_is_killed_end_it() -> None:
 
     simulation = played(node("n1"), running, scenario(deleted("5s")))
 
-    assert told(simulation, "Finished", "Deleted", "Terminated") == [
+    assert reported(simulation, "Finished", "Deleted", "Terminated") == [
         "10 Finished default/a on n1 by kubelet",
         "10 Deleted default/a on n1 by kubelet",
     ]
@@ -97,7 +99,7 @@ def test_finish_lets_a_running_pod_succeed_and_give_back_its_room() -> None:
 
     simulation = played(node("n1", cpu=1), pod("a", node="n1"), pod("b"), steps)
 
-    assert told(simulation, "Finished", "Scheduled") == [
+    assert reported(simulation, "Finished", "Scheduled") == [
         "40 Finished default/a on n1 by kubelet",
         "40 Scheduled default/b on n1 by default-scheduler",
     ]
@@ -106,7 +108,7 @@ def test_finish_lets_a_running_pod_succeed_and_give_back_its_room() -> None:
 def test_a_pod_that_is_deleted_before_it_started_goes_at_once() -> None:
     simulation = played(node("n1"), pod("a"), scenario(deleted("1s")), start_delay_ns=5 * SECOND)
 
-    assert told(simulation, "Killing", "Started", "Terminated") == [
+    assert reported(simulation, "Killing", "Started", "Terminated") == [
         "1 Killing default/a on n1 by scenario",
         "1 Terminated default/a on n1 by kubelet",
     ]
@@ -134,7 +136,7 @@ def test_a_pod_waits_for_an_unknown_node() -> None:
 
     simulation = played(pod("a", node="n1", status={"phase": "Pending"}), steps)
 
-    assert told(simulation, "Started") == ["3 Started default/a on n1 by kubelet"]
+    assert reported(simulation, "Started") == ["3 Started default/a on n1 by kubelet"]
 
 
 def test_when_a_node_goes_its_pods_are_collected_after_a_while() -> None:
@@ -142,7 +144,7 @@ def test_when_a_node_goes_its_pods_are_collected_after_a_while() -> None:
 
     simulation = played(node("n1"), pod("a", node="n1"), steps)
 
-    assert told(simulation) == [
+    assert reported(simulation) == [
         "3 NodeRemoved on n1 by scenario",
         "43 Failed default/a on n1 by pod-garbage-collector",
         "43 Deleted default/a on n1 by pod-garbage-collector",
@@ -195,7 +197,7 @@ def test_a_pod_with_excessive_usage_is_evicted_and_its_node_tainted_for_a_while(
 
     simulation = played(small("n1", "2Gi"), pod("a", node="n1"), steps, schedulers=[Scheduler()])
 
-    assert told(simulation, "Failed", "Scheduled", "NodeChanged") == [
+    assert reported(simulation, "Failed", "Scheduled", "NodeChanged") == [
         "5 NodeChanged on n1 by kubelet",
         "5 NodeChanged on n1 by node-lifecycle-controller",
         "6 Failed default/a on n1 by kubelet",
@@ -212,8 +214,8 @@ def test_the_kubelets_threshold_can_be_set() -> None:
     plain = played(small("n1", "2Gi"), using)
     careful = played(small("n1", "2Gi"), using, scenario(kubelets={"memoryThreshold": "200Mi"}))
 
-    assert told(plain, "Failed") == []
-    assert told(careful, "Failed") == ["1 Failed default/a on n1 by kubelet"]
+    assert reported(plain, "Failed") == []
+    assert reported(careful, "Failed") == ["1 Failed default/a on n1 by kubelet"]
 
 
 def test_a_pod_bound_to_a_full_node_may_wait_there_for_its_victims() -> None:
@@ -224,8 +226,8 @@ def test_a_pod_bound_to_a_full_node_may_wait_there_for_its_victims() -> None:
     strict = played(node("n1", cpu=1), victim, scenario(*steps))
     waiting = played(node("n1", cpu=1), victim, scenario(*steps, kubelets={"waitForVictims": True}))
 
-    assert told(strict, "Failed", "Started") == ["6 Failed default/b on n1 by kubelet"]
-    assert told(waiting, "Failed", "Started") == ["15 Started default/b on n1 by kubelet"]
+    assert reported(strict, "Failed", "Started") == ["6 Failed default/b on n1 by kubelet"]
+    assert reported(waiting, "Failed", "Started") == ["15 Started default/b on n1 by kubelet"]
 
 
 def test_the_use_of_a_pod_that_is_gone_is_skipped_and_of_one_that_never_was_an_error() -> None:
@@ -233,7 +235,7 @@ def test_the_use_of_a_pod_that_is_gone_is_skipped_and_of_one_that_never_was_an_e
 
     simulation = played(node("n1"), pod("a", node="n1"), scenario(deleted("5s"), use))
 
-    assert told(simulation, "StepSkipped") == ["60 StepSkipped default/a by scenario"]
+    assert reported(simulation, "StepSkipped") == ["60 StepSkipped default/a by scenario"]
     with pytest.raises(InputError, match="there is no Pod default/a"):
         played(node("n1"), scenario(use))
 

@@ -16,7 +16,7 @@ from podium.sim.latencies import RequestsInFlight, in_words, step_times
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import Simulation
 from tests.sim.objects import scenario, workload
-from tests.sim.played import played, simulation_of, told
+from tests.sim.played import played, reported, simulation_of
 from tests.sim.simulating import simulate
 from tests.store.objects import Raw, node, pod
 
@@ -52,7 +52,7 @@ GPU: list[Raw] = [
 def test_a_binding_takes_one_request_and_the_report_of_a_kubelet_two() -> None:
     simulation = played(node("n1"), scenario({"at": "1s", "apply": [pod("a")]}, until="5s"), latency_ns=USUAL)
 
-    assert told(simulation, "Created", "Scheduled", "Started") == [
+    assert reported(simulation, "Created", "Scheduled", "Started") == [
         "1 Created default/a by scenario",
         "1.005 Scheduled default/a on n1 by default-scheduler",
         "1.015 Started default/a on n1 by kubelet",
@@ -82,7 +82,7 @@ def test_without_latency_steps_keep_their_times() -> None:
 def test_requests_on_their_way_at_the_end_take_effect() -> None:
     simulation = played(node("n1"), scenario({"at": "5s", "apply": [pod("a")]}, until="5s"), latency_ns=USUAL)
 
-    assert told(simulation, "Scheduled", "Started") == [
+    assert reported(simulation, "Scheduled", "Started") == [
         "5 Scheduled default/a on n1 by default-scheduler",
         "5 Started default/a on n1 by kubelet",
     ]
@@ -132,7 +132,7 @@ def test_the_same_seed_draws_the_same_latencies() -> None:
         simulation = simulation_of(*objects, latency_ns=USUAL, latency_seed=seed)
         while simulation.step():
             pass
-        return told(simulation, "Scheduled", "Started")
+        return reported(simulation, "Scheduled", "Started")
 
     assert bound(1) == bound(1)
     assert len({tuple(bound(seed)) for seed in (None, 1, 2)}) == 3

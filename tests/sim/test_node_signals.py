@@ -11,7 +11,7 @@ from podium.api.times import format_time
 from podium.controllers.kubelets.annotations import TROUBLE
 from podium.sim.simulation import Simulation
 from tests.sim.objects import owned, scenario, workload
-from tests.sim.played import played, pods, told
+from tests.sim.played import played, pods, reported
 from tests.store.objects import SECOND, Raw, node, pod
 
 
@@ -32,7 +32,7 @@ def test_trouble_lets_containers_on_a_node_fail_until_it_is_over() -> None:
     steps = scenario(troubled(crashAfter="10s"), {"at": "60s", "trouble": {"name": "n1"}}, until="10m")
     simulation = played(node("n1"), node("n2"), pod("a", node="n1"), pod("b", node="n2"), steps)
 
-    assert told(simulation, "Restarted") == [
+    assert reported(simulation, "Restarted") == [
         "15 Restarted default/a on n1 by kubelet",
         "35 Restarted default/a on n1 by kubelet",
         "65 Restarted default/a on n1 by kubelet",
@@ -44,7 +44,7 @@ def test_trouble_may_concern_some_pods_alone() -> None:
     web, db = (pod(name, node="n1", metadata={"labels": {"app": name}}) for name in ("web", "db"))
     simulation = played(node("n1"), web, db, scenario(troubled(crashAfter="10s", pods="app=web"), until="16s"))
 
-    assert told(simulation, "Restarted") == ["15 Restarted default/web on n1 by kubelet"]
+    assert reported(simulation, "Restarted") == ["15 Restarted default/web on n1 by kubelet"]
 
 
 def test_trouble_without_an_end_needs_one_of_the_run() -> None:
@@ -52,7 +52,7 @@ def test_trouble_without_an_end_needs_one_of_the_run() -> None:
         played(node("n1"), scenario(troubled(crashAfter="10s")))
     with pytest.raises(InputError, match="for ever; say when to stop with `until`"):
         played(annotated(TROUBLE, "10s"))
-    assert told(played(node("n1"), scenario(troubled()))) != []
+    assert reported(played(node("n1"), scenario(troubled()))) != []
 
 
 @pytest.mark.parametrize(("name", "text"), [(TROUBLE, "soon"), (TROUBLE, "5s app in"), (MAINTENANCE_TIME, "soon")])
@@ -68,7 +68,7 @@ def test_maintenance_is_announced_on_the_node_until_it_is_over() -> None:
     assert annotations_of(before, "Node", "n1")[MAINTENANCE_TIME] == format_time(DEFAULT_START_NS + 605 * SECOND)
 
     after = played(node("n1"), scenario(step))
-    assert told(after, "NodeDown", "NodeUp") == ["605 NodeDown on n1 by scenario", "905 NodeUp on n1 by scenario"]
+    assert reported(after, "NodeDown", "NodeUp") == ["605 NodeDown on n1 by scenario", "905 NodeUp on n1 by scenario"]
     assert MAINTENANCE_TIME not in annotations_of(after, "Node", "n1")
 
 
@@ -76,7 +76,7 @@ def test_maintenance_of_a_node_that_is_gone_by_then_is_skipped() -> None:
     gone = {"at": "1s", "delete": {"kind": "Node", "name": "n1"}}
     simulation = played(node("n1"), scenario(gone, {"at": "5s", "maintenance": {"name": "n1", "in": "10s"}}))
 
-    assert told(simulation, "StepSkipped") == ["5 StepSkipped n1 by scenario"]
+    assert reported(simulation, "StepSkipped") == ["5 StepSkipped n1 by scenario"]
 
 
 def test_a_pod_may_come_to_use_cpu_and_memory() -> None:
@@ -108,4 +108,4 @@ def test_a_container_that_exceeds_its_memory_limit_is_killed_with_an_event() -> 
     assert container["restartCount"] == 1
     assert container["lastState"]["terminated"]["reason"] == "OOMKilled"
     assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-    assert told(simulation, "Restarted") == ["5 Restarted default/a on n1 by kubelet"]
+    assert reported(simulation, "Restarted") == ["5 Restarted default/a on n1 by kubelet"]

@@ -38,23 +38,23 @@ def test_placement_and_explain_report_the_same_rationale() -> None:
 
     (rationale,) = played(*objects).placements.values()
 
-    told = podium.load(objects).explain("default/web")
-    scores: dict[str, Any] = told.to_dict()["scores"]
-    assert (rationale.node, rationale.fitting, rationale.nodes) == (told.node, 5, 6)
+    report = podium.load(objects).explain("default/web")
+    scores: dict[str, Any] = report.to_dict()["scores"]
+    assert (rationale.node, rationale.fitting, rationale.nodes) == (report.node, 5, 6)
     assert rationale.reasons == "1 node(s) had untolerated taint(s)"
-    assert rationale.total == told.totals[told.node]
-    assert {score.plugin: score.normalized * score.weight for score in rationale.scores} == scores[told.node]
-    best = max(total for name, total in told.totals.items() if name != told.node)
-    assert (rationale.next_total, told.totals[rationale.next_node]) == (best, best)
+    assert rationale.total == report.totals[report.node]
+    assert {score.plugin: score.normalized * score.weight for score in rationale.scores} == scores[report.node]
+    best = max(total for name, total in report.totals.items() if name != report.node)
+    assert (rationale.next_total, report.totals[rationale.next_node]) == (best, best)
 
 
 def test_recorded_placements_match_the_nodes_of_pods_and_change_no_decision() -> None:
-    told, plain = played(*dump()), played(*dump(), options=RunOptions())
+    report, plain = played(*dump()), played(*dump(), options=RunOptions())
 
-    assert told.to_dict() == plain.to_dict()
+    assert report.to_dict() == plain.to_dict()
     assert plain.placements == {}
-    placed = {each["uid"]: each["node"] for each in told.pods if each["node"] and each["pod"] != "default/old"}
-    assert {uid: rationale.node for uid, rationale in told.placements.items()} == placed
+    placed = {each["uid"]: each["node"] for each in report.pods if each["node"] and each["pod"] != "default/old"}
+    assert {uid: rationale.node for uid, rationale in report.placements.items()} == placed
 
 
 def test_a_placement_on_a_reserved_node_omits_the_number_of_feasible_nodes() -> None:
@@ -69,10 +69,10 @@ def test_a_placement_on_a_reserved_node_omits_the_number_of_feasible_nodes() -> 
 def test_the_placement_log_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
     monkeypatch.setattr(placement_log, name, most)
 
-    told = played(*dump())
+    report = played(*dump())
 
-    assert len(told.placements) <= 3
-    assert told.placements_left_out > 3
+    assert len(report.placements) <= 3
+    assert report.placements_left_out > 3
 
 
 def test_each_of_several_schedulers_reports_its_placements() -> None:
@@ -84,6 +84,6 @@ def test_each_of_several_schedulers_reports_its_placements() -> None:
     }
     objects = [node("a"), node("b"), *(pod(f"web-{name}", schedulerName=name) for name in ("one", "two"))]
 
-    told = played(*objects, scenario, options=replace(TOLD, seed=3))
+    report = played(*objects, scenario, options=replace(TOLD, seed=3))
 
-    assert len(told.placements) == 2
+    assert len(report.placements) == 2

@@ -71,7 +71,7 @@ def test_a_seed_gives_the_same_run_again_in_any_process() -> None:
     code = "from tests.sim.test_random_runs import digests; print(digests())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT)))}
 
-    told = [
+    report = [
         subprocess.run(
             [sys.executable, "-c", code],
             cwd=ROOT,
@@ -83,7 +83,7 @@ def test_a_seed_gives_the_same_run_again_in_any_process() -> None:
         for hash_seed in ("1", "2")
     ]
 
-    assert told == [digests()] * 2
+    assert report == [digests()] * 2
 
 
 @pytest.mark.fuzz

@@ -37,9 +37,9 @@ def test_the_result_counts_evictions_by_component() -> None:
 
 
 def test_each_eviction_is_reported_with_its_reason() -> None:
-    told = [event for event in simulate(leaving()).events if event.reason == "Descheduled"]
+    report = [event for event in simulate(leaving()).events if event.reason == "Descheduled"]
 
-    assert [(event.node, event.by, event.message) for event in told] == [
+    assert [(event.node, event.by, event.message) for event in report] == [
         (BAD, "rescheduler", "moved off bad by LeaveBad: bad is a bad node; there is room on n2")
     ] * 2
 

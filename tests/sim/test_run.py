@@ -100,13 +100,13 @@ def test_a_plain_object_that_is_wrong_is_an_error_with_its_field() -> None:
 
 
 def test_progress_is_reported_as_time_passes() -> None:
-    told: list[tuple[float, int]] = []
+    report: list[tuple[float, int]] = []
     steps: list[Raw] = [{"at": f"{at}s", "apply": [pod(f"p{at}")]} for at in (10, 20)]
 
-    simulate([node("n1"), scenario(*steps)], progress=lambda share, elapsed_ns: told.append((share, elapsed_ns)))
+    simulate([node("n1"), scenario(*steps)], progress=lambda share, elapsed_ns: report.append((share, elapsed_ns)))
 
-    assert told == sorted(told)
-    assert told[-1] == (1.0, 20 * 10**9)
+    assert report == sorted(report)
+    assert report[-1] == (1.0, 20 * 10**9)
 
 
 PROGRAM = """

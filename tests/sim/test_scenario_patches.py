@@ -35,7 +35,7 @@ def played(*steps: dict[str, Any], until: str | None = "10m", objects: list[dict
     return podium.simulate([*NODES, *(objects or []), scenario])
 
 
-def told(result: Result, *reasons: str) -> list[tuple[float, str, str | None, str]]:
+def reported(result: Result, *reasons: str) -> list[tuple[float, str, str | None, str]]:
     found = [event.to_dict() for event in result.events]
     return [(e["time"], e["reason"], e.get("node"), e.get("message", "")) for e in found if e["reason"] in reasons]
 
@@ -140,14 +140,14 @@ def test_a_selector_means_all_nodes_that_match_when_the_step_is_played() -> None
         {"at": "3m", "nodeDown": {"selector": "zone=c"}},
     )
 
-    assert [event[:3] for event in told(result, "NodeDown", "NodeUp")] == [
+    assert [event[:3] for event in reported(result, "NodeDown", "NodeUp")] == [
         (60, "NodeDown", "n0"),
         (60, "NodeDown", "n1"),
         (120, "NodeUp", "n0"),
         (120, "NodeUp", "n1"),
         (120, "NodeUp", "n2"),
     ]
-    assert [event[3] for event in told(result, "StepSkipped")] == ["no Node matches zone=c"]
+    assert [event[3] for event in reported(result, "StepSkipped")] == ["no Node matches zone=c"]
 
 
 def test_nodes_that_match_are_cordoned_and_drained() -> None:
@@ -170,7 +170,7 @@ def test_a_step_is_repeated_so_often_or_to_the_end() -> None:
         {"at": "2m", "repeat": {"every": "4m"}, "nodeUp": {"name": "n0"}},
     ]
 
-    assert [event[:2] for event in told(played(*up_and_down), "NodeDown", "NodeUp")] == [
+    assert [event[:2] for event in reported(played(*up_and_down), "NodeDown", "NodeUp")] == [
         (60, "NodeDown"),
         (120, "NodeUp"),
         (180, "NodeDown"),

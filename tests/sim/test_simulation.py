@@ -15,7 +15,7 @@ from tests.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import owned, scenario, template, workload
 from tests.sim.planned_faults import BindFates
-from tests.sim.played import played, pods, simulation_of, told
+from tests.sim.played import played, pods, reported, simulation_of
 from tests.store.objects import SECOND, Raw, node, pod
 
 LASTS = {"podium.dev/duration": "90s"}
@@ -46,7 +46,7 @@ def test_there_may_be_more_at_the_start_than_the_log_of_the_store_holds(monkeypa
 def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:
     simulation = played(node("n1"), pod("a", annotations=LASTS))
 
-    assert told(simulation) == [
+    assert reported(simulation) == [
         "0 Scheduled default/a on n1 by default-scheduler",
         "0 Started default/a on n1 by kubelet",
         "90 Finished default/a on n1 by kubelet",
@@ -57,7 +57,7 @@ def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:
 def test_binding_and_starting_take_their_time() -> None:
     simulation = played(node("n1"), pod("a"), bind_delay_ns=2 * SECOND, start_delay_ns=SECOND // 2)
 
-    assert told(simulation) == [
+    assert reported(simulation) == [
         "2 Scheduled default/a on n1 by default-scheduler",
         "2.5 Started default/a on n1 by kubelet",
     ]
@@ -82,14 +82,14 @@ def test_a_simulation_ends_at_until_with_work_left() -> None:
 def test_actions_due_at_until_still_happen() -> None:
     simulation = played(node("n1"), scenario({"at": "1m", "apply": [pod("b")]}, until="1m"))
 
-    assert told(simulation, "Started") == ["60 Started default/b on n1 by kubelet"]
+    assert reported(simulation, "Started") == ["60 Started default/b on n1 by kubelet"]
 
 
 def test_steps_of_one_time_are_played_one_after_the_other_each_with_what_comes_of_it() -> None:
     steps = [{"at": "5s", "apply": [pod("low", priority=1)]}, {"at": "5s", "apply": [pod("high", priority=9)]}]
     simulation = played(node("n1", cpu=1), scenario(*steps))
 
-    assert told(simulation, "Created", "Scheduled") == [
+    assert reported(simulation, "Created", "Scheduled") == [
         "5 Created default/low by scenario",
         "5 Scheduled default/low on n1 by default-scheduler",
         "5 Created default/high by scenario",
@@ -110,7 +110,7 @@ def test_each_scheduler_binds_the_pods_that_name_it() -> None:
     other = pod("b", spec={"schedulerName": "other"})
     simulation = played(node("n1"), pod("a"), other, schedulers=[FirstFit(), FirstFit("other")])
 
-    assert told(simulation, "Scheduled") == [
+    assert reported(simulation, "Scheduled") == [
         "0 Scheduled default/a on n1 by default-scheduler",
         "0 Scheduled default/b on n1 by other",
     ]
@@ -122,7 +122,7 @@ def test_two_schedulers_that_race_for_room_are_judged_by_the_kubelet() -> None:
 
     simulation = played(node("n1", cpu=1), first, second, schedulers=rivals, bind_delay_ns=SECOND)
 
-    assert told(simulation, "Failed") == ["1 Failed default/b on n1 by kubelet"]
+    assert reported(simulation, "Failed") == ["1 Failed default/b on n1 by kubelet"]
     assert pods(simulation)["a"].status.phase == "Running"
 
 
@@ -132,7 +132,7 @@ def test_a_refused_action_is_answered_and_not_carried_out() -> None:
     simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(REFUSED))
 
     assert [problem for _, problem in scheduler.answered] == [STUMBLED, None]
-    assert told(simulation, "Scheduled") == ["1 Scheduled default/a on n1 by default-scheduler"]
+    assert reported(simulation, "Scheduled") == ["1 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_an_action_whose_answer_is_lost_is_carried_out_once() -> None:
@@ -141,7 +141,7 @@ def test_an_action_whose_answer_is_lost_is_carried_out_once() -> None:
     simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(ANSWER_LOST))
 
     assert scheduler.answered == [(simulation.settings.start_ns, NO_ANSWER)]
-    assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
+    assert reported(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_an_answer_may_come_late() -> None:
@@ -152,7 +152,7 @@ def test_an_answer_may_come_late() -> None:
     )
 
     assert scheduler.answered == [(simulation.settings.start_ns + 3 * SECOND, None)]
-    assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
+    assert reported(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
 
 
 def test_an_action_for_another_uid_is_refused() -> None:
@@ -188,7 +188,7 @@ def test_pods_that_end_as_soon_as_they_start_are_replaced_more_and_more_slowly()
 
     simulation = played(node("n1"), endless, until_ns=16 * SECOND)
 
-    assert [line.split()[0] for line in told(simulation, "Created")] == ["0", "1", "3", "7", "15"]
+    assert [line.split()[0] for line in reported(simulation, "Created")] == ["0", "1", "3", "7", "15"]
 
 
 def test_endless_work_at_one_instant_is_an_error() -> None:
@@ -313,7 +313,7 @@ def test_applying_to_an_existing_object_changes_what_is_given() -> None:
     assert stored["spec"]["unschedulable"] is True
     assert pods(simulation)["a"].metadata.labels == {"tier": "front"}
     assert (pods(simulation)["a"].priority, pods(simulation)["a"].spec.node_name) == (7, "n1")
-    changes = [line for line in told(simulation, "NodeChanged") if line.endswith("by scenario")]
+    changes = [line for line in reported(simulation, "NodeChanged") if line.endswith("by scenario")]
     assert changes == ["1 NodeChanged on n1 by scenario"] * 2
 
 

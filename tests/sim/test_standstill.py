@@ -11,7 +11,7 @@ from podium.sim.simulation import Simulation, Standstill
 from tests.proof.test_every_component import STORIES, tell
 from tests.proof.test_every_write import OneFault
 from tests.sim.objects import job, template, workload
-from tests.sim.played import played, pods, simulation_of, told
+from tests.sim.played import played, pods, reported, simulation_of
 from tests.store.objects import node, pod
 
 
@@ -107,4 +107,4 @@ def test_more_pods_than_any_fixed_number_may_start_and_end_at_one_instant(monkey
     phases = [one.status.phase for one in pods(simulation).values()]
     assert (phases.count("Running"), phases.count("Succeeded")) == (120, 60)
     assert simulation.elapsed_ns == 0
-    assert len(told(simulation, "Started")) == 180
+    assert len(reported(simulation, "Started")) == 180

@@ -16,7 +16,7 @@ def preempting(**arguments: Any) -> Configuration:
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "test")
 
 
-def told(result: Result, *reasons: str) -> list[tuple[float, str, str | None]]:
+def reported(result: Result, *reasons: str) -> list[tuple[float, str, str | None]]:
     return [(event.time, event.reason, event.pod) for event in result.events if event.reason in reasons]
 
 
@@ -32,7 +32,7 @@ def test_a_pod_is_preempted_as_soon_as_it_has_run_for_long_enough() -> None:
         [node("n1", cpu=1), pod("low", cpu=1), story], configuration=preempting(minimumRunningTime="60s")
     )
 
-    assert told(result, "Preempted", "Started") == [
+    assert reported(result, "Preempted", "Started") == [
         (0, "Started", "default/low"),
         (60, "Preempted", "default/low"),
         (90, "Started", "default/p"),
@@ -50,7 +50,7 @@ def test_victims_that_are_evicted_charge_their_budgets_and_no_more_go_than_these
 
     assert counted.summary["preempted"] == 2
     assert (required.summary["preempted"], required.summary["evictedBy"]) == (0, {"scheduler": 1})
-    assert [name for _, _, name in told(required, "Started") if name in ("default/p", "default/q")] == ["default/p"]
+    assert [name for _, _, name in reported(required, "Started") if name in ("default/p", "default/q")] == ["default/p"]
 
 
 def test_the_preemptor_of_evicted_pods_waits_and_takes_no_other_victims() -> None:
@@ -59,5 +59,5 @@ def test_the_preemptor_of_evicted_pods_waits_and_takes_no_other_victims() -> Non
 
     result = instantly([node("n1", cpu=2), *pods, story], configuration=preempting(budgets="Require"))
 
-    assert sum(reason == "Preempted" for _, reason, _ in told(result, "Preempted")) == 1
-    assert (40, "Started", "default/p") in told(result, "Started")
+    assert sum(reason == "Preempted" for _, reason, _ in reported(result, "Preempted")) == 1
+    assert (40, "Started", "default/p") in reported(result, "Started")

@@ -9,7 +9,7 @@ from podium.api.errors import InputError
 from podium.sim.results.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.objects import TEMPLATE, job, owned, scenario, template, workload
-from tests.sim.played import played, pods, told
+from tests.sim.played import played, pods, reported
 from tests.store.objects import SECOND, Raw, node, pod
 
 SET = workload("ReplicaSet", "web", 2, uid="rs")
@@ -50,7 +50,7 @@ def test_a_pod_without_controller_is_not_counted_even_if_selected() -> None:
 def test_a_deleted_pod_is_replaced_while_it_is_still_terminating() -> None:
     simulation = played(node("n1"), SET, owned(pod("web-1", node="n1"), SET), scenario(delete("5s", "Pod", "web-1")))
 
-    assert told(simulation, "Killing", "Terminated") == [
+    assert reported(simulation, "Killing", "Terminated") == [
         "5 Killing default/web-1 on n1 by scenario",
         "35 Terminated default/web-1 on n1 by kubelet",
     ]
@@ -66,7 +66,7 @@ def test_a_pod_that_failed_is_replaced() -> None:
 
     simulation = played(node("n1", cpu=2), workload("ReplicaSet", "web", 3, uid="rs"), scenario(late))
 
-    assert told(simulation, "Failed") == ["1 Failed default/web-1 on n1 by kubelet"]
+    assert reported(simulation, "Failed") == ["1 Failed default/web-1 on n1 by kubelet"]
     assert len(alive(simulation)) == 3
 
 
@@ -129,7 +129,7 @@ def test_dependents_are_deleted_with_their_owner() -> None:
 
     assert simulation.store.objects("ReplicaSet") == []
     assert pods(simulation) == {}
-    assert [line for line in told(simulation, "Killing") if not line.endswith("by garbage-collector")] == []
+    assert [line for line in reported(simulation, "Killing") if not line.endswith("by garbage-collector")] == []
 
 
 def lasting(seconds: int, **spec: Any) -> Raw:
@@ -148,7 +148,7 @@ def test_a_job_runs_as_many_pods_at_once_as_allowed_until_enough_have_succeeded(
 def test_a_job_that_says_nothing_runs_one_pod_once() -> None:
     simulation = played(node("n1"), lasting(10))
 
-    assert [re.sub("sum-[a-z0-9]{5}", "sum", line) for line in told(simulation, "Finished", "Created")] == [
+    assert [re.sub("sum-[a-z0-9]{5}", "sum", line) for line in reported(simulation, "Finished", "Created")] == [
         "0 Created default/sum by Job default/sum",
         "10 Finished default/sum on n1 by kubelet",
     ]
@@ -177,7 +177,7 @@ def test_a_job_without_completions_starts_nothing_after_the_first_success() -> N
     simulation = played(node("n1"), work, early, scenario(step))
 
     assert len(simulation.store.objects("Pod")) == 1
-    assert told(simulation, "Finished")[0] == "2 Finished default/early on n1 by kubelet"
+    assert reported(simulation, "Finished")[0] == "2 Finished default/early on n1 by kubelet"
 
 
 def test_a_deleted_pod_of_a_job_counts_as_failed_and_is_replaced_after_a_while() -> None:
@@ -186,15 +186,15 @@ def test_a_deleted_pod_of_a_job_counts_as_failed_and_is_replaced_after_a_while()
 
     simulation = played(node("n1"), work, first, scenario(delete("3s", "Pod", "first")))
 
-    assert [line.split()[0] for line in told(simulation, "Created", "Finished")] == ["10", "13", "23"]
+    assert [line.split()[0] for line in reported(simulation, "Created", "Finished")] == ["10", "13", "23"]
 
 
 def test_a_job_gives_up_after_more_failures_than_it_may_have() -> None:
     work = {**lasting(10, backoffLimit=1, completions=3, parallelism=1), "metadata": {"name": "sum", "uid": "job"}}
     failed = [owned(pod(name, node="n1", status={"phase": "Failed"}), work) for name in ("x", "y")]
 
-    assert told(played(node("n1"), work, failed[0]), "Finished") != []
-    assert told(played(node("n1"), work, *failed), "Finished") == []
+    assert reported(played(node("n1"), work, failed[0]), "Finished") != []
+    assert reported(played(node("n1"), work, *failed), "Finished") == []
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_a_suspended_job_gives_up_its_pods() -> None:
 
     simulation = played(node("n1"), lasting(10), scenario({"at": "3s", "apply": [suspended]}))
 
-    assert told(simulation, "Finished") != []
-    assert [line.split()[1] for line in told(simulation, "Killing")] == ["Killing"]
+    assert reported(simulation, "Finished") != []
+    assert [line.split()[1] for line in reported(simulation, "Killing")] == ["Killing"]
 
 
 def test_the_status_of_a_job_is_read_strictly() -> None:

@@ -180,9 +180,9 @@ def test_a_cached_reading_of_a_new_object_is_updated() -> None:
     ids=lambda raw: f"{raw['kind']} {sorted(raw['metadata'])}",
 )
 def test_an_object_becomes_the_same_whether_it_was_read_before_or_not(raw: Raw) -> None:
-    told, untold = Store(), Store()
+    report, untold = Store(), Store()
 
-    created = told.create(raw, now=5 * SECOND, reading=read(raw, told.resources.of(raw).type))
+    created = report.create(raw, now=5 * SECOND, reading=read(raw, report.resources.of(raw).type))
 
     assert created == untold.create(raw, now=5 * SECOND)
     assert created.object == decode(created.raw)

@@ -156,10 +156,10 @@ class TestServing:
         store.create(widget(), now=0, is_new=True)
         store.update_status({**widget(), "status": {"replicas": 3, "selector": "app=x"}})
 
-        told = scale_of(store.get("Widget.example.com", "default/a"))
-        store.update(scaled(store.get("Widget.example.com", "default/a"), {**told, "spec": {"replicas": 5}}))
+        report = scale_of(store.get("Widget.example.com", "default/a"))
+        store.update(scaled(store.get("Widget.example.com", "default/a"), {**report, "spec": {"replicas": 5}}))
 
-        assert (told["spec"], told["status"]) == ({"replicas": 1}, {"replicas": 3, "selector": "app=x"})
+        assert (report["spec"], report["status"]) == ({"replicas": 1}, {"replicas": 3, "selector": "app=x"})
         assert store.get("Widget.example.com", "default/a").raw["spec"]["size"] == 5
 
 
@@ -383,9 +383,9 @@ class TestDefinitionsThatAreRefused:
 
         error = refusal(store, lambda: store.create(raw, now=0, is_new=True))
 
-        told = {cause["field"]: cause["message"] for cause in error.details["causes"]}
+        report = {cause["field"]: cause["message"] for cause in error.details["causes"]}
         assert error.code == 422
-        assert words in told[field]
+        assert words in report[field]
 
     @pytest.mark.parametrize(
         ("schema", "field", "words"),
@@ -437,8 +437,8 @@ class TestDefinitionsThatAreRefused:
             lambda: store.create(definition({**version(), "schema": {"openAPIV3Schema": whole}}), now=0, is_new=True),
         )
 
-        told = {cause["field"]: cause["message"] for cause in error.details["causes"]}
-        assert words in told[f"spec.versions[0].schema.openAPIV3Schema.{field}"]
+        report = {cause["field"]: cause["message"] for cause in error.details["causes"]}
+        assert words in report[f"spec.versions[0].schema.openAPIV3Schema.{field}"]
 
     @pytest.mark.parametrize("schema", [{}, [], 7, {"openAPIV3Schema": None}, {"openAPIV3Schema": []}])
     def test_a_version_without_a_schema(self, schema: Any) -> None:

@@ -217,7 +217,7 @@ def test_a_flipped_bit_is_reported_or_has_no_effect(life: Life, tmp_path: Path, 
     if compacted:
         life.journal.compact(keep=3)
     life.journal.close()
-    whole, told = life.path.read_bytes(), list[str]()
+    whole, report = life.path.read_bytes(), list[str]()
     flipped = tmp_path / "flipped"
     for index in range(150):
         # A step that is prime to the size comes by everywhere in the end.
@@ -228,12 +228,12 @@ def test_a_flipped_bit_is_reported_or_has_no_effect(life: Life, tmp_path: Path, 
         try:
             assert life.check(flipped, life.store.version) == life.store.version
         except JournalError as error:
-            told.append(str(error))
+            report.append(str(error))
         flipped.with_name("flipped-wal").unlink(missing_ok=True)
         flipped.with_name("flipped-acknowledged").unlink(missing_ok=True)
 
-    assert len(told) > 20
-    assert all(str(tmp_path) in problem for problem in told)
+    assert len(report) > 20
+    assert all(str(tmp_path) in problem for problem in report)
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,8 @@ class Writers(RuleBasedStateMachine):
         begin = version or self.store.version
         watch = self.store.watch("Pod", options=options)
         # Without a version it begins with what there is.
-        told = [] if version else [("ADDED", one.key) for one in self.selected(begin, label)]
-        self.watches.append((watch, label, begin, told, []))
+        report = [] if version else [("ADDED", one.key) for one in self.selected(begin, label)]
+        self.watches.append((watch, label, begin, report, []))
 
     @rule(data=st.data())
     def pull(self, data: st.DataObject) -> None:
@@ -176,7 +176,7 @@ class Writers(RuleBasedStateMachine):
             self.check_watch(*one)
 
     def check_watch(
-        self, watch: Watch, label: str, begin: int, told: list[tuple[str, str]], found: list[tuple[str, str]]
+        self, watch: Watch, label: str, begin: int, report: list[tuple[str, str]], found: list[tuple[str, str]]
     ) -> bool:
         """A4: check that a watcher receives the changes of the selected objects in order, or an expired error."""
         if not self.is_known(watch.version):
@@ -184,7 +184,7 @@ class Writers(RuleBasedStateMachine):
                 watch.pull()
             return False
         found += [(notice.type, key_of(notice.raw)) for notice in watch.pull()]
-        assert found == told + self.happened(begin, label)
+        assert found == report + self.happened(begin, label)
         # A6: all changes up to a bookmark's version precede it.
         assert watch.bookmark().version == self.checked
         return True
@@ -234,13 +234,13 @@ class Writers(RuleBasedStateMachine):
 
     def happened(self, version: int, label: str) -> list[tuple[str, str]]:
         """Return what happened after a version to what is selected."""
-        told: list[tuple[str, str]] = []
+        report: list[tuple[str, str]] = []
         for event in self.history:
             was = event.previous is not None and is_selected(event.previous, label)
             now = event.type != "DELETED" and is_selected(event.stored, label)
             if event.version > version and (was or now):
-                told.append(("MODIFIED" if was and now else "ADDED" if now else "DELETED", event.stored.key))
-        return told
+                report.append(("MODIFIED" if was and now else "ADDED" if now else "DELETED", event.stored.key))
+        return report
 
     @invariant()
     def the_log_replayed_gives_the_objects(self) -> None:

@@ -9,7 +9,7 @@ from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
 
 
-def told(notices: list[Notice]) -> list[tuple[str, str, int]]:
+def reported(notices: list[Notice]) -> list[tuple[str, str, int]]:
     return [(one.type, one.raw["metadata"].get("name", ""), one.version) for one in notices]
 
 
@@ -29,12 +29,12 @@ def test_a_watch_reports_each_event_of_its_kind_once_in_order() -> None:
     store.create(pod("a"), now=0)
     store.bind("default/before", "n1", now=0)
 
-    assert told(watcher.pull()) == [("ADDED", "a", 3), ("MODIFIED", "before", 4)]
+    assert reported(watcher.pull()) == [("ADDED", "a", 3), ("MODIFIED", "before", 4)]
     assert watcher.pull() == []
 
     store.delete("Pod", "default/a", now=0)
     (gone,) = watcher.pull()
-    assert told([gone]) == [("DELETED", "a", 5)]
+    assert reported([gone]) == [("DELETED", "a", 5)]
     assert gone.to_dict()["object"]["metadata"]["resourceVersion"] == "5"
 
 
@@ -49,7 +49,7 @@ def test_an_object_that_enters_or_leaves_the_selector_is_added_or_deleted() -> N
     store.delete("Pod", "default/web", now=0)
 
     notices = watcher.pull()
-    assert told(notices) == [("ADDED", "web", 2), ("MODIFIED", "web", 3), ("DELETED", "web", 4)]
+    assert reported(notices) == [("ADDED", "web", 2), ("MODIFIED", "web", 3), ("DELETED", "web", 4)]
     # The event has the object as it was last selected, at the version at which it left.
     assert notices[2].raw["metadata"]["labels"] == {"app": "web", "zone": "a"}
     assert notices[2].raw["metadata"]["resourceVersion"] == "4"
@@ -62,7 +62,7 @@ def test_a_field_selector_lets_ended_pods_go() -> None:
 
     set_pod_status(store, "default/web", {"phase": "Succeeded"}, [], now=0)
 
-    assert told(watcher.pull()) == [("DELETED", "web", 2)]
+    assert reported(watcher.pull()) == [("DELETED", "web", 2)]
 
 
 def test_a_watch_of_a_namespace_reports_no_other_namespace() -> None:
@@ -71,7 +71,7 @@ def test_a_watch_of_a_namespace_reports_no_other_namespace() -> None:
     store.create(pod("a"), now=0)
     store.create(pod("b", namespace="shop"), now=0)
 
-    assert told(watcher.pull()) == [("ADDED", "b", 2)]
+    assert reported(watcher.pull()) == [("ADDED", "b", 2)]
 
 
 @pytest.mark.parametrize("version", ["", "0"])
@@ -82,7 +82,7 @@ def test_a_watch_from_no_version_begins_with_what_there_is(version: str) -> None
     watcher = store.watch("Pod", options=ListOptions(resource_version=version))
     store.create(pod("c"), now=0)
 
-    assert told(watcher.pull()) == [("ADDED", "a", 2), ("ADDED", "b", 1), ("ADDED", "c", 3)]
+    assert reported(watcher.pull()) == [("ADDED", "a", 2), ("ADDED", "b", 1), ("ADDED", "c", 3)]
 
 
 def initial(**options: str) -> ListOptions:
@@ -98,7 +98,7 @@ def test_initial_events_end_with_an_annotated_bookmark(version: str) -> None:
 
     notices = store.watch("Pod", options=initial(resource_version=version)).pull()
 
-    assert told(notices) == [("ADDED", "a", 1), ("BOOKMARK", "", 2)]
+    assert reported(notices) == [("ADDED", "a", 1), ("BOOKMARK", "", 2)]
     assert notices[1].raw == {
         "kind": "Pod",
         "apiVersion": "v1",
@@ -113,7 +113,7 @@ def test_a_watch_without_initial_events_begins_now() -> None:
     watcher = store.watch("Pod", options=options)
     store.create(pod("b"), now=0)
 
-    assert told(watcher.pull()) == [("ADDED", "b", 2)]
+    assert reported(watcher.pull()) == [("ADDED", "b", 2)]
 
 
 def test_a6_a_bookmark_has_the_version_up_to_which_all_events_were_sent() -> None:
@@ -144,7 +144,7 @@ def test_a6_b34_a_watch_from_a_forgotten_version_has_expired() -> None:
     for name in ("a", "b", "c", "d"):
         store.create(pod(name), now=0)
 
-    assert told(watch(store, 2).pull()) == [("ADDED", "c", 3), ("ADDED", "d", 4)]
+    assert reported(watch(store, 2).pull()) == [("ADDED", "c", 3), ("ADDED", "d", 4)]
     assert answer(refusal(store, lambda: watch(store, 1))) == (410, "Expired")
 
 

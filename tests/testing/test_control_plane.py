@@ -199,9 +199,9 @@ def test_kubectl_finds_it_by_its_kubeconfig() -> None:
     with ControlPlane(nodes=2) as cluster, cluster.serve() as served:
         environment = {**os.environ, "KUBECONFIG": str(served.kubeconfig)}
         asked = ["kubectl", "get", "nodes", "-o", "name"]
-        told = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True)
+        report = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=SECONDS, check=True)
 
-        assert told.stdout == "node/node-1\nnode/node-2\n"
+        assert report.stdout == "node/node-1\nnode/node-2\n"
 
 
 @pytest.mark.parametrize("evicts", [False, True])

@@ -15,8 +15,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
-from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
-from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
+from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
+from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, CachedFilters
 from podium.framework.cache.rankings import Rankings
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.extenders import Extenders
@@ -85,7 +85,7 @@ class Runner:
         # The extenders that are called besides the plugins; None if there are none.
         self.extenders: Extenders | None = None
         limit = as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES)
-        self.cache: KeptByClass[KeptRows] = KeptByClass(limit)
+        self.cache: CacheByClass[CachedRows] = CacheByClass(limit)
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
         # The PreBind plugins that prepare something.
@@ -95,7 +95,7 @@ class Runner:
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
-        self.kept = KeptFilters(self, self.cache, self._filters)
+        self.kept = CachedFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
             cluster.notes_every_reading = True

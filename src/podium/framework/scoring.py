@@ -16,7 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cache.class_cache import KeptByClass, KeptRows
+from podium.framework.cache.class_cache import CacheByClass, CachedRows
 from podium.framework.handle import CycleState
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
@@ -104,7 +104,7 @@ class Rated:
 class Scoring:
     """The PreScore and Score plugins of one profile on one cluster."""
 
-    def __init__(self, profile: Profile, cluster: Cluster, cache: KeptByClass[KeptRows]) -> None:
+    def __init__(self, profile: Profile, cluster: Cluster, cache: CacheByClass[CachedRows]) -> None:
         self._profile = profile
         self._cluster = cluster
         self._cache = cache
@@ -180,7 +180,7 @@ class Scoring:
         """
         nodes, is_node = self._cluster.nodes, scope is Scope.NODE
         key = "score", scope, tuple([rater.name for rater in raters])
-        kept = self._cache.get(pod.pod_class, key, partial(KeptRows, whole=is_node))
+        kept = self._cache.get(pod.pod_class, key, partial(CachedRows, whole=is_node))
         kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
         return kept.values
 

@@ -93,7 +93,7 @@ def placed(time: int, name: str, node: str) -> Raw:
     return event(time, "Scheduled", f"Successfully assigned shop/{name} to {node}", name, by="default-scheduler")
 
 
-def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: list[Raw]) -> Account:
+def reported(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: list[Raw]) -> Account:
     """Return the account of a cluster."""
     return reconstructed_account(
         {"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept
@@ -101,7 +101,7 @@ def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: l
 
 
 def test_a_preemption_known_only_from_events_is_reported_with_its_outcome() -> None:
-    found = told(
+    found = reported(
         [pod("high", 59, "n"), pod("web-b", 60, "m", ready=75, owner="web-5d")],
         made(0, "web-a"),
         placed(10, "web-a", "n"),
@@ -129,14 +129,14 @@ def test_a_preemption_known_only_from_events_is_reported_with_its_outcome() -> N
 def test_a_deleted_preemptor_ran_only_if_an_event_says_where() -> None:
     story = (placed(10, "low", "n"), preempted(60, "low", "high"))
 
-    (ran,) = told([], *story, placed(61, "high", "n")).records
-    (waited,) = told([], *story).records
+    (ran,) = reported([], *story, placed(61, "high", "n")).records
+    (waited,) = reported([], *story).records
 
     assert [found.beneficiary and found.beneficiary.outcome for found in (ran, waited)] == ["placed", "gone"]
 
 
 def test_an_event_of_an_older_scheduler_names_the_preemptor_by_uid_alone() -> None:
-    found = told([pod("high", 59)], placed(10, "low", "n"), preempted(60, "low", "high", related=None))
+    found = reported([pod("high", 59)], placed(10, "low", "n"), preempted(60, "low", "high", related=None))
 
     assert [record.beneficiary and record.beneficiary.pod for record in found.records] == ["shop/high"]
 
@@ -167,7 +167,7 @@ def test_an_event_of_an_older_scheduler_names_the_preemptor_by_uid_alone() -> No
     ],
 )
 def test_each_component_records_its_own_reason(told_by: Raw, cause: str, by: str) -> None:
-    (record,) = told([], placed(10, "a", "n"), told_by).records
+    (record,) = reported([], placed(10, "a", "n"), told_by).records
 
     assert (record.cause, record.by, record.node) == (cause, by, "n")
 
@@ -176,20 +176,20 @@ def test_a_taint_removed_in_time_disrupts_no_pod() -> None:
     marked = event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a")
     cancelled = event(61, "TaintManagerEviction", "Cancelling deletion of Pod shop/a", "a")
 
-    assert told([pod("a", 0, "n")], marked, cancelled).records == ()
+    assert reported([pod("a", 0, "n")], marked, cancelled).records == ()
 
 
 def test_a_failed_eviction_is_not_recorded() -> None:
     failed = event(60, "EvictionFailed", "no", "a", by="descheduler", action="Descheduled", type="Warning")
 
-    assert told([pod("a", 0, "n")], failed).records == ()
+    assert reported([pod("a", 0, "n")], failed).records == ()
 
 
 @pytest.mark.parametrize("reason", ["GangReleased", "ScaleDown"])
 def test_a_rejected_eviction_is_not_recorded(reason: str) -> None:
     asked = event(60, reason, "deleting pod for node scale down", "a", by="somebody")
 
-    assert told([pod("a", 0, "n")], placed(10, "a", "n"), asked).records == ()
+    assert reported([pod("a", 0, "n")], placed(10, "a", "n"), asked).records == ()
 
 
 def test_pods_that_end_now_say_themselves_why() -> None:
@@ -202,7 +202,7 @@ def test_pods_that_end_now_say_themselves_why() -> None:
         pod("done", 0, "n", phase="Failed"),
     ]
 
-    found = told(pods)
+    found = reported(pods)
 
     assert [(record.pod, record.cause, record.time - _BEGAN) for record in found.records] == [
         ("shop/evicted", "eviction", 60),
@@ -220,7 +220,7 @@ def test_pods_removed_by_their_workload_do_not_count_as_deleted() -> None:
     ends = terminating(pod("web-a", 0, "n", owner="web-5d"), 60)
     let_go = event(60, "SuccessfulDelete", "Deleted pod: web-b", "web-5d", kind="ReplicaSet")
 
-    found = told(
+    found = reported(
         [ends],
         *(made(0, "web-a"), made(0, "web-b"), placed(1, "web-b", "n"), let_go),
         event(60, "Killing", "Stopping container main", "web-b", by="kubelet"),
@@ -234,8 +234,8 @@ def test_a_stopped_and_recreated_pod_was_deleted_or_evicted_by_an_unknown_user()
     stopped = event(60, "Killing", "Stopping container main", "web-a", by="kubelet")
     story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped)
 
-    assert told([], *story).records == ()
-    found = told([pod("web-b", 61, owner="web-5d")], *story, made(61, "web-b"))
+    assert reported([], *story).records == ()
+    found = reported([pod("web-b", 61, owner="web-5d")], *story, made(61, "web-b"))
 
     assert [(record.cause, record.by, record.rule) for record in found.records] == [
         ("deletion", "", "it is unknown whether it was deleted or evicted")
@@ -267,7 +267,7 @@ def test_a_pod_stopped_on_a_cordoned_node_is_reported_as_drained(said: list[Raw]
     stopped["source"]["host"] = "n"
     story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped, made(61, "web-b"))
 
-    (record,) = told([pod("web-b", 61, owner="web-5d")], *story, *said).records
+    (record,) = reported([pod("web-b", 61, owner="web-5d")], *story, *said).records
 
     assert record.cause == "deletion"
     assert ("its node was cordoned then, as for a drain" in record.rule) is is_as_a_drain
@@ -276,11 +276,11 @@ def test_a_pod_stopped_on_a_cordoned_node_is_reported_as_drained(said: list[Raw]
 def test_a_restarted_container_ends_no_pod() -> None:
     stopped = event(60, "Killing", "Stopping container main", "a", by="kubelet")
 
-    assert told([pod("a", 0, "n")], placed(1, "a", "n"), stopped).records == ()
+    assert reported([pod("a", 0, "n")], placed(1, "a", "n"), stopped).records == ()
 
 
 def test_pods_on_unknown_nodes_are_omitted_and_counted() -> None:
-    found = told([], event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a"))
+    found = reported([], event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a"))
 
     assert found.records == ()
     assert [(caveat.about, caveat.count) for caveat in found.caveats[1:]] == [("without-node", 1)]
@@ -290,7 +290,7 @@ def test_disruptions_of_the_ledger_are_reported_once_and_from_the_ledger() -> No
     record = Disruption(id=4, time=_BEGAN + 60, pod="shop/low", uid="uid-low", node="n", cause="drain")
     kept = Account("ledger", (record,), _BEGAN + 60, is_dated=True, dropped=2)
 
-    found = told(
+    found = reported(
         [],
         placed(10, "low", "n"),
         placed(10, "a", "n"),
@@ -320,7 +320,7 @@ def test_disruptions_of_the_ledger_are_reported_once_and_from_the_ledger() -> No
 def test_invalid_events_produce_no_records(damage: Raw) -> None:
     broken = {**preempted(60, "low", "high"), **damage}
 
-    assert len(told([{"metadata": {"name": 7}}, {}], placed(10, "low", "n"), broken).records) <= 1
+    assert len(reported([{"metadata": {"name": 7}}, {}], placed(10, "low", "n"), broken).records) <= 1
 
 
 def test_a_dump_of_pods_and_events_is_read_as_a_cluster_is() -> None:
@@ -394,7 +394,7 @@ def test_hidden_events_are_replaced_by_pod_conditions_with_a_caveat(tmp_path: Pa
     ],
 )
 def test_pods_that_cannot_be_read_are_counted_and_passed_over(damage: Raw) -> None:
-    found = told(
+    found = reported(
         [{**pod("a", 0, "n"), **damage}, pod("high", 59)], placed(10, "low", "n"), preempted(60, "low", "high")
     )
 

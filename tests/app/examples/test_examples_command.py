@@ -30,10 +30,10 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_examples_are_written_unchanged_so_that_documented_commands_work() -> None:
-    told = ask("examples")
+    report = ask("examples")
 
     assert files(Path("examples")) == files(ROOT / "examples")
-    assert told.output.startswith(f"{len(files(Path('examples')))} files in examples; ")
+    assert report.output.startswith(f"{len(files(Path('examples')))} files in examples; ")
     assert ask("plan", "pending", "-f", "examples/cookbook/pending.yaml").output.startswith("8 of 8 pending pods")
 
 

@@ -64,8 +64,8 @@ def test_the_page_is_read_only() -> None:
     async def story(asker: Asker, server: APIServer) -> None:
         code, page = await asker.ask("/ui/")
         assert (code, b"<script" in page) == (200, True)
-        code, told = await asker.ask("/ui/about", **OURS)
-        about = json.loads(told)
+        code, report = await asker.ask("/ui/about", **OURS)
+        about = json.loads(report)
         assert (about["mode"], about["readOnly"], about["title"]) == ("component", True, "podium scheduler")
         assert (await asker.ask("/ui/nothing", **OURS))[0] == 404
         assert (await asker.ask("/api/v1/pods", **OURS))[0] in (403, 404)
@@ -87,15 +87,15 @@ def test_the_page_receives_current_and_changed_nodes_and_pods_without_secrets() 
             raw["metadata"]["annotations"] = {"note": "secret"}
             raw["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "secret"}]
             server.add(raw)
-            told = await following()
-            while "nodeName" not in told["object"]["spec"]:
-                assert "secret" not in json.dumps(told)
-                told = await following()
-            assert told["object"]["spec"]["containers"][0].keys() == {"name", "resources"}
+            report = await following()
+            while "nodeName" not in report["object"]["spec"]:
+                assert "secret" not in json.dumps(report)
+                report = await following()
+            assert report["object"]["spec"]["containers"][0].keys() == {"name", "resources"}
             server.store.delete("Pod", "default/a", now=0, grace_seconds=0)
-            while told["type"] != "DELETED":
-                told = await following()
-            assert told["object"]["metadata"]["name"] == "a"
+            while report["type"] != "DELETED":
+                report = await following()
+            assert report["object"]["metadata"]["name"] == "a"
 
     show(story)
 

@@ -101,6 +101,6 @@ def ask(*args: str, code: int = 0) -> Result:
     return result
 
 
-def told(*args: str) -> Raw:
+def reported(*args: str) -> Raw:
     found: Raw = json.loads(ask(*args, "-o", "json").stdout)
     return found

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import podium
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
 FULL = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -71,7 +71,7 @@ def test_a_budget_and_a_drain_of_a_setting_are_played_and_compared_with_the_othe
     before = written(tmp_path, drain, name="before.json")
     after = written(tmp_path, drain, budget("web", minAvailable=1), name="after.json")
 
-    answer = told("diff", "-f", cluster, "--before", before, "--after", after, "--start-delay", "5s")
+    answer = reported("diff", "-f", cluster, "--before", before, "--after", after, "--start-delay", "5s")
 
     assert answer["headline"] == "after.json in place of before.json: 1 workload loses (2 more disrupted)"
     assert answer["differences"] == [
@@ -95,7 +95,7 @@ def test_an_autoscaler_gives_pods_a_place(tmp_path: Path) -> None:
     group = {"name": "pool", "max": 2, "template": {"status": {"allocatable": {"cpu": "4", "pods": "110"}}}}
     after = written(tmp_path, scenario(autoscaler={"nodeGroups": [group]}, until="5m"), name="after.json")
 
-    answer = told("diff", "-f", cluster, "--after", after)
+    answer = reported("diff", "-f", cluster, "--after", after)
 
     assert answer["headline"] == "after.json in place of the cluster as it is: 1 workload gains (1 ready pod)"
     assert [(node["change"], node["podsAfter"]) for node in answer["nodes"]] == [("added", 1)]
@@ -118,7 +118,7 @@ def test_a_rescheduler_is_a_setting(tmp_path: Path) -> None:
     )
     after = written(tmp_path, rescheduler, name="after.json")
 
-    answer = told("diff", "-f", cluster, "--after", after)
+    answer = reported("diff", "-f", cluster, "--after", after)
 
     assert found(answer) == {"ReplicaSet default/web": "loses"}
     assert answer["differences"][0]["moved"] == 1
@@ -133,8 +133,8 @@ def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp
     cluster = written(tmp_path, low, node("a"), replica_set("old", 1, "3", priorityClassName="low"), running, comes)
     after = written(tmp_path, priority_class("low", 100), name="after.json")
 
-    kept = told("diff", "-f", cluster, "--after", after)
-    renewed = told("diff", "-f", cluster, "--after", after, "--renew-priorities")
+    kept = reported("diff", "-f", cluster, "--after", after)
+    renewed = reported("diff", "-f", cluster, "--after", after, "--renew-priorities")
 
     assert "priorities-kept" in [caveat["about"] for caveat in kept["caveats"]]
     assert found(kept) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}, (
@@ -157,7 +157,7 @@ def test_a_pod_that_is_yet_to_be_made_is_of_the_class_as_the_setting_has_it(
     )
     setting = written(tmp_path, priority_class("service", after), name="after.json")
 
-    answer = told("diff", "-f", cluster, "--after", setting)
+    answer = reported("diff", "-f", cluster, "--after", setting)
 
     assert found(answer)[f"ReplicaSet default/{gains}"] == "gains"
     assert len(found(answer)) == 2
@@ -169,7 +169,7 @@ def test_a_class_that_no_cluster_defines_is_created_for_its_pods(tmp_path: Path)
     cluster = written(tmp_path, priority_class("service", 10), node("a"), stated)
     setting = written(tmp_path, priority_class("service", 100), name="after.json")
 
-    answer = told("diff", "-f", cluster, "--after", setting)
+    answer = reported("diff", "-f", cluster, "--after", setting)
 
     assert "priorities-kept" in [caveat["about"] for caveat in answer["caveats"]]
     assert found(answer) == {}
@@ -186,8 +186,8 @@ def test_the_priority_of_a_pod_group_is_renewed_as_well(tmp_path: Path) -> None:
     after = written(tmp_path, priority_class("low", 100), name="after.json")
     kept, renewed = tmp_path / "kept.yaml", tmp_path / "renewed.yaml"
 
-    told("diff", "-f", cluster, "--after", after, "--save", str(kept))
-    told("diff", "-f", cluster, "--after", after, "--renew-priorities", "--save", str(renewed))
+    reported("diff", "-f", cluster, "--after", after, "--save", str(kept))
+    reported("diff", "-f", cluster, "--after", after, "--renew-priorities", "--save", str(renewed))
 
     assert [_priority_of_group(path) for path in (kept, renewed)] == [10, 100]
 
@@ -203,7 +203,7 @@ def test_equal_settings_make_no_difference(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("web"))
     after = written(tmp_path, budget("web", minAvailable=1), name="after.json")
 
-    answer = told("diff", "-f", cluster, "--after", after, "--before", after)
+    answer = reported("diff", "-f", cluster, "--after", after, "--before", after)
 
     assert answer["headline"] == "after.json in place of after.json: no workload differs"
     assert answer["findings"] == []
@@ -218,7 +218,7 @@ def test_the_saved_file_is_the_second_side(tmp_path: Path) -> None:
     after = written(tmp_path, scenario(steps=[{"at": "5s", "apply": [node("b")]}]), name="after.json")
     saved = tmp_path / "saved.yaml"
 
-    answer = told("diff", "-f", cluster, "--after", after, "--save", str(saved))
+    answer = reported("diff", "-f", cluster, "--after", after, "--save", str(saved))
 
     assert podium.simulate(saved).to_dict()["pods"] == answer["result"]["pods"]
 

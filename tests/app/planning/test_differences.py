@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import podium
 from podium.app.console.command import podium as command
 from podium.app.reporting.pictures import picture_of_plan
-from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, reported, written
 from tests.store.objects import replicated
 
 COOKBOOK = str(Path(__file__).parents[3] / "examples/cookbook/reschedule.yaml")
@@ -70,7 +70,7 @@ def _manifest_of_nodes(folder: Path) -> str:
 def test_preemptions_that_happen_anyway_are_in_no_count(tmp_path: Path, question: str) -> None:
     args = _questions(tmp_path)[question]
 
-    answer = told(*args, "--fail-on", "preempt,evict,unschedulable")
+    answer = reported(*args, "--fail-on", "preempt,evict,unschedulable")
     text = ask(*args).stdout
     page = ask(*args, "-o", "html").stdout
     rows = list(csv.DictReader(io.StringIO(ask(*args, "-o", "csv").stdout)))
@@ -92,7 +92,7 @@ def test_a_rescheduling_does_not_count_preemptions_that_happen_anyway(tmp_path: 
     urgent["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
     cluster = written(tmp_path, *others, urgent, name="urgent.json")
 
-    answer = told("-f", COOKBOOK, "-f", cluster, "reschedule")
+    answer = reported("-f", COOKBOOK, "-f", cluster, "reschedule")
 
     assert {row["workload"]: row["disruptions"] for row in answer["impact"] if row["disruptions"]} == {
         "Deployment shop/web": {"eviction": 1}
@@ -105,7 +105,7 @@ def test_only_the_preemptions_that_a_deployment_causes_are_counted(tmp_path: Pat
     cluster = _preempting(tmp_path)
     second = {**pod("second", "1", priority=1000, priorityClassName="high"), "status": {}}
 
-    answer = told("-f", cluster, "deploy", "-f", _manifest(tmp_path, second))
+    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, second))
 
     assert "1 pod is preempted; 1 of these finds no other node" in answer["headline"]
     assert [preemption["preemptorWorkload"] for preemption in answer["cascade"]] == ["Pod default/second"]
@@ -118,7 +118,7 @@ def test_all_pods_of_a_deployment_are_counted_though_others_are_created_without_
     cluster = written(tmp_path, node("n1", cpu="90"), replica_set("missing", 7, "10m"))
     extra = replicated("ReplicaSet", "extra", 60, {"containers": _containers("10m")}, uid="uid-extra")
 
-    answer = told("-f", cluster, "deploy", "-f", _manifest(tmp_path, extra))
+    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, extra))
 
     assert "all 60 pods find a node" in answer["headline"]
     assert answer["placed"] == [{"workload": "ReplicaSet default/extra", "nodes": {"n1": 60}, "waiting": 0}]
@@ -128,7 +128,7 @@ def test_pods_that_a_workload_creates_anyway_are_not_those_of_a_deployment(tmp_p
     cluster = written(tmp_path, node("n1", cpu="90"), replica_set("web", 2, "10m"))
     more = replica_set("web", 5, "10m")
 
-    answer = told("-f", cluster, "deploy", "-f", _manifest(tmp_path, more))
+    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, more))
 
     assert "all 3 pods find a node" in answer["headline"]
 
@@ -136,7 +136,7 @@ def test_pods_that_a_workload_creates_anyway_are_not_those_of_a_deployment(tmp_p
 def test_pods_that_wait_anyway_are_not_in_the_findings(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1", cpu="2"), replica_set("web", 3, "1"))
 
-    answer = told("-f", cluster, "set", "rs/web", "replicas=5")
+    answer = reported("-f", cluster, "set", "rs/web", "replicas=5")
 
     finding = next(found for found in answer["findings"] if found["code"] == "unschedulable")
     assert finding["message"].startswith("2 pods of ReplicaSet default/web wait: ")
@@ -153,7 +153,7 @@ def test_the_drain_of_a_scenario_in_the_input_is_not_that_of_the_plan(tmp_path: 
     }
     cluster = written(tmp_path, node("n1"), node("n2"), pod("alone", on="n1"), scenario)
 
-    answer = told("-f", cluster, "drain", "n2", "--fail-on", "refused")
+    answer = reported("-f", cluster, "drain", "n2", "--fail-on", "refused")
 
     assert answer["headline"].startswith("drain of n2 takes ")
     assert [drain["node"] for drain in answer["drains"]] == ["n2"]
@@ -170,7 +170,7 @@ def test_a_lasting_shortage_is_reported_in_every_output_format(tmp_path: Path) -
     args = ["-f", cluster, "drain", "n1"]
 
     row = next(csv.DictReader(io.StringIO(ask(*args, "-o", "csv").stdout)))
-    impact = told(*args)["impact"][0]
+    impact = reported(*args)["impact"][0]
     tables = picture_of_plan(podium.plan(cluster).drain("n1")).tables
     table = next(table for table in tables if table.title == "Impact")
 

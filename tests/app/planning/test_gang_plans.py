@@ -10,13 +10,13 @@ import pytest
 import podium
 from podium.app.planning.questions.pending import pending_answer
 from podium.plugins.gang_scheduling import TOO_FEW
-from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set, told, written
+from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set, reported, written
 from tests.app.planning.test_decisions import some_cluster
 
 
 def pending(folder: Path, *objects: Raw) -> Raw:
     settings = written(folder, PLACES_GROUPS, name="scheduler.json")
-    return told("pending", "-f", written(folder, *objects), "--config", settings)
+    return reported("pending", "-f", written(folder, *objects), "--config", settings)
 
 
 def test_a_gang_with_too_few_fitting_members_waits_as_a_whole(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_survive_reports_a_surviving_pod_with_the_rest_of_its_gang(
     settings = written(tmp_path, PLACES_GROUPS, name="scheduler.json")
     cluster = written(tmp_path, *map(node, "abc"), group("red", 3), *gang, urgent)
 
-    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+    answer = reported("survive", "red-a", "-f", cluster, "--config", settings)
 
     assert answer["survives"] is True
     assert answer["gangs"] == [
@@ -109,7 +109,7 @@ def test_a_gang_that_stays_whole_is_not_reported(tmp_path: Path) -> None:
     settings = written(tmp_path, PLACES_GROUPS, name="scheduler.json")
     cluster = written(tmp_path, *map(node, "abcd"), group("red", 3), *gang, urgent)
 
-    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+    answer = reported("survive", "red-a", "-f", cluster, "--config", settings)
 
     assert "gangs" not in answer
     assert answer["headline"].startswith("Pod default/red-a survives")
@@ -118,7 +118,7 @@ def test_a_gang_that_stays_whole_is_not_reported(tmp_path: Path) -> None:
 def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
     settings = written(folder, PLACES_GROUPS, name="scheduler.json")
     asked_file = written(folder, *asked, name="asked.json")
-    return told("-f", written(folder, *cluster), "fit", "-f", asked_file, "--config", settings, *options)
+    return reported("-f", written(folder, *cluster), "fit", "-f", asked_file, "--config", settings, *options)
 
 
 def test_as_many_pods_of_a_gang_fit_as_get_nodes_together(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.app.planning.small import (
     pod,
     priority_class,
     replica_set,
-    told,
+    reported,
     written,
 )
 from tests.builders import cluster_of, plain_runner
@@ -55,7 +55,7 @@ def losses(answer: Raw) -> dict[str, int]:
 
 
 def test_samples_cover_each_outcome_of_a_tie(tmp_path: Path) -> None:
-    answer = told("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "2")
+    answer = reported("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "2")
 
     assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
     ties = answer["ties"]
@@ -68,19 +68,19 @@ def test_samples_cover_each_outcome_of_a_tie(tmp_path: Path) -> None:
 def test_outcomes_that_no_run_had_are_counted(tmp_path: Path) -> None:
     question = ("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "1")
 
-    assert told(*question)["ties"]["notSampled"] == 1
+    assert reported(*question)["ties"]["notSampled"] == 1
     assert "1 outcome in no run" in ask(*question).stdout
 
 
 def test_a_plan_without_ties_is_run_once(tmp_path: Path) -> None:
-    answer = told("-f", two_full(tmp_path), "drain", "a", "--outcomes")
+    answer = reported("-f", two_full(tmp_path), "drain", "a", "--outcomes")
 
     assert answer["outcomes"]["samples"] == 1
     assert losses(answer) == {"ReplicaSet default/web": 1}
 
 
 def test_outcomes_are_sampled_only_on_request(tmp_path: Path) -> None:
-    answer = told("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path))
+    answer = reported("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path))
 
     assert "outcomes" not in answer
     assert "ties" not in answer
@@ -90,7 +90,7 @@ def test_ties_without_victims_are_only_counted(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), node("b"))
     question = ("-f", cluster, "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "3")
 
-    answer = told(*question)
+    answer = reported(*question)
 
     assert losses(answer) == {"": 3}
     assert (answer["ties"]["decisions"], answer["ties"]["named"]) == (1, [])
@@ -99,7 +99,7 @@ def test_ties_without_victims_are_only_counted(tmp_path: Path) -> None:
 
 def test_decisions_about_pending_pods_are_sampled(tmp_path: Path) -> None:
     waiting = pod("urgent", "3", priority=100)
-    answer = told("-f", two_full(tmp_path, waiting), "pending", "--outcomes", "--samples", "2")
+    answer = reported("-f", two_full(tmp_path, waiting), "pending", "--outcomes", "--samples", "2")
 
     assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
 
@@ -107,7 +107,7 @@ def test_decisions_about_pending_pods_are_sampled(tmp_path: Path) -> None:
 def test_placements_of_replicas_are_sampled(tmp_path: Path) -> None:
     question = ("-f", two_full(tmp_path), "fit", "-f", urgent(tmp_path), "--preempt", "--outcomes", "--samples", "2")
 
-    answer = told(*question, "--replicas", "1")
+    answer = reported(*question, "--replicas", "1")
 
     assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
     assert "give a number with --replicas" in ask(*question, code=1).stderr
@@ -125,7 +125,7 @@ def test_every_played_question_samples_outcomes(tmp_path: Path) -> None:
         ("nodes", "--add", "1", "--like", "a"),
         ("diff", "--after", high),
     ):
-        assert "outcomes" in told("-f", cluster, *question, *few), question
+        assert "outcomes" in reported("-f", cluster, *question, *few), question
 
 
 def test_the_library_samples_outcomes(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_pod_of_a_gang_does_not_preempt_by_itself(tmp_path: Path) -> None:
     members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
     question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--samples", "2")
 
-    answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
+    answer = reported(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
     assert list(losses(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
     assert answer.get("ties", {}).get("deciding", 0) == 0
@@ -189,7 +189,7 @@ def test_a_pod_of_a_gang_does_not_preempt_by_itself(tmp_path: Path) -> None:
 
 def test_the_node_of_a_gang_decides_which_workload_is_preempted_next(tmp_path: Path) -> None:
     """`urgent` may not preempt the gang, so that it preempts the pod on the node without the gang."""
-    answer = told(
+    answer = reported(
         *beside_a_gang(tmp_path, gang_member("g-0", "2")),
         "--config",
         written(tmp_path, PLACES_GROUPS, name="scheduler.json"),
@@ -202,7 +202,7 @@ def test_ties_of_a_gang_member_consider_the_members_before_it(tmp_path: Path) ->
     first = gang_member("g-0", "1", nodeSelector={"name": "c"})
     question = beside_a_gang(tmp_path, first, gang_member("g-1", "2"), node("c", labels={"name": "c"}, cpu="1"))
 
-    answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
+    answer = reported(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
     assert losses(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
     assert answer["ties"]["decisions"] == 1

@@ -11,7 +11,7 @@ from podium.app.planning.deciding import causes as causes_module
 from podium.app.planning.deciding.decisions import Decisions, kind_of
 from podium.store.admission.quotas import Amounts, usage_of
 from podium.store.stored import Stored
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
 
@@ -61,12 +61,12 @@ def test_the_first_screen_shows_each_cause_once_and_the_best_change(tmp_path: Pa
 def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("web"))
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert answer["headline"] == "the one pending pod gets a node without a change"
     assert (answer["causes"], answer["changes"], answer["findings"]) == ([], [], [])
     assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": []}]
-    assert told("pending", "-f", written(tmp_path, node("a")))["headline"] == "no pod is pending"
+    assert reported("pending", "-f", written(tmp_path, node("a")))["headline"] == "no pod is pending"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_pending_reports_each_blocker_with_the_change_that_removes_it(
 ) -> None:
     cluster = written(tmp_path, node("a"), *[pod(f"web-{number}", owner="web", **spec) for number in range(4)])
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert [(cause["pods"], cause["change"], cause["placed"]) for cause in answer["causes"]] == [(4, change, 4)]
     assert (change_of(sort, answer)["change"], change_of(sort, answer)["placed"]) == (change, 4)
@@ -97,7 +97,7 @@ def test_pending_reports_each_blocker_with_the_change_that_removes_it(
 def test_a_cordoned_node_is_uncordoned(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a", unschedulable=True), node("b", unschedulable=True), pod("web", "3"))
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert causes(answer) == [("2 nodes: cordoned", 1, "uncordoning of a", 1)]
 
@@ -105,7 +105,7 @@ def test_a_cordoned_node_is_uncordoned(tmp_path: Path) -> None:
 def test_a_request_is_lowered_to_what_fits_for_all_or_for_one(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), node("b"), *[pod(f"web-{number}", "5", owner="web") for number in range(4)])
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     requests = [(change["change"], change["placed"]) for change in answer["changes"] if change["type"] == "request"]
     assert requests == [
@@ -120,7 +120,7 @@ def test_changes_that_preempt_are_marked_and_listed_last(tmp_path: Path) -> None
     running = pod("old", "3", on="a", owner="old", priority=10, priorityClassName="low")
     cluster = written(tmp_path, high, low, node("a"), running, pod("web", "3"))
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     wanted = {"type": "priority", "change": "priorityClassName high (1000) for Pod default/web"}
     assert answer["changes"][-1] == {**wanted, "placed": 1, "preempted": 1, "objects": 1}
@@ -133,7 +133,7 @@ def test_a_higher_class_is_that_of_the_whole_workload_whose_pods_do_not_preempt_
     waiting = pod("web-1", "3", owner="web")
     cluster = written(tmp_path, *classes, node("a"), node("b"), replica_set("web", 2, "3"), *running, waiting)
 
-    changes = [change for change in told("pending", "-f", cluster)["changes"] if change["type"] == "priority"]
+    changes = [change for change in reported("pending", "-f", cluster)["changes"] if change["type"] == "priority"]
 
     assert [change["change"] for change in changes] == ["priorityClassName high (1000) for ReplicaSet default/web"]
 
@@ -142,7 +142,7 @@ def test_pods_that_preempt_get_a_node_and_that_is_found(tmp_path: Path) -> None:
     running = pod("old", "3", on="a", owner="old")
     cluster = written(tmp_path, node("a"), running, pod("web", "3", priority=5))
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert answer["headline"] == "the one pending pod gets a node without a change, and 1 pod is preempted for that"
     assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": ["default/old"]}]
@@ -164,7 +164,7 @@ def test_a_cap_that_puts_preemption_off_is_a_cause(tmp_path: Path) -> None:
         tmp_path, policy, node("a"), running, budget("old", maxUnavailable=1), pod("web", "3", priority=5)
     )
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert answer["causes"][0]["cause"].startswith("preemption is put off: the cap of 1/1h on component scheduler")
     change = change_of("cap", answer)
@@ -183,13 +183,13 @@ def test_a_pod_whose_victims_have_yet_to_end_waits_for_them(tmp_path: Path) -> N
     waiting = pod("web", "3", priority=5)
     waiting["status"]["nominatedNodeName"] = "a"
 
-    answer = told("pending", "-f", written(tmp_path, node("a"), ending, waiting))
+    answer = reported("pending", "-f", written(tmp_path, node("a"), ending, waiting))
 
     assert answer["causes"][0]["cause"] == "the pods that it preempted on a still terminate"
 
 
 def test_without_nodes_a_node_is_what_is_missing(tmp_path: Path) -> None:
-    answer = told("pending", "-f", written(tmp_path, pod("web")))
+    answer = reported("pending", "-f", written(tmp_path, pod("web")))
 
     assert answer["headline"] == "the one pending pod gets no node, and no single change that was tried helps"
     assert causes(answer) == [("there are no nodes", 1, None, 0)]
@@ -203,7 +203,7 @@ def test_pods_that_differ_in_nothing_that_counts_have_one_cause(tmp_path: Path) 
         *[pod(f"api-{number}", "4", owner="api") for number in range(3)],
     )
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert [(cause["cause"], cause["pods"], cause["workloads"]) for cause in answer["causes"]] == [
         (
@@ -219,7 +219,7 @@ def test_a_namespace_narrows_the_answer_and_csv_has_a_row_for_each_workload(tmp_
     other["metadata"]["namespace"] = "team"
     cluster = written(tmp_path, node("a"), pod("web", "9"), other)
 
-    assert told("pending", "-n", "team", "-f", cluster)["causes"][0]["examples"] == ["team/other"]
+    assert reported("pending", "-n", "team", "-f", cluster)["causes"][0]["examples"] == ["team/other"]
     assert ask("pending", "-n", "team", "-f", cluster, "-o", "csv").stdout == (
         "workload,pods,cause,change,placed\n"
         "Pod team/other,1,1 node: asks for more cpu than the node has,Pod team/other requests.cpu 9 -> 4,1\n"
@@ -229,8 +229,8 @@ def test_a_namespace_narrows_the_answer_and_csv_has_a_row_for_each_workload(tmp_
 def test_nothing_stays_of_what_was_tried(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a", taints=[GPU]), node("b", unschedulable=True), pod("web", "3", priority=7))
 
-    assert told("pending", "-f", cluster) == told("pending", "-f", cluster)
-    assert told("pending", "-f", cluster)["causes"][0]["pods"] == 1
+    assert reported("pending", "-f", cluster) == reported("pending", "-f", cluster)
+    assert reported("pending", "-f", cluster)["causes"][0]["pods"] == 1
 
 
 def quota(**hard: str) -> Raw:
@@ -243,7 +243,7 @@ def test_pods_rejected_by_a_quota_are_reported_with_the_needed_limits(tmp_path: 
     running = [pod(f"web-{number}", owner="web", on="a") for number in range(3)]
     cluster = written(tmp_path, limited, node("a"), replica_set("web", 6), *running)
 
-    answer = told("pending", "-f", cluster)
+    answer = reported("pending", "-f", cluster)
 
     assert answer["headline"] == (
         "no pod is pending, and 3 pods are not created because of a quota; "
@@ -284,13 +284,13 @@ def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Pat
     roomy = quota(pods="9")
     roomy["metadata"]["name"] = "roomy"
 
-    answer = told("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
+    answer = reported("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
 
     assert [each["why"] for each in answer["notCreated"]] == [
         "ResourceQuota default/compute: pods 5 of 5 used, 1 asked"
     ]
     elsewhere = written(tmp_path, used, node("a"), replica_set("web", 2))
-    assert told("pending", "-n", "else", "-f", elsewhere)["notCreated"] == []
+    assert reported("pending", "-n", "else", "-f", elsewhere)["notCreated"] == []
 
 
 def test_pods_that_differ_by_an_unused_label_are_of_one_kind(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 import podium
 from tests.app.planning.dumps import as_list, cloud_name, dump
-from tests.app.planning.small import ask, told
+from tests.app.planning.small import ask, reported
 from tests.app.processes import START, run
 from tests.docs.blocks import ROOT
 from tests.store.objects import budget, node, replicated, running
@@ -63,7 +63,7 @@ atexit.register(lambda: print("podium.sim.simulation" in sys.modules, file=sys.s
 
 
 def test_a_drain_reports_its_duration_and_the_impact_on_each_workload(cluster: Path) -> None:
-    answer = told("drain", cloud_name(1), "-f", str(cluster), "--start-delay", "5s")
+    answer = reported("drain", cloud_name(1), "-f", str(cluster), "--start-delay", "5s")
 
     assert answer["headline"].startswith(f"drain of {cloud_name(1)} takes ")
     web = impact_on(answer, "Deployment team-0/app-0000")
@@ -75,7 +75,7 @@ def test_a_drain_reports_its_duration_and_the_impact_on_each_workload(cluster: P
 
 
 def test_a_pod_that_is_replaced_at_once_is_missed_for_no_time_however_new_the_cluster_is(cluster: Path) -> None:
-    answer = told("drain", cloud_name(1), "-f", str(cluster))
+    answer = reported("drain", cloud_name(1), "-f", str(cluster))
 
     web = impact_on(answer, "Deployment team-0/app-0000")
     assert (web["readyBefore"], web["lowestReady"], web["readyAfter"], web["shortSeconds"]) == (10, 10, 10, 0)
@@ -83,7 +83,7 @@ def test_a_pod_that_is_replaced_at_once_is_missed_for_no_time_however_new_the_cl
 
 def test_nodes_are_drained_one_after_another_and_no_pod_comes_to_one_that_is_yet_to_go(cluster: Path) -> None:
     first, second = cloud_name(0), cloud_name(1)
-    answer = told("drain", first, second, "-f", str(cluster))
+    answer = reported("drain", first, second, "-f", str(cluster))
 
     assert [drain["state"] for drain in answer["drains"]] == ["drained", "drained"]
     made = [pod for pod in answer["result"]["pods"] if pod["createdAt"] > 0]
@@ -96,7 +96,7 @@ def test_nodes_are_drained_one_after_another_and_no_pod_comes_to_one_that_is_yet
     killed = {event["pod"]: event["time"] for event in answer["result"]["events"] if event["reason"] == "Killing"}
     began = min(killed[pod["pod"]] for pod in answer["result"]["pods"] if pod["evictedBy"] and pod["node"] == second)
     assert began >= max(ended[first])
-    together = told("drain", first, second, "--parallel", "-f", str(cluster))
+    together = reported("drain", first, second, "--parallel", "-f", str(cluster))
     assert together["result"]["summary"]["end"] <= answer["result"]["summary"]["end"]
 
 
@@ -108,12 +108,12 @@ def test_a_blocked_drain_names_the_budget_the_pods_and_the_remedy(cluster: Path,
             item["spec"]["maxUnavailable"] = 0
     cluster.write_text(json.dumps(objects))
 
-    answer = told("drain", cloud_name(2), "--timeout", "5m", "-f", str(cluster))
+    answer = reported("drain", cloud_name(2), "--timeout", "5m", "-f", str(cluster))
 
     assert answer["headline"].startswith(f"drain of {cloud_name(2)} timed out after 5m: budget team-1/app-0001 holds")
     assert "timeout" in [finding["code"] for finding in answer["findings"]]
     assert "team-1/app-0001" in answer["unblock"][0]
-    assert "is blocked" in told("drain", cloud_name(2), "-f", str(cluster))["headline"]
+    assert "is blocked" in reported("drain", cloud_name(2), "-f", str(cluster))["headline"]
 
 
 def test_a_drain_that_a_rate_holds_says_which_pods_used_it_up(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_drain_that_a_rate_holds_says_which_pods_used_it_up(tmp_path: Path) ->
     pod = running("web-1", node="n1", cpu=1, metadata={"uid": "p", "ownerReferences": [owner]})
     file = written(tmp_path, node("n1"), node("n2"), web, pod, limited)
 
-    answer = told("drain", "n1", "-f", file, "--start", "2026-01-01T00:00:00Z")
+    answer = reported("drain", "n1", "-f", file, "--start", "2026-01-01T00:00:00Z")
 
     (finding,) = [finding for finding in answer["findings"] if finding["code"] == "budget"]
     assert finding["message"].startswith(
@@ -152,7 +152,7 @@ def test_a_found_problem_is_named_with_exit_code_two(cluster: Path) -> None:
 
 def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path: Path) -> None:
     saved = tmp_path / "saved.yaml"
-    answer = told("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved))
+    answer = reported("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved))
 
     again = podium.simulate(saved).to_dict()
 
@@ -174,7 +174,7 @@ def test_a_saved_plan_contains_the_options_of_its_run(cluster: Path, tmp_path: P
 
 def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("shop", 5, "7", "high"))
-    answer = told("-f", str(cluster), "deploy", "-f", new)
+    answer = reported("-f", str(cluster), "deploy", "-f", new)
 
     assert answer["headline"].startswith("deploying Deployment default/shop: all 5 pods find a node; ")
     assert answer["placed"][0]["waiting"] == 0
@@ -189,7 +189,7 @@ def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_p
 
 def test_plan_reports_pending_pods_with_their_reason(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("big", 2, "9"))
-    answer = told("deploy", "-f", new, "--cluster", str(cluster))
+    answer = reported("deploy", "-f", new, "--cluster", str(cluster))
 
     assert "2 of 2 pods wait for a node" in answer["headline"]
     big = impact_on(answer, "Deployment default/big")
@@ -200,7 +200,7 @@ def test_plan_reports_pending_pods_with_their_reason(cluster: Path, tmp_path: Pa
 
 def test_a_stuck_rollout_is_reported_though_no_pod_is_missing() -> None:
     file = ROOT / "examples/cookbook/set.yaml"
-    answer = told("set", "deploy/shop/search", "requests.cpu=2", "-f", str(file))
+    answer = reported("set", "deploy/shop/search", "requests.cpu=2", "-f", str(file))
     search = impact_on(answer, "Deployment shop/search")
 
     assert answer["headline"] == "changing Deployment shop/search: the rollout of Deployment shop/search is stuck"
@@ -213,7 +213,7 @@ def test_changes_of_the_baseline_are_subtracted(cluster: Path, tmp_path: Path) -
     objects = json.loads(cluster.read_text())
     objects["items"].append(deployment("waits", 3, "9"))
     cluster.write_text(json.dumps(objects))
-    answer = told("-f", str(cluster), "deploy", "-f", written(tmp_path, deployment("shop", 1, "100m")))
+    answer = reported("-f", str(cluster), "deploy", "-f", written(tmp_path, deployment("shop", 1, "100m")))
 
     assert [impact["workload"] for impact in answer["impact"]] == ["Deployment default/shop"]
     assert [finding for finding in answer["findings"] if finding["code"] == "unschedulable"] == []
@@ -221,7 +221,7 @@ def test_changes_of_the_baseline_are_subtracted(cluster: Path, tmp_path: Path) -
 
 
 def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: Path) -> None:
-    answer = told("fail", "-l", "topology.kubernetes.io/zone=eu-west-1b", "-f", str(cluster))
+    answer = reported("fail", "-l", "topology.kubernetes.io/zone=eu-west-1b", "-f", str(cluster))
 
     web = impact_on(answer, "Deployment team-0/app-0000")
     assert web["lowestReady"] < 10
@@ -232,14 +232,14 @@ def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: 
 
 def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
     file = ROOT / "examples/cookbook/fail.yaml"
-    answer = told("fail", "-l", "topology.kubernetes.io/zone=europe-west1-c", "-f", str(file))
+    answer = reported("fail", "-l", "topology.kubernetes.io/zone=europe-west1-c", "-f", str(file))
 
     assert "4 Insufficient cpu" in impact_on(answer, "Deployment analytics/report")["why"]
     assert "old pods cannot end" in impact_on(answer, "StatefulSet shop/queue")["why"]
 
 
 def test_nodes_come_and_go(cluster: Path) -> None:
-    answer = told("-f", str(cluster), "nodes", "--add", "2", "--like", cloud_name(0), "--remove", cloud_name(1))
+    answer = reported("-f", str(cluster), "nodes", "--add", "2", "--like", cloud_name(0), "--remove", cloud_name(1))
 
     assert {(node["node"], node["change"]) for node in answer["nodes"]} == {
         ("plan-node-1", "added"),
@@ -250,7 +250,7 @@ def test_nodes_come_and_go(cluster: Path) -> None:
 
 
 def test_fields_are_set_by_short_names(cluster: Path) -> None:
-    answer = told("set", "deploy/team-0/app-0000", "replicas=12", "requests.cpu=200m", "-f", str(cluster))
+    answer = reported("set", "deploy/team-0/app-0000", "replicas=12", "requests.cpu=200m", "-f", str(cluster))
 
     assert answer["changes"][0]["changes"] == [
         ".spec.template.spec.containers[0].resources.requests.cpu: 100m -> 200m",
@@ -258,8 +258,8 @@ def test_fields_are_set_by_short_names(cluster: Path) -> None:
     ]
     web = impact_on(answer, "Deployment team-0/app-0000")
     assert (web["readyAfter"], web["wanted"]) == (12, 12)
-    assert told("set", "pc/batch", "value=7", "-f", str(cluster))["changes"][0]["changes"] == [".value: 100 -> 7"]
-    labelled = told("set", f"node/{cloud_name(0)}", "labels.example.com/rack=r1", "-f", str(cluster))
+    assert reported("set", "pc/batch", "value=7", "-f", str(cluster))["changes"][0]["changes"] == [".value: 100 -> 7"]
+    labelled = reported("set", f"node/{cloud_name(0)}", "labels.example.com/rack=r1", "-f", str(cluster))
     assert labelled["changes"][0]["changes"] == [".metadata.labels.example.com/rack: nothing -> r1"]
 
 
@@ -286,7 +286,7 @@ def test_patches_change_objects_of_any_kind(cluster: Path, tmp_path: Path) -> No
     file = written(tmp_path, {**budget, "spec": {"maxUnavailable": 3}}, {"kind": "PriorityClass", "value": 9})
     assert "names its object" in ask("-f", str(cluster), "patch", "-f", file, code=1).output
 
-    answer = told("-f", str(cluster), "patch", "-f", written(tmp_path, {**budget, "spec": {"maxUnavailable": 3}}))
+    answer = reported("-f", str(cluster), "patch", "-f", written(tmp_path, {**budget, "spec": {"maxUnavailable": 3}}))
 
     assert answer["changes"][0]["changes"] == [".spec.maxUnavailable: 1 -> 3"]
     assert answer["impact"] == []
@@ -329,14 +329,14 @@ def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: 
     drain = ("drain", cloud_name(1), "-f", str(cluster))
     file = written(tmp_path, budget)
 
-    assert impact_on(told(*drain), "Deployment team-0/app-0000")["held"]
-    assert not impact_on(told(*drain, "--override", file), "Deployment team-0/app-0000")["held"]
-    assert not impact_on(told("--override", file, *drain), "Deployment team-0/app-0000")["held"]
+    assert impact_on(reported(*drain), "Deployment team-0/app-0000")["held"]
+    assert not impact_on(reported(*drain, "--override", file), "Deployment team-0/app-0000")["held"]
+    assert not impact_on(reported("--override", file, *drain), "Deployment team-0/app-0000")["held"]
 
 
 def test_the_headline_names_the_labels_that_selected_many_nodes(cluster: Path) -> None:
     labels = "topology.kubernetes.io/zone in (eu-west-1a,eu-west-1b)"
 
     for question in (["fail", "--until", "1m"], ["drain", "--parallel", "--disable-eviction"]):
-        answer = told(*question, "-l", labels, "-f", str(cluster))
+        answer = reported(*question, "-l", labels, "-f", str(cluster))
         assert f" nodes with {labels}" in answer["headline"]

@@ -66,7 +66,7 @@ def test_the_function_asks_what_the_method_asks() -> None:
 def test_a_field_is_taken_away_by_none() -> None:
     answer = podium.plan(CLUSTER).set("deployment/shop/report", {"replicas": None, "labels.a": "b"})
 
-    assert any("replicas" in told for told in answer.to_dict()["changes"][0]["changes"])
+    assert any("replicas" in outcome for outcome in answer.to_dict()["changes"][0]["changes"])
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_an_unanswerable_plan_question_is_reported(ask: Any, says: str) -> None:
 
 
 def test_plan_reports_progress() -> None:
-    told: list[float] = []
+    outcome: list[float] = []
 
-    podium.plan(CLUSTER, progress=lambda share, what: told.append(share)).drain(NODE)
+    podium.plan(CLUSTER, progress=lambda share, what: outcome.append(share)).drain(NODE)
 
-    assert told == sorted(told)
-    assert told
+    assert outcome == sorted(outcome)
+    assert outcome

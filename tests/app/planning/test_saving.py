@@ -13,7 +13,7 @@ from podium.app.planning.deciding.causes import blocked_pods, refused_pods
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.protection import Protection
 from podium.app.planning.deciding.search import helpful_changes, raised_quotas, remedy_of
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
 CLAIM: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -139,7 +139,7 @@ def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, questi
     cluster = written(tmp_path, node("a"), pod("old", "3", on="a"), pod("web", "3", priority=5), pod("ssd", "2"))
     saved = tmp_path / "asked.yaml"
 
-    answer = told(*question, "-f", cluster, "--save", str(saved), "--feature-gates", "NonPreemptingPriority=false")
+    answer = reported(*question, "-f", cluster, "--save", str(saved), "--feature-gates", "NonPreemptingPriority=false")
 
     gate = "--feature-gates NonPreemptingPriority=false"
     assert saved.read_text().splitlines()[:3] == [
@@ -170,7 +170,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
     saved = tmp_path / "asked.yaml"
     wanted = written(tmp_path, pod("small", priority=5), name="small.json")
 
-    answer = told("-f", cluster, "fit", "-f", wanted, "--save", str(saved), *options)
+    answer = reported("-f", cluster, "fit", "-f", wanted, "--save", str(saved), *options)
 
     assert answer["fit"]["withPreemption" if "--preempt" in options else "fits"] == nodes
     pods = podium.simulate(saved).to_dict()["pods"]

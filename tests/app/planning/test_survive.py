@@ -13,7 +13,7 @@ from podium.api.pod import Pod
 from podium.api.policy import preemption_policy
 from podium.app.planning.deciding.protection import _with_policy
 from podium.store.admission.pod_admission import admit_pod
-from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
 
 def threatened(folder: Path, *more: Raw) -> str:
@@ -75,7 +75,7 @@ def test_the_first_screen_has_the_preemptors_and_what_would_protect_it(tmp_path:
 
 
 def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
-    answer = told("survive", "old-0", "-f", threatened(tmp_path))
+    answer = reported("survive", "old-0", "-f", threatened(tmp_path))
 
     assert answer["headline"] == "Pod default/old-0 survives: 1 pending pod could preempt it, and preempts others"
     assert (answer["survives"], answer["preempted"], answer["changes"], answer["findings"]) == (True, [], [], [])
@@ -91,7 +91,7 @@ def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
 
 
 def test_each_change_is_reported_with_its_effect(tmp_path: Path) -> None:
-    answer = told("survive", "rs/old", "-f", threatened(tmp_path))
+    answer = reported("survive", "rs/old", "-f", threatened(tmp_path))
 
     assert changes(answer) == {
         "ReplicaSet default/old requests.cpu 3 -> 1": "request",
@@ -117,7 +117,9 @@ def test_a_budget_spares_pods_where_others_can_go(tmp_path: Path, budgets: list[
     """The other pod is the more important one, and is taken only where budgets would have to be violated."""
     cluster = threatened(tmp_path, node("c"), pod("else", "3", on="c", priority=11), *budgets)
 
-    (found,) = [change for change in told("survive", "rs/old", "-f", cluster)["changes"] if change["type"] == "budget"]
+    (found,) = [
+        change for change in reported("survive", "rs/old", "-f", cluster)["changes"] if change["type"] == "budget"
+    ]
 
     assert (found["change"], found["preempted"]) == (wanted, 1)
 
@@ -126,7 +128,7 @@ def test_a_budget_does_not_protect_pods_that_a_returning_pod_preempts(tmp_path: 
     other = pod("else-0", "3", on="c", owner="else", priority=11)
     cluster = threatened(tmp_path, node("c"), replica_set("else", 1, "3"), other)
 
-    assert "budget" not in changes(told("survive", "rs/old", "-f", cluster)).values()
+    assert "budget" not in changes(reported("survive", "rs/old", "-f", cluster)).values()
 
 
 def test_no_pod_preempts_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_no_pod_preempts_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
         pod("web", "3", priority=1000),
     )
 
-    answer = told("survive", "old", "-f", cluster)
+    answer = reported("survive", "old", "-f", cluster)
 
     assert answer["headline"] == "Pod default/old survives: none of 1 pending pod preempts it"
     assert [(threat["priorityClass"], threat["canPreempt"], threat["like"]) for threat in answer["classes"][-1:]] == [
@@ -158,7 +160,7 @@ def test_survive_reports_that_the_replacement_of_another_victim_may_take_the_roo
         pod("web", "2", priority=100, nodeSelector={"kubernetes.io/hostname": "a"}),
     )
 
-    answer = told("survive", "low", "-f", cluster)
+    answer = reported("survive", "low", "-f", cluster)
 
     assert answer["headline"].startswith("Pod default/low does not survive: ReplicaSet default/mid preempts it; ")
     assert answer["preemptors"] == [], "no pending pod preempts it by itself"
@@ -202,8 +204,8 @@ def test_pods_may_be_taken_by_their_equals_where_the_scheduler_allows_that(tmp_p
         name="config",
     )
 
-    assert told("survive", "rs/old", "-f", cluster)["survives"] is True
-    answer = told("survive", "rs/old", "-f", cluster, "--config", config)
+    assert reported("survive", "rs/old", "-f", cluster)["survives"] is True
+    answer = reported("survive", "rs/old", "-f", cluster, "--config", config)
 
     assert [taken["preemptorWorkload"] for taken in answer["preempted"]] == ["ReplicaSet default/new"] * 2
     assert [(taker["effect"], len(taker["pods"])) for taker in answer["preemptors"]] == [("preempts", 4)]

@@ -64,12 +64,12 @@ async def recorded(
     source = ClusterSource("test", str(kubeconfig(folder, server.url)))
     began = asyncio.Event()
 
-    def told(line: str) -> None:
+    def reported(line: str) -> None:
         say.append(line)
         if " at the start; " in line:
             began.set()
 
-    task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, told))
+    task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, reported))
     async with asyncio.timeout(30):
         await asyncio.wait((task, asyncio.ensure_future(began.wait())), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():

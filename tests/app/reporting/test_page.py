@@ -76,18 +76,18 @@ def test_a_page_says_its_headline_and_asks_for_nothing(story: Opened) -> None:
 
 
 def test_hovering_over_a_victim_shows_its_preemptor(story: Opened) -> None:
-    told = hover(story, "default/a")
+    answer = hover(story, "default/a")
 
-    assert told.startswith("default/a")
-    assert "is being deleted: +0s Killing: by default/c: grace period 60s" in told
-    assert "its grace period lasts until +1m" in told
+    assert answer.startswith("default/a")
+    assert "is being deleted: +0s Killing: by default/c: grace period 60s" in answer
+    assert "its grace period lasts until +1m" in answer
 
 
 def test_hovering_over_a_waiting_pod_shows_the_reason_in_explains_words(story: Opened) -> None:
-    told = hover(story, "default/d", waits=True)
+    answer = hover(story, "default/d", waits=True)
 
-    assert "waits for a node since +0s" in told
-    assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in told
+    assert "waits for a node since +0s" in answer
+    assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in answer
 
 
 def test_hovering_over_a_placed_pod_shows_the_reason_of_its_placement(browser: Any, tmp_path: Path) -> None:
@@ -97,11 +97,11 @@ def test_hovering_over_a_placed_pod_shows_the_reason_of_its_placement(browser: A
     path.write_text(CliRunner().invoke(podium, ["simulate", "-f", str(objects), "-o", "html"]).output)
     opened = Opened(browser, path)
 
-    told = hover(opened, "default/web")
+    answer = hover(opened, "default/web")
 
-    assert "fitted 5 of 5 nodes" in told
-    assert re.search(r"scored \d+, (as good as|better than) the next, \S+ with \d+", told)
-    assert re.search(r"NodeResourcesFit \d+ \W 1 = \d+", told)
+    assert "fitted 5 of 5 nodes" in answer
+    assert re.search(r"scored \d+, (as good as|better than) the next, \S+ with \d+", answer)
+    assert re.search(r"NodeResourcesFit \d+ \W 1 = \d+", answer)
     assert opened.complaints == []
     opened.context.close()
 

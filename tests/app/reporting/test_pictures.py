@@ -47,104 +47,104 @@ def decision(pod: str) -> Picture:
 
 
 def test_a_run_page_shows_its_sums() -> None:
-    told = page_of("simulate", "-f", STARVATION, "--latency", "0")
+    outcome = page_of("simulate", "-f", STARVATION, "--latency", "0")
 
-    assert told["headline"] == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
-    assert [table["title"] for table in told["more"]] == ["Waits", "Requested"]
-    assert told["more"][0]["rows"] == [["priority 1000", 1, "1m", "1m", "1m", "1m"]]
-    assert len(told["stories"]) == 1
+    assert outcome["headline"] == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
+    assert [table["title"] for table in outcome["more"]] == ["Waits", "Requested"]
+    assert outcome["more"][0]["rows"] == [["priority 1000", 1, "1m", "1m", "1m", "1m"]]
+    assert len(outcome["stories"]) == 1
 
 
 def test_a_plan_page_shows_its_impact_beside_the_baseline() -> None:
-    told = page_of("plan", "drain", NODE, "--timeout", "5m", "-f", CLUSTER)
+    outcome = page_of("plan", "drain", NODE, "--timeout", "5m", "-f", CLUSTER)
 
-    assert told["headline"] == f"drain of {NODE} timed out after 5m: budget shop/fe holds shop/fe-66b5f7c9d8-m7p4d"
-    impact = next(table for table in told["tables"] if table["title"] == "Impact")
+    assert outcome["headline"] == f"drain of {NODE} timed out after 5m: budget shop/fe holds shop/fe-66b5f7c9d8-m7p4d"
+    impact = next(table for table in outcome["tables"] if table["title"] == "Impact")
     assert impact["headings"][:5] == ["workload", "before", "lowest", "after", "wanted"]
     assert ["Deployment shop/report", 3, 3, 3, 3] in [row[:5] for row in impact["rows"]]
     assert "workload Deployment shop/report" in impact["subjects"]
-    assert [story["name"] for story in told["stories"]] == ["without the plan", "with the plan"]
-    assert told["stories"][0]["events"]["time"] == []
+    assert [story["name"] for story in outcome["stories"]] == ["without the plan", "with the plan"]
+    assert outcome["stories"][0]["events"]["time"] == []
 
 
 def test_settings_side_by_side_bear_their_names() -> None:
     cookbook = ROOT / "examples" / "cookbook"
 
-    told = page_of("plan", "diff", "-f", cookbook / "compare.yaml", "--after", cookbook / "compare-after.yaml")
+    outcome = page_of("plan", "diff", "-f", cookbook / "compare.yaml", "--after", cookbook / "compare-after.yaml")
 
-    assert [story["name"] for story in told["stories"]] == ["the cluster as it is", "compare-after.yaml"]
+    assert [story["name"] for story in outcome["stories"]] == ["the cluster as it is", "compare-after.yaml"]
 
 
 def test_a_plan_without_impact_has_no_table_of_it() -> None:
     read = load([CLUSTER]).read
     played = PlanRun(read, RunOptions()).play(PlanQuestion("nothing", (step("cordon", {"name": NODE}),)))
 
-    told = picture_of(played.answer())
+    outcome = picture_of(played.answer())
 
-    assert "Impact" not in [table.title for table in told.tables]
+    assert "Impact" not in [table.title for table in outcome.tables]
 
 
 def test_a_decision_covers_every_node_once() -> None:
-    told = decision("default/c").decision
+    outcome = decision("default/c").decision
 
-    assert told is not None
-    assert told.nodes == ["node-1"]
-    assert [told.groups[group] for group in told.group_of] == ["Insufficient cpu (NodeResourcesFit)"]
-    assert (told.taken, told.role, told.fits) == (0, "the node on which it preempts", False)
-    [candidate] = told.candidates
+    assert outcome is not None
+    assert outcome.nodes == ["node-1"]
+    assert [outcome.groups[group] for group in outcome.group_of] == ["Insufficient cpu (NodeResourcesFit)"]
+    assert (outcome.taken, outcome.role, outcome.fits) == (0, "the node on which it preempts", False)
+    [candidate] = outcome.candidates
     assert (candidate.node, candidate.violations, candidate.priority, candidate.count) == (0, 0, 100, 2)
     assert candidate.victims == ["default/a", "default/b"]
 
 
 def test_candidates_are_shown_by_the_configured_criteria_as_in_the_text() -> None:
-    told = page_of("explain", "ml/urgent", "-f", WORK_LOST, "--config", WORK_LOST_CONFIG)["decision"]
+    outcome = page_of("explain", "ml/urgent", "-f", WORK_LOST, "--config", WORK_LOST_CONFIG)["decision"]
 
-    assert told["criteria"] == ["work lost", "grace"]
-    assert [(told["nodes"][each["node"]], each["costs"]) for each in told["candidates"]] == [
+    assert outcome["criteria"] == ["work lost", "grace"]
+    assert [(outcome["nodes"][each["node"]], each["costs"]) for each in outcome["candidates"]] == [
         ("gpu-2", ["1.0 node-hours", "30s"]),
         ("gpu-1", ["8.0 node-hours", "30s"]),
     ]
 
 
 def test_candidates_are_shown_by_kube_schedulers_criteria_by_default() -> None:
-    told = page_of("explain", "ml/urgent", "-f", WORK_LOST)["decision"]
+    outcome = page_of("explain", "ml/urgent", "-f", WORK_LOST)["decision"]
 
-    assert told["criteria"] is None
-    assert [(each["violations"], each["priority"], each["costs"]) for each in told["candidates"]] == [
+    assert outcome["criteria"] is None
+    assert [(each["violations"], each["priority"], each["costs"]) for each in outcome["candidates"]] == [
         (0, 5, None),
         (0, 6, None),
     ]
 
 
 def test_a_decision_has_what_would_have_to_change_and_the_text_of_the_terminal() -> None:
-    told = decision("default/c")
+    outcome = decision("default/c")
 
-    assert told.facts == ["priority 1000, Burstable, asks for 10 cpu"]
-    assert told.changes_title == "What would have to change to run without preempting"
-    assert told.changes == ["node-1  cpu short by 10 (10 asked, 0 of 10 free)"]
-    assert told.text.startswith("default/c preempts on node-1: victims default/a, default/b\n")
+    assert outcome.facts == ["priority 1000, Burstable, asks for 10 cpu"]
+    assert outcome.changes_title == "What would have to change to run without preempting"
+    assert outcome.changes == ["node-1  cpu short by 10 (10 asked, 0 of 10 free)"]
+    assert outcome.text.startswith("default/c preempts on node-1: victims default/a, default/b\n")
 
 
 def test_scores_are_by_total_and_the_node_that_is_taken_goes_before_its_equals() -> None:
-    told = picture_of(load([CLUSTER]).ask("deploy/fe", "shop")).decision
+    outcome = picture_of(load([CLUSTER]).ask("deploy/fe", "shop")).decision
 
-    assert told is not None
-    assert told.totals == sorted(told.totals, reverse=True)
-    assert told.rated[0] == told.taken
-    assert [sum(scores) for scores in told.scores] == told.totals
+    assert outcome is not None
+    assert outcome.totals == sorted(outcome.totals, reverse=True)
+    assert outcome.rated[0] == outcome.taken
+    assert [sum(scores) for scores in outcome.scores] == outcome.totals
 
 
 def test_an_explanation_states_the_workload_before_its_pod() -> None:
-    told = picture_of(load([CLUSTER]).ask("deploy/fe", "shop"))
+    outcome = picture_of(load([CLUSTER]).ask("deploy/fe", "shop"))
 
-    assert told.facts[0] == "Deployment shop/fe: 3 of 3 wanted have a node"
+    assert outcome.facts[0] == "Deployment shop/fe: 3 of 3 wanted have a node"
 
 
 def test_a_one_node_page_shows_the_verdict_of_every_plugin() -> None:
-    told = page_of("explain", "c", "--node", "node-1", "-f", STARVATION)
+    outcome = page_of("explain", "c", "--node", "node-1", "-f", STARVATION)
 
-    assert told["headline"] == "default/c does not fit on node-1 as it is, and preempts there"
-    filters = next(table for table in told["tables"] if table["title"] == "Filters")
+    assert outcome["headline"] == "default/c does not fit on node-1 as it is, and preempts there"
+    filters = next(table for table in outcome["tables"] if table["title"] == "Filters")
     assert ["NodeResourcesFit", "Unschedulable", "Insufficient cpu"] in filters["rows"]
     assert ["NodeUnschedulable", "passes", ""] in filters["rows"]
 
@@ -156,24 +156,24 @@ def test_a_sweep_has_the_figures_of_all_runs_and_stories_of_the_first_seed(tmp_p
     result = run("sweep", "-f", LOOP, *arguments)
 
     assert result.exit_code == 0, result.output
-    told = data_of(file.read_text())
-    assert told["headline"] == "6 runs of 3 combinations of settings"
+    outcome = data_of(file.read_text())
+    assert outcome["headline"] == "6 runs of 3 combinations of settings"
     settings = ["maxFutilePreemptions=0", "maxFutilePreemptions=1", "maxFutilePreemptions=2"]
-    assert told["runs"]["settings"] == [story["name"] for story in told["stories"]] == settings
-    assert told["runs"]["places"] == [0, 0, 1, 1, 2, 2]
-    assert told["runs"]["seeds"] == [0, 1, 0, 1, 0, 1]
-    preempted = told["runs"]["figures"].index("preempted")
-    assert told["runs"]["values"][0][preempted] == 60
-    assert "end" not in told["runs"]["figures"]
+    assert outcome["runs"]["settings"] == [story["name"] for story in outcome["stories"]] == settings
+    assert outcome["runs"]["places"] == [0, 0, 1, 1, 2, 2]
+    assert outcome["runs"]["seeds"] == [0, 1, 0, 1, 0, 1]
+    preempted = outcome["runs"]["figures"].index("preempted")
+    assert outcome["runs"]["values"][0][preempted] == 60
+    assert "end" not in outcome["runs"]["figures"]
     # Each of these has reasons for placements.
-    assert all(story["placements"]["pod"] for story in told["stories"])
+    assert all(story["placements"]["pod"] for story in outcome["stories"])
 
 
 def test_a_cluster_without_nodes_or_pods_can_be_seen() -> None:
-    told = picture_of(simulate([], until="1s"))
+    outcome = picture_of(simulate([], until="1s"))
 
-    assert told.stories[0].nodes.name == told.stories[0].pods.name == []
-    assert told.stories[0].resources == ["cpu"]
+    assert outcome.stories[0].nodes.name == outcome.stories[0].pods.name == []
+    assert outcome.stories[0].resources == ["cpu"]
 
 
 def test_a_picture_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,38 +197,38 @@ def test_the_page_says_when_a_picture_is_missing() -> None:
 
 
 def test_the_page_tells_why_a_pod_was_placed() -> None:
-    told = page_of("simulate", "-f", ROOT / "examples" / "two-schedulers.yaml")
+    outcome = page_of("simulate", "-f", ROOT / "examples" / "two-schedulers.yaml")
 
-    story = told["stories"][0]
+    story = outcome["stories"][0]
     placements = story["placements"]
     assert placements["pod"]
     assert placements["leftOut"] == 0
     names = [story["words"][plugin] for scores in placements["scores"] for plugin, *_ in scores]
     assert all(name.isalpha() for name in names)
-    assert told["facts"] == []
+    assert outcome["facts"] == []
 
 
 def test_page_reports_how_many_placements_have_no_recorded_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement_log, "MOST_PLACEMENTS", 1)
 
-    told = page_of("simulate", "-f", ROOT / "examples" / "drain.yaml")
+    outcome = page_of("simulate", "-f", ROOT / "examples" / "drain.yaml")
 
-    assert told["facts"][-1].startswith("reasons are shown for the first 1 placement; ")
+    assert outcome["facts"][-1].startswith("reasons are shown for the first 1 placement; ")
 
 
 def test_a_decision_that_was_written_down_is_seen_by_the_nodes_that_its_line_names(tmp_path: Path) -> None:
     file = recorded(tmp_path, *(builders.node(f"n{number}", cpu=4) for number in range(30)), builders.pod("web", cpu=1))
 
-    told = page_of("explain", "web", "--decision", file)
+    outcome = page_of("explain", "web", "--decision", file)
 
-    decision = told["decision"]
-    assert told["headline"].startswith("Pod default/web fits: n")
+    decision = outcome["decision"]
+    assert outcome["headline"].startswith("Pod default/web fits: n")
     assert (decision["groups"], decision["counts"]) == (["fits"], [30])
     assert 20 <= len(decision["nodes"]) <= 30
-    assert decision["nodes"][decision["taken"]] in told["headline"]
+    assert decision["nodes"][decision["taken"]] in outcome["headline"]
     assert len(decision["rated"]) == 10
-    assert any("of 30 nodes: the first of each verdict" in fact for fact in told["facts"])
-    assert [table["title"] for table in told["tables"]] == ["Asked for"]
+    assert any("of 30 nodes: the first of each verdict" in fact for fact in outcome["facts"])
+    assert [table["title"] for table in outcome["tables"]] == ["Asked for"]
 
 
 def test_a_preemption_that_was_written_down_is_seen_with_its_victims(tmp_path: Path) -> None:

@@ -38,46 +38,46 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
     }
 
 
-def of(told: Story, name: str) -> dict[str, Any]:
+def of(report: Story, name: str) -> dict[str, Any]:
     """Return the first pod of that name, its words written out."""
-    place = [told.words[word] for word in told.pods.name].index(f"default/{name}")
-    columns = {field: getattr(told.pods, field)[place] for field in told.pods.__struct_fields__}
-    return columns | {"state": told.words[columns["state"]]}
+    place = [report.words[word] for word in report.pods.name].index(f"default/{name}")
+    columns = {field: getattr(report.pods, field)[place] for field in report.pods.__struct_fields__}
+    return columns | {"state": report.words[columns["state"]]}
 
 
-def reason(told: Story, moment: int) -> str:
-    return told.words[told.events.reason[moment]]
+def reason(report: Story, moment: int) -> str:
+    return report.words[report.events.reason[moment]]
 
 
 def test_a_pod_has_the_moments_of_its_events() -> None:
-    told = story(STARVATION)
+    report = story(STARVATION)
 
-    victim, winner, waits = of(told, "a"), of(told, "c"), of(told, "d")
+    victim, winner, waits = of(report, "a"), of(report, "c"), of(report, "d")
     assert victim["created"] == victim["scheduled"] == victim["started"] == -1
-    assert reason(told, victim["killing"]) == "Killing"
-    assert reason(told, victim["ended"]) == "Terminated"
-    assert told.events.time[victim["ended"]] == 60
-    assert reason(told, winner["scheduled"]) == "Scheduled"
-    assert reason(told, winner["started"]) == "Started"
+    assert reason(report, victim["killing"]) == "Killing"
+    assert reason(report, victim["ended"]) == "Terminated"
+    assert report.events.time[victim["ended"]] == 60
+    assert reason(report, winner["scheduled"]) == "Scheduled"
+    assert reason(report, winner["started"]) == "Started"
     assert waits["scheduled"] is waits["ended"] is None
     assert waits["state"] == "pending"
 
 
 def test_a_preemption_names_the_pod_that_it_was_for() -> None:
-    told = story(STARVATION)
+    report = story(STARVATION)
 
-    moment = [told.words[word] for word in told.events.reason].index("Preempted")
+    moment = [report.words[word] for word in report.events.reason].index("Preempted")
 
-    names = [told.words[word] for word in told.pods.name]
-    assert names[told.events.pod[moment]] == "default/a"
-    assert names[told.events.by_pod[moment]] == "default/c"
-    assert told.events.message[moment] == -1
+    names = [report.words[word] for word in report.pods.name]
+    assert names[report.events.pod[moment]] == "default/a"
+    assert names[report.events.by_pod[moment]] == "default/c"
+    assert report.events.message[moment] == -1
 
 
 def test_the_story_reports_the_reason_of_waiting_in_explains_words() -> None:
-    told = story(STARVATION)
+    report = story(STARVATION)
 
-    messages = {told.words[word] for word in told.events.message if word >= 0}
+    messages = {report.words[word] for word in report.events.message if word >= 0}
     assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in messages
     assert not any("nodes are available" in message for message in messages)
 
@@ -85,7 +85,7 @@ def test_the_story_reports_the_reason_of_waiting_in_explains_words() -> None:
 def test_pods_with_equal_names_are_distinguished() -> None:
     again = {"at": "10s", "apply": [pod("web", "2")]}
 
-    told = story(
+    report = story(
         node("n"),
         pod("web", nodeName="n"),
         scenario({"at": "5s", "delete": {"kind": "Pod", "name": "web"}}, again),
@@ -93,32 +93,32 @@ def test_pods_with_equal_names_are_distinguished() -> None:
     )
 
     first, second = (
-        {field: getattr(told.pods, field)[place] for field in ("created", "ended", "asks")} for place in range(2)
+        {field: getattr(report.pods, field)[place] for field in ("created", "ended", "asks")} for place in range(2)
     )
-    assert [told.words[word] for word in told.pods.name] == ["default/web", "default/web"]
+    assert [report.words[word] for word in report.pods.name] == ["default/web", "default/web"]
     assert first["created"] == -1
-    assert told.events.time[first["ended"]] == 5
-    assert told.events.time[second["created"]] == 10
+    assert report.events.time[first["ended"]] == 5
+    assert report.events.time[second["created"]] == 10
     assert second["ended"] is None
-    assert [told.amounts[first["asks"]][0], told.amounts[second["asks"]][0]] == [1000, 2000]
-    assert [told.events.pod[moment] for moment in (first["ended"], second["created"])] == [0, 1]
+    assert [report.amounts[first["asks"]][0], report.amounts[second["asks"]][0]] == [1000, 2000]
+    assert [report.events.pod[moment] for moment in (first["ended"], second["created"])] == [0, 1]
 
 
 def test_nodes_have_what_they_offer_their_zone_and_their_life() -> None:
     zone = {"topology.kubernetes.io/zone": "a"}
     steps = ({"at": "5s", "apply": [node("late")]}, {"at": "9s", "delete": {"kind": "Node", "name": "early"}})
 
-    told = story(node("early", "2", **zone), pod("web"), scenario(*steps))
+    report = story(node("early", "2", **zone), pod("web"), scenario(*steps))
 
-    assert [told.words[word] for word in told.nodes.name] == ["early", "late"]
-    assert told.words[told.nodes.zone[0]] == "a"
-    assert told.resources == ["cpu"]
-    assert [told.amounts[offers] for offers in told.nodes.offers] == [[2000], [4000]]
-    added, gone = told.nodes.added, told.nodes.gone
+    assert [report.words[word] for word in report.nodes.name] == ["early", "late"]
+    assert report.words[report.nodes.zone[0]] == "a"
+    assert report.resources == ["cpu"]
+    assert [report.amounts[offers] for offers in report.nodes.offers] == [[2000], [4000]]
+    added, gone = report.nodes.added, report.nodes.gone
     assert added[0] == -1
-    assert told.events.time[added[1]] == 5
+    assert report.events.time[added[1]] == 5
     assert gone[0] is not None
-    assert told.events.time[gone[0]] == 9
+    assert report.events.time[gone[0]] == 9
     assert gone[1] is None
 
 
@@ -140,15 +140,15 @@ def test_a_pod_held_by_a_budget_is_reported_with_the_times() -> None:
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
     }
 
-    told = story(node("n"), web, budget, drained, until="60s")
+    report = story(node("n"), web, budget, drained, until="60s")
 
-    assert (told.holds.pod, told.holds.since, told.holds.until) == ([0], [5], [None])
-    assert told.words[told.holds.why[0]] == "budget default/web"
+    assert (report.holds.pod, report.holds.since, report.holds.until) == ([0], [5], [None])
+    assert report.words[report.holds.why[0]] == "budget default/web"
 
 
 def test_misleading_characters_in_the_story_are_escaped() -> None:
     hostile = pod("web", schedulerName="nobody") | {"metadata": {"name": "web", "namespace": "default", "labels": {}}}
 
-    told = story(node("n", **{"topology.kubernetes.io/zone": "a\u202eb"}), hostile)
+    report = story(node("n", **{"topology.kubernetes.io/zone": "a\u202eb"}), hostile)
 
-    assert "a\\u202eb" in told.words
+    assert "a\\u202eb" in report.words

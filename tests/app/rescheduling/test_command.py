@@ -93,11 +93,11 @@ def test_the_best_plan_is_shown_beside_the_plan(cluster: str, tmp_path: Path, mo
     own = {**CONFIGURATION, "threshold": 0.1, "policies": [{"name": "crowded:Crowded"}]}
     configuration = written(tmp_path, own, name="own.yaml")
 
-    told = reschedule("-f", cluster, "--rescheduler", configuration, "--optimal")
+    report = reschedule("-f", cluster, "--rescheduler", configuration, "--optimal")
     found = json.loads(reschedule("-f", cluster, "--rescheduler", configuration, "--optimal", "-o", "json").stdout)
 
-    assert told.exit_code == 0
-    assert "The optimal plan  1 move; this plan gains 100% of it" in told.stdout
+    assert report.exit_code == 0
+    assert "The optimal plan  1 move; this plan gains 100% of it" in report.stdout
     best = found["best"]
     assert (best["share"], best["isProven"], best["leftOut"]) == (1.0, True, {})
     assert [move["from"] for move in best["moves"]] == ["old-1"]

@@ -53,17 +53,17 @@ def _limited(value: Any, schema: Schema, path: str) -> Iterator[str]:
 
 
 def _combined(value: Any, schema: Schema, whole: Schema, path: str, is_strict: bool) -> Iterator[str]:
-    def told(part: Schema) -> list[str]:
+    def reported(part: Schema) -> list[str]:
         return list(problems(value, part, whole, path, is_strict=is_strict))
 
-    if "anyOf" in schema and all(found := [told(part) for part in schema["anyOf"]]):
+    if "anyOf" in schema and all(found := [reported(part) for part in schema["anyOf"]]):
         yield from min(found, key=len)
-    if "oneOf" in schema and sum(not told(part) for part in schema["oneOf"]) != 1:
+    if "oneOf" in schema and sum(not reported(part) for part in schema["oneOf"]) != 1:
         yield f"{path}: not exactly one of {schema['oneOf']}"
     for part in schema.get("allOf", ()):
-        yield from told(part)
-    if "if" in schema and not told(schema["if"]):
-        yield from told(schema["then"])
+        yield from reported(part)
+    if "if" in schema and not reported(schema["if"]):
+        yield from reported(schema["then"])
 
 
 def _object(value: dict[str, Any], schema: Schema, whole: Schema, path: str, is_strict: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
-def told(name: str, value: Any, *, is_strict: bool = False) -> list[str]:
+def reported(name: str, value: Any, *, is_strict: bool = False) -> list[str]:
     schema = schema_named(name)
     return list(problems(json.loads(json.dumps(value)), schema, schema, is_strict=is_strict))
 
@@ -46,8 +46,8 @@ def test_explanations_have_exactly_the_keys_of_the_schema(example: Path) -> None
             explanation = cluster.explain(pod)
         except PodiumError:
             continue
-        assert told("explain", explanation.to_dict(), is_strict=True) == []
-        assert told("explain", answer_on(explanation, nodes[0]).to_dict(), is_strict=True) == []
+        assert reported("explain", explanation.to_dict(), is_strict=True) == []
+        assert reported("explain", answer_on(explanation, nodes[0]).to_dict(), is_strict=True) == []
 
 
 def test_the_answer_about_a_workload_matches_its_schema() -> None:
@@ -58,19 +58,19 @@ def test_the_answer_about_a_workload_matches_its_schema() -> None:
         f"deploy/{workload.metadata.name}", workload.metadata.namespace
     )
 
-    assert told("explain", answer.to_dict(), is_strict=True) == []
+    assert reported("explain", answer.to_dict(), is_strict=True) == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_simulation_results_have_exactly_the_keys_of_the_schema(example: Path) -> None:
-    assert told("simulate", podium.simulate(example, until="10m").to_dict(), is_strict=True) == []
+    assert reported("simulate", podium.simulate(example, until="10m").to_dict(), is_strict=True) == []
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_scenarios_that_are_taken_are_what_the_schema_takes(example: Path) -> None:
     for found in yaml.safe_load_all(example.read_text()):
         if found is not None and found.get("kind") == "Scenario":
-            assert told("scenario", found) == []
+            assert reported("scenario", found) == []
 
 
 SCENARIO = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"steps": []}}
@@ -92,7 +92,7 @@ def test_inputs_that_are_rejected_fail_the_schema_too(step: dict[str, Any]) -> N
     scenario: dict[str, Any] = deepcopy(SCENARIO)
     scenario["spec"]["steps"].append(step)
 
-    assert told("scenario", scenario)
+    assert reported("scenario", scenario)
 
 
 def test_every_step_is_in_the_schema() -> None:
@@ -119,7 +119,7 @@ def test_plans_fit_the_schema(asked: list[str]) -> None:
 
     result = CliRunner().invoke(command, ["plan", *asked, "-f", file, "-o", "json"], catch_exceptions=False)
 
-    assert told("plan", json.loads(result.stdout)) == []
+    assert reported("plan", json.loads(result.stdout)) == []
 
 
 PLAN = ROOT / "examples" / "plan"
@@ -142,4 +142,4 @@ def test_decisions_have_exactly_the_keys_of_the_schema(asked: list[str]) -> None
     answer = json.loads(CliRunner().invoke(command, plan, catch_exceptions=False).stdout)
 
     # What holds for runs alone is asked about elsewhere.
-    assert told("plan", {key: value for key, value in answer.items() if key != "anyway"}, is_strict=True) == []
+    assert reported("plan", {key: value for key, value in answer.items() if key != "anyway"}, is_strict=True) == []

@@ -26,11 +26,11 @@ SECONDS = 60
 
 @dataclass
 class Life:
-    """A running server; ``told`` is its output."""
+    """A running server; ``log`` is its output."""
 
     process: subprocess.Popen[str]
     kubeconfig: Path
-    told: list[str]
+    log: list[str]
 
     @property
     def server(self) -> str:
@@ -83,16 +83,16 @@ def up(folder: Path, *args: str, seconds: float = SECONDS) -> Iterator[Life]:
     timer.start()
     try:
         assert process.stdout is not None
-        told: list[str] = []
+        report: list[str] = []
         for line in process.stdout:
-            told.append(line)
+            report.append(line)
             if line.startswith("Ctrl-C"):
                 break
         else:
             assert process.stderr is not None
             raise AssertionError(process.stderr.read())
-        path = next(line.partition("=")[2].strip() for line in told if "KUBECONFIG=" in line)
-        yield Life(process, Path(path), told)
+        path = next(line.partition("=")[2].strip() for line in report if "KUBECONFIG=" in line)
+        yield Life(process, Path(path), report)
     finally:
         timer.cancel()
         if process.poll() is None:

@@ -75,7 +75,7 @@ def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path:
     async def played() -> None:
         keeping = GroupCommit(plane)
         journal.syncs = 0
-        told: list[tuple[bool, bool, int]] = []
+        report: list[tuple[bool, bool, int]] = []
 
         async def create(number: int) -> None:
             metadata = {"name": f"c{number}", "namespace": "default"}
@@ -83,10 +83,10 @@ def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path:
             assert plane.answer(Request(verb="create", kind="ConfigMap", body=body)).code == 201
             was_kept = plane.is_kept
             await keeping.kept()
-            told.append((was_kept, plane.is_kept, journal.syncs))
+            report.append((was_kept, plane.is_kept, journal.syncs))
 
         await asyncio.gather(*map(create, range(20)))
-        assert told == [(False, True, 1)] * 20
+        assert report == [(False, True, 1)] * 20
         await keeping.kept()
         assert journal.syncs == 1
 

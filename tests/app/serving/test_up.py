@@ -26,7 +26,7 @@ READ += (
 
 def test_a_server_comes_up_runs_pods_and_ends(tmp_path: Path) -> None:
     with up(tmp_path, "--nodes", "2", "--port", "0") as life:
-        assert life.told[0] == f"Kubernetes v1.36.2, simulated by Podium, with 2 nodes: {life.server}\n"
+        assert life.log[0] == f"Kubernetes v1.36.2, simulated by Podium, with 2 nodes: {life.server}\n"
         assert life.kubeconfig == tmp_path / "podium.kubeconfig"
         assert stat.S_IMODE(life.kubeconfig.stat().st_mode) == 0o600
 
@@ -41,11 +41,11 @@ def test_a_server_comes_up_runs_pods_and_ends(tmp_path: Path) -> None:
 
 def test_the_page_is_served_unless_disabled(tmp_path: Path) -> None:
     with up(tmp_path, "--port", "0") as life:
-        assert f"  in a browser: {life.server}/ui/\n" in life.told
+        assert f"  in a browser: {life.server}/ui/\n" in life.log
         with urllib.request.urlopen(f"{life.server}/ui/") as answer:
             assert answer.headers["Content-Type"].startswith("text/html")
     with up(tmp_path, "--port", "0", "--no-page") as life:
-        assert not [line for line in life.told if "/ui/" in line]
+        assert not [line for line in life.log if "/ui/" in line]
         with pytest.raises(urllib.error.HTTPError, match="404") as refused:
             urllib.request.urlopen(f"{life.server}/ui/")
         refused.value.close()
@@ -123,7 +123,7 @@ def test_only_the_token_grants_access(tmp_path: Path) -> None:
         user = yaml.safe_load(life.kubeconfig.read_text())["users"][0]["user"]
 
         assert user == {"token": "a-token-of-some-length"}
-        assert "a-token" not in "".join(life.told)
+        assert "a-token" not in "".join(life.log)
 
 
 def test_the_audit_log_appends_only_mutations_and_is_private(tmp_path: Path) -> None:

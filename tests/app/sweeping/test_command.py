@@ -116,6 +116,6 @@ def test_standard_input_is_not_read_for_several_inputs() -> None:
 
 
 def test_the_help_names_all_that_can_be_varied() -> None:
-    told = " ".join(sweep("--help").stdout.replace("│", " ").split())
+    report = " ".join(sweep("--help").stdout.replace("│", " ").split())
 
-    assert [name for name in varied_names() if name not in told and name != "PLUGIN.ARGUMENT"] == []
+    assert [name for name in varied_names() if name not in report and name != "PLUGIN.ARGUMENT"] == []

@@ -13,21 +13,21 @@ CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSc
 
 
 def test_there_is_a_run_for_each_combination_and_seed() -> None:
-    told: list[float] = []
+    report: list[float] = []
 
     swept = podium.sweep(
         STARVING,
         {"nominationClearing": ["AllLower", "Unfit"], "start-delay": ["0s", 5]},
         seeds=2,
         until="1m",
-        progress=told.append,
+        progress=report.append,
     )
 
     assert [(dict(run.combination)["start-delay"], run.seed) for run in swept.runs[:4]] == [
         ("0s", 0), ("0s", 1), ("5", 0), ("5", 1)
     ]  # fmt: skip
-    assert len(swept.runs) == len(swept.rows()) == len(told) == 8
-    assert told[-1] == 1
+    assert len(swept.runs) == len(swept.rows()) == len(report) == 8
+    assert report[-1] == 1
     assert not any(run.outcome.error for run in swept.runs)
 
 

@@ -11,7 +11,7 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
 from tests.controllers.rescheduling.policies import BAD, PLACE
 from tests.sim.objects import scenario, workload
-from tests.sim.played import pods, simulation_of, told
+from tests.sim.played import pods, reported, simulation_of
 from tests.store.objects import Raw, node, pod
 
 EAGER: Raw = {
@@ -57,31 +57,31 @@ def test_eviction_alone_leaves_the_place_to_the_scheduler() -> None:
     simulation = moved()
 
     assert places(simulation) == ["n2"]
-    assert told(simulation, "Nominated") == []
+    assert reported(simulation, "Nominated") == []
 
 
 def test_hints_use_the_avoid_list_for_schedulers_that_honour_it() -> None:
     simulation = moved(guidance="Hint", nodes=4)
 
-    assert told(simulation, "Nominated") == []
+    assert reported(simulation, "Nominated") == []
     (hinted,) = [event.message for event in simulation.history.events if "a try at" in event.message]
     (place,) = places(simulation)
     assert hinted.endswith(
-        f"a try at {place} for the replacement of pod {told(simulation, 'Killing')[0].split()[2].split('/')[1]}"
+        f"a try at {place} for the replacement of pod {reported(simulation, 'Killing')[0].split()[2].split('/')[1]}"
     )
 
 
 def test_other_schedulers_receive_the_hint_as_a_nomination_of_the_replacement() -> None:
     simulation = moved(guidance="Hint", steering="ScoresAlone")
 
-    assert told(simulation, "Nominated")[0].endswith("on n2 by rescheduler")
+    assert reported(simulation, "Nominated")[0].endswith("on n2 by rescheduler")
     assert places(simulation) == ["n2"]
 
 
 def test_a_binding_is_the_reschedulers_own() -> None:
     simulation = moved(guidance="Bind")
 
-    assert told(simulation, "Scheduled")[-1].endswith("on n2 by rescheduler")
+    assert reported(simulation, "Scheduled")[-1].endswith("on n2 by rescheduler")
     assert places(simulation) == ["n2"]
 
 
@@ -96,7 +96,7 @@ def test_a_binding_is_the_reschedulers_own() -> None:
 def test_a_replacement_that_needs_its_scheduler_is_not_bound(spec: Raw) -> None:
     simulation = moved(guidance="Bind", template=template(**spec))
 
-    assert not [line for line in told(simulation, "Scheduled") if line.endswith("by rescheduler")]
+    assert not [line for line in reported(simulation, "Scheduled") if line.endswith("by rescheduler")]
 
 
 def test_a_node_is_marked_before_and_until_moves_off_it_are_over() -> None:
@@ -147,7 +147,7 @@ def test_blind_moves_end_though_all_nodes_are_equally_bad() -> None:
     bad["metadata"] = {**bad["metadata"], "labels": {"bad": "yes"}}
     simulation = moved({"at": "2s", "apply": [bad]}, judgement="Blind", coolDown="10m")
 
-    assert len(told(simulation, "Descheduled")) < 20
+    assert len(reported(simulation, "Descheduled")) < 20
     assert simulation.elapsed_ns < 86_400 * 10**9
 
 

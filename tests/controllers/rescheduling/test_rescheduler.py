@@ -19,7 +19,7 @@ from tests.controllers.rescheduling.scripted import BAD, LATER, MINUTE, PLAIN, S
 from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, WatchDelivery
 from tests.sim.objects import budget, scenario
 from tests.sim.planned_faults import NoFaults
-from tests.sim.played import pods, told
+from tests.sim.played import pods, reported
 from tests.store.objects import SECOND, Raw, disruption_policy, node, running
 
 HOUR = 60 * MINUTE
@@ -200,7 +200,7 @@ def test_a_second_node_of_the_name_has_no_moves() -> None:
     found = finished(simulation(Script(), *cluster(scenario(*steps))))
 
     assert places(found) == ["n2", "n2"]
-    assert told(found)
+    assert reported(found)
 
 
 # The machine alone, which sees nothing but what a test tells it

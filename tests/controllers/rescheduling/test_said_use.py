@@ -24,7 +24,7 @@ def saying(name: str, on: str, *, phase: str = "Running", use: dict[str, str], *
     )
 
 
-def told(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - an immutable value
+def reported(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - an immutable value
     cluster, use = cluster_of(node("a", cpu="4"), node("b", cpu="4"), *pods), SaidUse()
     for each in pods:
         use.pod_changed(each)
@@ -33,11 +33,11 @@ def told(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - a
 
 def test_without_reported_usage_no_usage_is_measured() -> None:
     signals = Signals()
-    assert told(pod("p", on="a", cpu="1"), signals=signals) is signals
+    assert reported(pod("p", on="a", cpu="1"), signals=signals) is signals
 
 
 def test_pods_use_what_they_say_and_others_what_they_request() -> None:
-    found = told(
+    found = reported(
         saying("p", "a", use={"cpu": "3", "memory": "2Gi"}, cpu="1"), pod("q", on="a", cpu="500m", memory="1Gi")
     )
     assert found.of_pod("default/p") == PodSignals(cpu_used_milli=3000, memory_used_bytes=2 * GIB, cpu_pressure=0.0)
@@ -47,7 +47,7 @@ def test_pods_use_what_they_say_and_others_what_they_request() -> None:
 
 
 def test_scarce_cpu_is_shared_and_every_pod_is_under_pressure() -> None:
-    found = told(saying("p", "a", use={"cpu": "8"}, cpu="1"), saying("q", "a", use={"cpu": "2"}, cpu="1"))
+    found = reported(saying("p", "a", use={"cpu": "8"}, cpu="1"), saying("q", "a", use={"cpu": "2"}, cpu="1"))
     assert found.of_pod("default/p").cpu_used_milli == 2000
     assert found.of_pod("default/p").cpu_pressure == pytest.approx(0.75)
     assert found.of_pod("default/q").cpu_pressure == 0
@@ -56,7 +56,7 @@ def test_scarce_cpu_is_shared_and_every_pod_is_under_pressure() -> None:
 
 def test_unmeasured_pods_keep_their_known_usage() -> None:
     known = Signals({"default/p": PodSignals(restarts=3)}, {"a": NodeSignals(maintenance_ns=7)})
-    found = told(saying("p", "a", use={"cpu": "1"}), signals=known)
+    found = reported(saying("p", "a", use={"cpu": "1"}), signals=known)
     assert (found.of_pod("default/p").restarts, found.of_node("a").maintenance_ns) == (3, 7)
 
 
@@ -64,11 +64,11 @@ def test_unmeasured_pods_keep_their_known_usage() -> None:
     "silent", [saying("p", "a", use={"cpu": "1"}, phase="Pending"), saying("p", "", use={"cpu": "1"})]
 )
 def test_pods_that_do_not_run_use_nothing(silent: Pod) -> None:
-    assert told(silent) == Signals()
+    assert reported(silent) == Signals()
 
 
 def test_unreadable_usage_falls_back_to_requests() -> None:
-    assert told(saying("p", "a", use={"cpu": "lots"}, cpu="1")).of_pod("default/p").cpu_used_milli == 1000
+    assert reported(saying("p", "a", use={"cpu": "lots"}, cpu="1")).of_pod("default/p").cpu_used_milli == 1000
 
 
 def test_a_pod_that_is_gone_is_forgotten() -> None:

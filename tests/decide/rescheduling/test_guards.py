@@ -317,11 +317,11 @@ def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
 
 def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -> None:
     why = "its workload was disrupted less than 1h ago"
-    told = web("told", "a")
-    told = replace(told, metadata=replace(told.metadata, annotations={WORKLOAD_DISRUPTED_AT: at(86_400 - 1_800)}))
+    report = web("told", "a")
+    report = replace(report, metadata=replace(report.metadata, annotations={WORKLOAD_DISRUPTED_AT: at(86_400 - 1_800)}))
     here = given(node("a"), web("w", "a"), web("x", "a", owner="ReplicaSet/other"))
     here.cluster.disrupted.remember(7_200 * 10**9)
-    here.cluster.disrupted.see(told)
+    here.cluster.disrupted.see(report)
 
     def kept(name: str, undisturbed_seconds: int) -> str:
         (record,) = (each for each in here.cluster.placed.values() if each.name == name)

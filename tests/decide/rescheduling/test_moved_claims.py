@@ -29,11 +29,11 @@ def claiming(name: str, at: str, **named: str) -> Pod:
         asked = PodResourceClaim(name="gpu", resource_claim_name=named["names"])
         return changed(pod, spec=changed(pod.spec, resource_claims=(asked,)))
     asked = PodResourceClaim(name="gpu", resource_claim_template_name="gpu")
-    told = PodResourceClaimStatus(name="gpu", resource_claim_name=f"{name}-gpu")
+    report = PodResourceClaimStatus(name="gpu", resource_claim_name=f"{name}-gpu")
     return changed(
         pod,
         spec=changed(pod.spec, resource_claims=(asked,)),
-        status=changed(pod.status, resource_claim_statuses=(told,)),
+        status=changed(pod.status, resource_claim_statuses=(report,)),
     )
 
 

@@ -27,13 +27,13 @@ def freed(picture: Any) -> float:
 
 
 def emptying(
-    of: Given, *groups: tuple[str, ...], judge: Any = freed, in_parts: bool = True, **told: Any
+    of: Given, *groups: tuple[str, ...], judge: Any = freed, in_parts: bool = True, **report: Any
 ) -> ReschedulingPlan:
     names = {name: ("b", "c") for group in groups or (PODS,) for name in group}
     policy = Proposes(groups or (PODS,), judge, targets=names, in_parts=in_parts)
-    settings = {"in_flight": ONE_OF_NODE, "threshold": 0.5, **told.pop("settings", {})}
-    hinted = {"guidance": told.pop("guidance")} if "guidance" in told else {}
-    return plan(of, policy, settings=free_settings(**settings, **hinted), **told)
+    settings = {"in_flight": ONE_OF_NODE, "threshold": 0.5, **report.pop("settings", {})}
+    hinted = {"guidance": report.pop("guidance")} if "guidance" in report else {}
+    return plan(of, policy, settings=free_settings(**settings, **hinted), **report)
 
 
 def test_the_whole_group_is_tried_and_as_many_pods_move_as_may() -> None:

@@ -231,8 +231,8 @@ def test_a_device_taint_excludes_requests_that_do_not_tolerate_it() -> None:
 
     assert found(offered, claim("c")) == [["r=b"]]
     assert found(offered, claim("c", tolerating)) == [["r=a"]]
-    told: Raw = {"taints": [{"key": "broken", "effect": "None"}]}
-    assert found(devices_of("n1", device("a", **told)), claim("c")) == [["r=a"]]
+    report: Raw = {"taints": [{"key": "broken", "effect": "None"}]}
+    assert found(devices_of("n1", device("a", **report)), claim("c")) == [["r=a"]]
 
 
 def test_a_rule_taints_the_devices_that_it_names() -> None:

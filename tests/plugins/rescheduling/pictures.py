@@ -36,13 +36,13 @@ def is_owned(pod: PodRecord) -> bool:
     return pod.controller is not None and not pod.terminating
 
 
-def picture_of(*objects: Kubernetes, **told: Any) -> Picture:
-    """Return the picture of a cluster with these objects; pods without a node are pending. ``told`` is passed to
+def picture_of(*objects: Kubernetes, **reported: Any) -> Picture:
+    """Return the picture of a cluster with these objects; pods without a node are pending. ``report`` is passed to
     `picture_on`.
     """
     cluster = cluster_of(*objects)
     waiting = [cluster.read(item) for item in objects if isinstance(item, Pod) and not item.spec.node_name]
-    return picture_on(cluster, waiting, **told)
+    return picture_on(cluster, waiting, **reported)
 
 
 def picture_on(
@@ -104,7 +104,7 @@ def leaving(proposals: Iterable[Proposal]) -> list[list[str]]:
     return [[relocation.pod.name for relocation in proposal.relocations] for proposal in proposals]
 
 
-def told(proposals: Iterable[Proposal]) -> list[str]:
+def reported(proposals: Iterable[Proposal]) -> list[str]:
     """Return the names of the first pods of proposals."""
     return [pods[0] for pods in leaving(proposals)]
 

@@ -23,9 +23,9 @@ def of(app: str, name: str, on: str, *, minutes: int = 60, ready: bool = True, *
     return pod(name, on=on, owner=f"ReplicaSet/{app}", started=(100 - minutes) * 60, ready=ready, **fields)
 
 
-def faring(*pods: Pod, rejections: dict[tuple[str, str], int] | None = None, **told: PodSignals) -> Picture:
-    """Return four nodes; ``told`` are pods by name."""
-    signals = Signals({f"default/{name}": signal for name, signal in told.items()}, {}, rejections or {})
+def faring(*pods: Pod, rejections: dict[tuple[str, str], int] | None = None, **report: PodSignals) -> Picture:
+    """Return four nodes; ``report`` are pods by name."""
+    signals = Signals({f"default/{name}": signal for name, signal in report.items()}, {}, rejections or {})
     return picture_of(*(node(name) for name in "abcd"), *pods, signals=signals, now=NOW)
 
 
@@ -173,11 +173,11 @@ def _by_uid(rejections: dict[tuple[str, str], int]) -> dict[tuple[str, str], int
     return {(owner.uid or f"default/{name}", on): times for (name, on), times in rejections.items()}
 
 
-def turned_away(*told: tuple[str, str, int]) -> Picture:
+def turned_away(*report: tuple[str, str, int]) -> Picture:
     """Pods of owners that the kubelet of a node turned away so many minutes ago."""
     picture = faring()
     found: dict[tuple[str, str], dict[str, PodRecord]] = {}
-    for number, (app, on, minutes) in enumerate(told):
+    for number, (app, on, minutes) in enumerate(report):
         made = pod(f"{app}-{number}", on=on, owner=f"ReplicaSet/{app}", created=(100 - minutes) * 60, uid=f"u{number}")
         record = picture.cluster.read(made)
         found.setdefault((record.owner_uid, on), {})[record.uid] = record

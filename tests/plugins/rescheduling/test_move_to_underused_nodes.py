@@ -11,7 +11,7 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.framework.rescheduling.policy import PodSignals, Signals
 from tests.builders import node, pod
-from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, places, policy_of, told
+from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, places, policy_of, reported
 
 
 def underused(**args: Any) -> Any:
@@ -47,7 +47,7 @@ def test_deviation_mode_moves_pods_until_all_nodes_are_near_the_cluster_share() 
 def test_nothing_is_proposed_unless_there_are_over_used_and_under_used_nodes(
     objects: tuple[Any, ...], why: str
 ) -> None:
-    assert told(underused().proposals(picture_of(*objects))) == [], why
+    assert reported(underused().proposals(picture_of(*objects))) == [], why
 
 
 def test_the_objective_is_the_number_of_pods_above_the_high_mark() -> None:
@@ -71,7 +71,7 @@ def test_small_pods_beside_large_ones_count_little() -> None:
 def test_pods_without_requests_relieve_no_node() -> None:
     idle = [pod(f"idle-{i}", on="full", owner="ReplicaSet/idle") for i in range(20)]
     seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), pod("alone", on="full", cpu="9"), *idle)
-    assert told(underused().proposals(seen)) == []
+    assert reported(underused().proposals(seen)) == []
 
 
 @pytest.mark.failure(79)
@@ -93,10 +93,10 @@ def test_a_load_is_not_passed_on_from_node_to_node() -> None:
 
 def test_closed_nodes_are_neither_underused_nor_overused() -> None:
     objects = node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full")
-    assert told(underused().proposals(picture_of(*objects, closed=("empty",)))) == []
+    assert reported(underused().proposals(picture_of(*objects, closed=("empty",)))) == []
     drained = picture_of(*objects, closed=("full",))
     assert underused().objective(drained) == 0
-    assert told(underused().proposals(drained)) == []
+    assert reported(underused().proposals(drained)) == []
 
 
 def test_the_most_over_used_node_comes_first_and_each_has_a_turn() -> None:
@@ -121,12 +121,12 @@ def test_pods_that_relieve_a_node_most_leave_first_then_less_important_ones() ->
         pod("lesser", on="full", cpu="3", owner="ReplicaSet/l"),
         pod("rest", on="full", cpu="2"),
     )
-    assert told(underused().proposals(seen)) == ["lesser", "important", "small"]
+    assert reported(underused().proposals(seen)) == ["lesser", "important", "small"]
 
 
 def test_only_pods_that_may_be_moved_are_proposed() -> None:
     seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), *web(9, "full"), is_movable=lambda pod: False)
-    assert told(underused().proposals(seen)) == []
+    assert reported(underused().proposals(seen)) == []
 
 
 def test_pods_go_where_they_are_let_in() -> None:
@@ -134,7 +134,7 @@ def test_pods_go_where_they_are_let_in() -> None:
         pod(f"picky-{i}", on="full", cpu="1", owner="ReplicaSet/p", node_selector={"disk": "ssd"}) for i in range(9)
     ]
     seen = picture_of(node("full", cpu="10", labels={"disk": "ssd"}), node("empty", cpu="10"), *picky)
-    assert told(underused().proposals(seen)) == []
+    assert reported(underused().proposals(seen)) == []
 
 
 def test_the_reason_says_how_full_the_node_is_and_how_many_are_nearly_empty() -> None:
@@ -172,14 +172,14 @@ def test_by_use_a_node_is_as_full_as_its_pods_are_busy() -> None:
 
 def test_few_under_used_nodes_may_be_left_as_they_are() -> None:
     objects = node("full", cpu="10"), node("e1"), node("e2"), *web(9, "full")
-    assert told(underused(numberOfNodes=2).proposals(picture_of(*objects))) == []
-    assert told(underused(numberOfNodes=1).proposals(picture_of(*objects))) != []
+    assert reported(underused(numberOfNodes=2).proposals(picture_of(*objects))) == []
+    assert reported(underused(numberOfNodes=1).proposals(picture_of(*objects))) != []
 
 
 def test_without_pods_or_nodes_nothing_is_wrong() -> None:
     for seen in (picture_of(), picture_of(node("a", cpu="0", memory="0", pods=0))):
         assert underused().objective(seen) == 0
-        assert told(underused().proposals(seen)) == []
+        assert reported(underused().proposals(seen)) == []
 
 
 @pytest.mark.parametrize(

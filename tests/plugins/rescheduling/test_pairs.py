@@ -19,12 +19,12 @@ BOTH = pytest.mark.parametrize(
 )
 
 
-def taking(on: str = "plain", **told: Any) -> Any:
-    return pod("a", on=on, owner="ReplicaSet/a", **{"cpu": "2", **told})
+def taking(on: str = "plain", **report: Any) -> Any:
+    return pod("a", on=on, owner="ReplicaSet/a", **{"cpu": "2", **report})
 
 
-def giving(name: str = "b", on: str = "fast", **told: Any) -> Any:
-    return pod(name, on=on, owner=f"ReplicaSet/{name}", **{"cpu": "2", **told})
+def giving(name: str = "b", on: str = "fast", **report: Any) -> Any:
+    return pod(name, on=on, owner=f"ReplicaSet/{name}", **{"cpu": "2", **report})
 
 
 def pairs(proposals: Any) -> list[str]:

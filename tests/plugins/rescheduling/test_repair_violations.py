@@ -28,15 +28,15 @@ from tests.builders import (
 )
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import carry_out, picture_of, picture_on, places, policy_of, told
+from tests.plugins.rescheduling.pictures import carry_out, picture_of, picture_on, places, policy_of, reported
 
 
 def repair() -> Any:
     return policy_of("RepairViolations")
 
 
-def web(name: str, on: str, **told: Any) -> Pod:
-    return pod(name, on=on, owner="ReplicaSet/web", labels={"app": "web"}, **told)
+def web(name: str, on: str, **reported: Any) -> Pod:
+    return pod(name, on=on, owner="ReplicaSet/web", labels={"app": "web"}, **reported)
 
 
 def only(seen: Any) -> Any:
@@ -67,7 +67,7 @@ def test_soft_taints_and_closed_nodes_are_not_violations() -> None:
     assert repair().objective(soft) == 0
     drained = picture_of(node("a", taints=["going:NoSchedule"]), node("b"), web("w", "a"), closed=("a",))
     assert repair().objective(drained) == 0
-    assert told(repair().proposals(drained)) == []
+    assert reported(repair().proposals(drained)) == []
 
 
 def test_pods_that_must_be_apart_are_parted_by_as_few_moves_as_will_do() -> None:
@@ -85,7 +85,7 @@ def test_either_pod_of_a_violated_anti_affinity_may_move() -> None:
     assert proposal.relocations[0].pod.name == "w"
     assert proposal.reason.endswith("others want to be apart from pods with app=web by kubernetes.io/hostname")
     owned = pod("picky", on="a", apart=[term("app=web")], owner="ReplicaSet/p", priority=5)
-    assert told(repair().proposals(picture_of(*nodes, owned, web("w", "a")))) == ["w", "picky"]
+    assert reported(repair().proposals(picture_of(*nodes, owned, web("w", "a")))) == ["w", "picky"]
 
 
 def test_a_pod_that_lost_the_company_it_must_have_follows_it() -> None:
@@ -104,7 +104,7 @@ def test_company_on_a_node_without_the_key_is_none_and_the_first_of_a_group_is_r
     near = [term("app=web", ZONE)]
     seen = picture_of(node("bare"), node("a", zone="x"), web("v", "bare"), web("w", "a", near=near))
     assert repair().objective(seen) == 0
-    assert not told(repair().proposals(seen))
+    assert not reported(repair().proposals(seen))
 
 
 def test_a_pod_must_be_near_pods_that_all_of_its_terms_select() -> None:
@@ -164,7 +164,7 @@ def test_an_unfixable_spread_moves_no_pod(domain: dict[str, Any]) -> None:
     spread = [spread_over(ZONE, "app=web")]
     crowd = [web(f"w{i}", "a", cpu="2", spread=spread) for i in range(3)]
     seen = picture_of(node("a", zone="x"), node("b", zone="y", **domain), *crowd)
-    assert told(repair().proposals(seen)) == []
+    assert reported(repair().proposals(seen)) == []
 
 
 @pytest.mark.failure(78)
@@ -175,7 +175,7 @@ def test_pods_that_meet_all_of_their_constraints_together_are_let_be() -> None:
     nodes = node("a", zone="x", labels=ssd), node("b", zone="y", labels=ssd), node("c", zone="z")
     seen = picture_of(*nodes, *(web(f"w{i}", "ab"[i % 2], **both) for i in range(4)))
     assert repair().objective(seen) == 0
-    assert told(repair().proposals(seen)) == []
+    assert reported(repair().proposals(seen)) == []
 
 
 @pytest.mark.failure(78)
@@ -193,7 +193,7 @@ def test_predicates_that_the_scheduler_does_not_filter_by_are_not_violations() -
     lenient = runner_on(cluster, configuration(only=["NodeAffinity", "NodeResourcesFit"]))
     seen = replace(picture_on(cluster), runners={"default-scheduler": lenient})
     assert repair().objective(seen) == 0
-    assert told(repair().proposals(seen)) == []
+    assert reported(repair().proposals(seen)) == []
 
 
 def test_pods_of_unknown_schedulers_are_judged_by_what_kubelets_enforce() -> None:
@@ -201,7 +201,7 @@ def test_pods_of_unknown_schedulers_are_judged_by_what_kubelets_enforce() -> Non
     nodes = node("a", zone="z"), node("b", zone="z", labels={"disk": "ssd"})
     foreign = [web(f"w{i}", "a", apart=apart, scheduler="other") for i in range(2)]
     seen = picture_of(*nodes, *foreign, web("ssd", "a", scheduler="other", node_selector={"disk": "ssd"}))
-    assert told(repair().proposals(seen)) == ["ssd"]
+    assert reported(repair().proposals(seen)) == ["ssd"]
 
 
 def test_the_scheduler_owners_affinity_and_constraints_count_as_well() -> None:
@@ -224,8 +224,8 @@ def test_the_largest_repair_goes_first_then_the_least_important_pod_then_the_key
         pod("worst", on="a", owner="ReplicaSet/x", **worse),
         web("other", "a", tolerations=[tolerate("team")]),
     )
-    assert told(repair().proposals(seen))[0] == "worst"
-    rest = [name for name in told(repair().proposals(seen)) if name not in ("worst", "other")]
+    assert reported(repair().proposals(seen))[0] == "worst"
+    rest = [name for name in reported(repair().proposals(seen)) if name not in ("worst", "other")]
     assert rest == ["a", "late"]
 
 

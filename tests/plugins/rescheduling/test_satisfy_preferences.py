@@ -18,7 +18,16 @@ from podium.plugins.node_affinity import compile_node_term
 from tests.builders import ZONE, cluster_of, node, node_term, pod, spread_over, term, tolerate
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, picture_on, places, policy_of, shake, told
+from tests.plugins.rescheduling.pictures import (
+    carry_out,
+    move,
+    picture_of,
+    picture_on,
+    places,
+    policy_of,
+    reported,
+    shake,
+)
 
 SSD = node_term("disk=ssd")
 
@@ -27,8 +36,8 @@ def preferences(**args: Any) -> Any:
     return policy_of("SatisfyPreferences", **args)
 
 
-def web(name: str, on: str, **told: Any) -> Pod:
-    return pod(name, on=on, owner="ReplicaSet/web", labels={"app": "web"}, **told)
+def web(name: str, on: str, **reported: Any) -> Pod:
+    return pod(name, on=on, owner="ReplicaSet/web", labels={"app": "web"}, **reported)
 
 
 def test_a_pod_goes_to_the_nodes_that_it_prefers() -> None:
@@ -67,7 +76,7 @@ def test_preferences_that_no_node_can_satisfy_are_not_missed(
 ) -> None:
     seen = picture_of(*nodes, web("w", "plain", likes_nodes=[(5, SSD)]), closed=closed)
     assert preferences().objective(seen) == 0, why
-    assert told(preferences().proposals(seen)) == [], why
+    assert reported(preferences().proposals(seen)) == [], why
 
 
 def test_preferred_nodes_without_room_are_no_place_to_go() -> None:
@@ -77,7 +86,7 @@ def test_preferred_nodes_without_room_are_no_place_to_go() -> None:
         pod("there", on="fast", cpu="1"),
         web("w", "plain", cpu="1", likes_nodes=[(5, SSD)]),
     )
-    assert told(preferences().proposals(seen)) == []
+    assert reported(preferences().proposals(seen)) == []
 
 
 def test_pods_leave_nodes_with_prefer_no_schedule_taints() -> None:
@@ -137,7 +146,7 @@ def test_pods_that_would_be_near_come_together() -> None:
 def test_a_preference_for_absent_pods_counts_as_satisfied() -> None:
     seen = picture_of(node("a", zone="x"), node("b", zone="y"), web("w", "a", likes=[(9, term("app=web", ZONE))]))
     assert preferences().objective(seen) == 0
-    assert told(preferences().proposals(seen)) == []
+    assert reported(preferences().proposals(seen)) == []
 
 
 def test_a_pod_that_keeps_others_company_stays() -> None:
@@ -166,7 +175,7 @@ def test_spreading_to_a_full_or_closed_domain_moves_no_pod() -> None:
     full, tainted = node("b", cpu="1", zone="y"), node("c", zone="w", taints=["own:NoSchedule"])
     crowd = [web(f"w{i}", "a", cpu="1", spread=spread) for i in range(4)]
     seen = picture_of(node("a", zone="x"), full, tainted, pod("big", on="b", cpu="1"), *crowd)
-    assert told(preferences().proposals(seen)) == []
+    assert reported(preferences().proposals(seen)) == []
 
 
 @pytest.mark.failure(79)

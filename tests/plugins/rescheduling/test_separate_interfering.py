@@ -19,9 +19,9 @@ def using(milli: int, pressure: float | None = None) -> PodSignals:
     return PodSignals(cpu_used_milli=milli, cpu_pressure=pressure)
 
 
-def crowded(*pods: Pod, cpu: str = "4", fixed: tuple[str, ...] = (), **told: PodSignals) -> Picture:
-    """Return three nodes of 4 cpu; ``told`` are pods by name."""
-    signals = Signals({f"default/{name}": signal for name, signal in told.items()})
+def crowded(*pods: Pod, cpu: str = "4", fixed: tuple[str, ...] = (), **report: PodSignals) -> Picture:
+    """Return three nodes of 4 cpu; ``report`` are pods by name."""
+    signals = Signals({f"default/{name}": signal for name, signal in report.items()})
     return picture_of(*(node(name, cpu=cpu) for name in "abc"), *pods, signals=signals, fixed=fixed)
 
 

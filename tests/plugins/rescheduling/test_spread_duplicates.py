@@ -10,15 +10,15 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.pod import Pod
 from tests.builders import node, pod, tolerate
-from tests.plugins.rescheduling.pictures import carry_out, picture_of, places, policy_of, told
+from tests.plugins.rescheduling.pictures import carry_out, picture_of, places, policy_of, reported
 
 
 def spread(**args: Any) -> Any:
     return policy_of("SpreadDuplicates", **args)
 
 
-def web(number: int, on: str, *, first: int = 0, owner: str = "ReplicaSet/web", **told: Any) -> list[Pod]:
-    return [pod(f"{owner.split('/')[1]}-{i}", on=on, owner=owner, **told) for i in range(first, first + number)]
+def web(number: int, on: str, *, first: int = 0, owner: str = "ReplicaSet/web", **reported: Any) -> list[Pod]:
+    return [pod(f"{owner.split('/')[1]}-{i}", on=on, owner=owner, **reported) for i in range(first, first + number)]
 
 
 def test_pods_of_one_owner_leave_the_node_that_they_share() -> None:
@@ -55,7 +55,7 @@ def test_pods_that_belong_to_their_nodes_are_no_duplicates() -> None:
     for owner in ("DaemonSet/agent", "Node/a"):
         seen = picture_of(node("a"), node("b"), *web(2, "a", owner=owner))
         assert spread().objective(seen) == 0
-        assert told(spread().proposals(seen)) == []
+        assert reported(spread().proposals(seen)) == []
 
 
 def test_kinds_of_owners_can_be_left_out() -> None:
@@ -78,7 +78,7 @@ def test_nodes_that_may_not_have_them_are_no_reason_to_leave(others: list[Any], 
         node("a", labels={"disk": "ssd"}), *others, *web(3, "a", node_selector={"disk": "ssd"}), closed=closed
     )
     assert spread().objective(seen) == 0
-    assert told(spread().proposals(seen)) == []
+    assert reported(spread().proposals(seen)) == []
 
 
 def test_nodes_that_are_tolerated_count() -> None:
@@ -89,7 +89,7 @@ def test_nodes_that_are_tolerated_count() -> None:
 @pytest.mark.failure(76)
 def test_nodes_without_room_do_not_lead_to_evictions() -> None:
     seen = picture_of(node("a"), node("b", cpu="1"), pod("full", on="b", cpu="1"), *web(3, "a", cpu="1"))
-    assert told(spread().proposals(seen)) == []
+    assert reported(spread().proposals(seen)) == []
 
 
 @pytest.mark.failure(76)
@@ -103,7 +103,7 @@ def test_spread_duplicates_are_not_moved_again() -> None:
 def test_duplicates_on_closed_nodes_are_left_alone() -> None:
     seen = picture_of(node("a"), node("b"), node("c"), *web(3, "a"), closed=("a",))
     assert spread().objective(seen) == 0
-    assert told(spread().proposals(seen)) == []
+    assert reported(spread().proposals(seen)) == []
 
 
 def test_the_least_important_goes_first_then_by_key() -> None:
@@ -113,7 +113,7 @@ def test_the_least_important_goes_first_then_by_key() -> None:
         pod("important", on="a", owner="ReplicaSet/web", priority=10),
         pod("also", on="a", owner="ReplicaSet/web", cpu="1"),
     )
-    assert told(spread().proposals(seen)) == ["also", "z-lesser"]
+    assert reported(spread().proposals(seen)) == ["also", "z-lesser"]
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
     def story() -> None:
         driver, actions = preempting()
-        told = actions if failing is ReportStatus else driver.answer(the(ReportStatus, actions))
+        outcome = actions if failing is ReportStatus else driver.answer(the(ReportStatus, actions))
 
-        driver.answer(the(failing, told), REFUSED)
+        driver.answer(the(failing, outcome), REFUSED)
 
         assert driver.where(HIGH) is QueuePlace.ACTIVE
 

@@ -336,7 +336,7 @@ def test_an_app_of_one_pod_is_left_alone_where_that_is_asked_for() -> None:
         found = judged(LEAVE_BAD, *objects, steps=[LATER], scope=scope)
         assert found.after == {BAD: {"single": 1}, "good": {"pair": 2}}
 
-    caught(story, instead(Guards, "_why_spared", lambda right, *told: ""))
+    caught(story, instead(Guards, "_why_spared", lambda right, *report: ""))
 
 
 @pytest.mark.failure(83)

@@ -34,8 +34,8 @@ def entries(api_version: str) -> dict[str, Raw]:
 
 
 def test_every_stored_kind_is_in_discovery() -> None:
-    told = {(kind.group, kind.kind) for kind in SERVED_KINDS}
-    assert told >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
+    report = {(kind.group, kind.kind) for kind in SERVED_KINDS}
+    assert report >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
 
 
 def test_both_discovery_forms_agree() -> None:
@@ -45,9 +45,9 @@ def test_both_discovery_forms_agree() -> None:
             for version in found["versions"]:
                 plain = entries(f"{name}/{version['version']}" if name else version["version"])
                 names = [
-                    told
+                    report
                     for entry in version["resources"]
-                    for told in (
+                    for report in (
                         entry["resource"],
                         *(f"{entry['resource']}/{one['subresource']}" for one in entry.get("subresources", ())),
                     )
@@ -78,12 +78,12 @@ def test_unserved_groups_have_no_discovery_documents(name: str) -> None:
 
 
 def test_every_subresource_of_the_router_is_in_discovery() -> None:
-    told: dict[str, set[str]] = defaultdict(set)
+    report: dict[str, set[str]] = defaultdict(set)
     for kind in SERVED_KINDS:
         for subresource in kind.subresources:
-            told[subresource.name].update(subresource.verbs)
+            report[subresource.name].update(subresource.verbs)
     for verb, name in SERVED:
-        assert not name or verb in told[name], (verb, name)
+        assert not name or verb in report[name], (verb, name)
 
 
 def test_kubectl_finds_how_to_evict_bind_and_scale() -> None:

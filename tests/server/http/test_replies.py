@@ -250,9 +250,9 @@ def test_every_reply_says_what_it_is_called() -> None:
     async def check(client: Client) -> None:
         first, _ = await client.reply("GET", PODS)
         second, _ = await client.reply("GET", f"{PODS}/none")
-        told, _ = await client.reply("GET", PODS, headers={"Audit-ID": "mine"})
+        report, _ = await client.reply("GET", PODS, headers={"Audit-ID": "mine"})
         assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
-        assert told.headers["Audit-Id"] == "mine"
+        assert report.headers["Audit-Id"] == "mine"
         assert first.headers["Cache-Control"] == "no-cache, private"
         assert "aiohttp" not in first.headers["Server"]
 

@@ -219,10 +219,10 @@ def test_a_custom_watch_ends_with_its_definition_after_all_events(objects: int) 
         async with client.watch(path) as watcher, client.watch(f"{path}&resourceVersion={store.version}") as late:
             await watcher.names(objects)
             store.delete("CustomResourceDefinition", "widgets.example.com", now=NOW)
-            for told in (watcher, late):
-                assert await told.names(objects) == [("DELETED", f"w{number:03}") for number in range(objects)]
+            for report in (watcher, late):
+                assert await report.names(objects) == [("DELETED", f"w{number:03}") for number in range(objects)]
                 with pytest.raises(EOFError):
-                    await told.next()
+                    await report.next()
         code, _ = await client.ask("GET", path)
         assert code == 404
 

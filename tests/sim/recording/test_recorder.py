@@ -92,13 +92,13 @@ class Seen:
         self.began = list(self.recorder.begin())
 
     def __call__(self, raw: Raw) -> tuple[list[Raw], list[Raw]]:
-        return told(self.recorder.see(Changed(read_object(raw, "ignore").object, raw), MINUTE))  # type: ignore[arg-type]
+        return reported(self.recorder.see(Changed(read_object(raw, "ignore").object, raw), MINUTE))  # type: ignore[arg-type]
 
     def gone(self, raw: Raw) -> tuple[list[Raw], list[Raw]]:
-        return told(self.recorder.see(Gone(read_object(raw, "ignore").object), MINUTE))  # type: ignore[arg-type]
+        return reported(self.recorder.see(Gone(read_object(raw, "ignore").object), MINUTE))  # type: ignore[arg-type]
 
 
-def told(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:
+def reported(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:
     """Return steps and events without uids and without their time, which is one minute."""
     steps = [dict(step) for step in entry.steps]
     events = [to_builtins(event) for event in entry.events]

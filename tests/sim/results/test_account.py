@@ -18,7 +18,7 @@ def web(replicas: int) -> Raw:
     }
 
 
-def told(*steps: Raw) -> list[tuple[str, str, str]]:
+def reported(*steps: Raw) -> list[tuple[str, str, str]]:
     """Of each disruption of a story the pod or its owner, the cause, and who did it."""
     story = [node("n", cpu=9), pod("a", cpu=1), web(2), scenario(*steps, until="5m")]
     return [(found.owner or found.pod, found.cause, found.by) for found in podium.simulate(story).ledger]
@@ -27,15 +27,15 @@ def told(*steps: Raw) -> list[tuple[str, str, str]]:
 def test_a_pod_that_a_step_deletes_outright_is_disrupted_by_the_scenario() -> None:
     step = {"at": "1m", "delete": {"kind": "Pod", "name": "a", "outright": True}}
 
-    assert told(step) == [("default/a", "deletion", "scenario")]
+    assert reported(step) == [("default/a", "deletion", "scenario")]
 
 
 def test_a_scenario_deletion_within_budgets_is_an_eviction() -> None:
-    assert told({"at": "1m", "delete": {"kind": "Pod", "name": "a"}}) == [("default/a", "eviction", "scenario")]
+    assert reported({"at": "1m", "delete": {"kind": "Pod", "name": "a"}}) == [("default/a", "eviction", "scenario")]
 
 
 def test_scale_downs_and_owner_deletions_are_not_disruptions() -> None:
     scale = {"at": "1m", "scale": {"kind": "Deployment", "name": "web", "replicas": 1}}
     delete = {"at": "2m", "delete": {"kind": "Deployment", "name": "web"}}
 
-    assert told(scale, delete) == []
+    assert reported(scale, delete) == []

@@ -29,7 +29,7 @@ from podium.decide.placement import Placement, rejecting_plugins
 from podium.decide.preempting.preemption import no_candidates_message
 from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
 from podium.decide.preempting.trials import Trials
-from podium.framework.cache.class_cache import KeptByClass, as_many_as
+from podium.framework.cache.class_cache import CacheByClass, as_many_as
 from podium.framework.handle import CycleState, DomainFilterPlugin
 from podium.framework.plugin import Plugin, PostFilterResult, Scope
 from podium.framework.runner import Runner
@@ -158,7 +158,7 @@ class DerivedFailures:
     def __init__(self, cluster: Cluster, runners: Mapping[str, Runner]) -> None:
         self._cluster = cluster
         limit = as_many_as(_ENTRIES, cluster.nodes, least=_LEAST_CLASSES)
-        self._kept: KeptByClass[DerivedFailure] = KeptByClass(limit)
+        self._kept: CacheByClass[DerivedFailure] = CacheByClass(limit)
         self.is_empty = True
         """Whether no attempt has failed yet."""
         self._preemption: dict[str, DefaultPreemption | None] = {}

@@ -34,7 +34,7 @@ from podium.decide.preempting.reprieve import (
     choose_victims_on,
     explained,
 )
-from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
+from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState
 from podium.framework.verdicts import Decoders, Outcome, Status
@@ -80,8 +80,8 @@ class Trials:
         self.ranking = PreemptionRanking(cluster, order, spare_mirrors=spare_mirrors)
         # For fewer rows it is not worth while to ask filters beyond single rows first. Tests set it to 0.
         self.worth_parting = _WORTH_PARTING
-        self._emptied_rows: KeptByClass[KeptRows] = KeptByClass(as_many_as(_EMPTIED_ROWS, cluster.nodes, least=64))
-        self._cache: KeptByClass[CachedTrials] = KeptByClass(
+        self._emptied_rows: CacheByClass[CachedRows] = CacheByClass(as_many_as(_EMPTIED_ROWS, cluster.nodes, least=64))
+        self._cache: CacheByClass[CachedTrials] = CacheByClass(
             as_many_as(_CACHED_TRIALS, cluster.nodes, least=_CACHED_CLASSES, most=256)
         )
 
@@ -251,10 +251,10 @@ class Trials:
         decoders = {**emptied.decoders, **wide.decoders, **table.decoders}
         return TrialTable(rows, refused, criteria, table.victims_on, decoders)
 
-    def _emptied(self, preemptor: Preemptor, local: CycleState) -> KeptRows:
+    def _emptied(self, preemptor: Preemptor, local: CycleState) -> CachedRows:
         """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
         pod, cluster = preemptor.pod, self._cluster
-        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), KeptRows)
+        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), CachedRows)
 
         def compute(rows: Int64s | None) -> Int64s:
             filters = None if rows is None else preemptor.handle.row_filters(local, pod, len(rows))

@@ -36,7 +36,7 @@ _NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True, weakref_slot=True)
-class KeptRows:
+class CachedRows:
     """One value for each row, valid as of a position of a change log. ``whole``: one changed row can change all values.
 
     ``decoders`` explain the values if they are rejections.
@@ -80,7 +80,7 @@ def as_many_as(entries: int, nodes: NodeColumns, *, least: int, most: int = 512)
     return lambda: max(least, min(most, entries // max(nodes.count, 1)))
 
 
-class KeptByClass(Generic[Value]):
+class CacheByClass(Generic[Value]):
     """A cache for the classes used last, by class and by a key of the caller; an entry ends with its class.
 
     ``classes`` is the number of classes kept, or a function that returns it.

@@ -16,7 +16,7 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache import class_cache
-from podium.framework.cache.class_cache import KeptByClass, KeptRows, as_many_as
+from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
 from podium.framework.cache.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.handle import CycleState
 from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
@@ -39,19 +39,19 @@ class PlacedFilter(Protocol):
     scope: Scope
 
 
-class KeptFilters:
+class CachedFilters:
     """The rejections of scope NODE and ROW, and the outcomes, of the 64 classes used last.
 
     ``few_rows`` is the largest number of rows that are evaluated one by one rather than in arrays.
     """
 
-    def __init__(self, runner: Runner, cache: KeptByClass[KeptRows], filters: Sequence[PlacedFilter]) -> None:
+    def __init__(self, runner: Runner, cache: CacheByClass[CachedRows], filters: Sequence[PlacedFilter]) -> None:
         self._runner = runner
         self._cluster = runner.cluster
         self._cache = cache
         self._filters = filters
         limit = as_many_as(KEPT_ENTRIES, runner.cluster.nodes, least=KEPT_CLASSES)
-        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(limit)
+        self._outcomes: CacheByClass[CachedOutcome] = CacheByClass(limit)
         # By the set of skipped plugins, the filters of scope ROW with their positions; None if one lacks that form.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._wide = frozenset(placed.plugin.name for placed in filters if placed.scope is Scope.CLUSTER)
@@ -70,8 +70,8 @@ class KeptFilters:
         again without it.
         """
         nodes = self._cluster.nodes
-        kept = self._outcomes.get(pod.pod_class, (state.skip_filter, pod.priority), KeptOutcome)
-        by_row = self._cache.get(pod.pod_class, (_ROW, self._but_local(state)), KeptRows)
+        kept = self._outcomes.get(pod.pod_class, (state.skip_filter, pod.priority), CachedOutcome)
+        by_row = self._cache.get(pod.pod_class, (_ROW, self._but_local(state)), CachedRows)
         if not self._refresh_few(kept, by_row, state, pod):
             self.refusals(state, pod)
             kept.decoders.update(by_row.decoders)
@@ -87,7 +87,7 @@ class KeptFilters:
             return kept.outcome()
         return kept.outcome_but(own, int(self._with_nominations(kept, by_row, state, pod, np.array([own]), pod.uid)[0]))
 
-    def _refresh_few(self, kept: KeptOutcome, by_row: KeptRows, state: CycleState, pod: PodRecord) -> bool:
+    def _refresh_few(self, kept: CachedOutcome, by_row: CachedRows, state: CycleState, pod: PodRecord) -> bool:
         """Update the rejections and the outcome together if few rows have changed; return whether that is so."""
         nodes = self._cluster.nodes
         position = kept.position
@@ -111,7 +111,7 @@ class KeptFilters:
         return True
 
     def _with_nominations(
-        self, kept: KeptOutcome, by_row: KeptRows, state: CycleState, pod: PodRecord, rows: Int64s, own_uid: str
+        self, kept: CachedOutcome, by_row: CachedRows, state: CycleState, pod: PodRecord, rows: Int64s, own_uid: str
     ) -> Int64s:
         """Return the verdicts of some rows: the cached rejections, overridden by those beside nominated pods."""
         filters = self.row_filters(state, pod, len(rows))
@@ -147,7 +147,7 @@ class KeptFilters:
         return outcome
 
     def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), KeptRows)
+        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
@@ -179,11 +179,11 @@ class KeptFilters:
         """Return the filters of scope NODE and ROW for one row at a time; None if one lacks that form."""
         return self._row_filters(self._but_local(state), state, pod)
 
-    def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
+    def refusals(self, state: CycleState, pod: PodRecord) -> tuple[CachedRows, CachedRows]:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
         local = self._but_local(state)
-        by_row = self._cache.get(pod.pod_class, (_ROW, local), KeptRows)
+        by_row = self._cache.get(pod.pod_class, (_ROW, local), CachedRows)
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
@@ -203,10 +203,10 @@ class KeptFilters:
         by_row.refresh(nodes.changes, nodes.count, from_rows)
         return by_node, by_row
 
-    def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
+    def _of_nodes(self, state: CycleState, pod: PodRecord) -> CachedRows:
         """Return the cached rejections of the pod's class that depend on the node object."""
         nodes = self._cluster.nodes
-        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), KeptRows)
+        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)
 
         def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)
@@ -234,7 +234,7 @@ class KeptFilters:
 Compute = Callable[[Int64s], Int64s]
 
 
-class KeptOutcome:
+class CachedOutcome:
     """An outcome for every row, valid as of a position of the change log: one number for each row.
 
     Outcomes that were returned do not change: while the last one is still referenced, changes go to a copy.

@@ -19,7 +19,7 @@ from podium.cluster.arrays import Int64s, lexsort
 from podium.cluster.nodes import NameOrder
 from podium.cluster.pods import PodRecord
 from podium.framework.cache import class_cache
-from podium.framework.cache.class_cache import KeptByClass, as_many_as
+from podium.framework.cache.class_cache import CacheByClass, as_many_as
 from podium.framework.cache.row_filters import NO_FIT, CannotRankError, RowJudge
 from podium.framework.handle import CycleState
 from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
@@ -271,7 +271,7 @@ class Rankings:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._kept: KeptByClass[RankingEntry] = KeptByClass(
+        self._kept: CacheByClass[RankingEntry] = CacheByClass(
             as_many_as(RANKED_ENTRIES, runner.cluster.nodes, least=RANKED_CLASSES), RANKED_PRIORITIES
         )
         # Tests set it to build a ranking whenever there can be one.

@@ -16,7 +16,7 @@ from podium.cluster.nominations import Nominations
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cache.class_cache import CellFilter, Cells, CellScore, KeptRows, OneCell
+from podium.framework.cache.class_cache import CachedRows, CellFilter, Cells, CellScore, OneCell
 from podium.framework.handle import CycleState
 from podium.framework.plugin import OneRowFilterPlugin, Plugin, RangeNormalizePlugin, Scope
 from podium.framework.scoring import Rater
@@ -54,7 +54,7 @@ class RowFilters:
     """
 
     nominations: Nominations
-    of_nodes: KeptRows
+    of_nodes: CachedRows
     filters: Sequence[tuple[int, OneRowFilterPlugin]]
 
     def refused(
@@ -113,7 +113,7 @@ class Judged(NamedTuple):
     columns: list[Int64s]
 
 
-class KeptRaw:
+class CachedRawScores:
     """The cells of a normalized score that depends on the node object: rows of equal raw score."""
 
     def __init__(self, plugin: RangeNormalizePlugin, raw: Int64s) -> None:
@@ -155,7 +155,7 @@ class RowJudge:
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
         each: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
-        self._conditions = [cells.is_current for cells in each if not isinstance(cells, KeptRaw)]
+        self._conditions = [cells.is_current for cells in each if not isinstance(cells, CachedRawScores)]
         # Scores that may distinguish rows. Others give all rows the same, which does not change the choice.
         self.scores = [(cells, weight) for cells, weight in scores if self._distinguishes(cells)]
         self._distinguishing: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
@@ -175,7 +175,7 @@ class RowJudge:
     def _distinguishes(self, cells: CellScore) -> bool:
         """Return whether some nodes may be in another cell than others."""
         nodes = self._runner.cluster.nodes
-        if isinstance(cells, KeptRaw):
+        if isinstance(cells, CachedRawScores):
             raw = cells.raw[nodes.present[: nodes.count]]
             return bool((raw != raw[:1]).any())
         return not isinstance(cells, OneCell) and bool(cells.columns(View(self._runner.cluster, nodes.all_rows()[:0])))
@@ -269,7 +269,9 @@ class RowJudge:
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         if rater.scope is Scope.NODE and rater.ranged is not None:
-            return KeptRaw(rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
+            return CachedRawScores(
+                rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster))
+            )
         return _required(None if rater.cells is None else rater.cells.score_cells(pod))
 
 

@@ -47,7 +47,7 @@ def with_page(
     with_server(checked, backend=backend, pages=page, **more)
 
 
-async def told(client: Client, question: str, **values: Any) -> list[Raw]:
+async def reported(client: Client, question: str, **values: Any) -> list[Raw]:
     """Return what comes of a question, line by line."""
     body = {"question": question, "values": values}
     response, data = await client.reply("POST", "/ui/ask", body, headers=OURS)

@@ -134,10 +134,10 @@ def test_a_pod_that_was_refused_before_the_page_was_opened_says_why_it_waits(bro
         visit.page.fill(".search input", "refused")
         visit.page.keyboard.press("Enter")
         visit.page.wait_for_selector(".links button:has-text('Explain')")
-        told = visit.page.inner_text(".details")
-        assert "Insufficient cpu" in told
-        assert "not attempted yet" not in told
-        assert "+-" not in told
+        report = visit.page.inner_text(".details")
+        assert "Insufficient cpu" in report
+        assert "not attempted yet" not in report
+        assert "+-" not in report
     life.ask("DELETE", f"{PODS}/refused?gracePeriodSeconds=0")
 
 
@@ -188,7 +188,7 @@ def test_a_rejected_edit_shows_the_servers_message_and_loses_nothing(browser: An
         visit.shown()
         visit.page.wait_for_selector("select[aria-label=Kind] option", state="attached")
         visit.press("New")
-        for text, told in (
+        for text, report in (
             ("kind: Pod\n  a: [", "line 2"),
             ("apiVersion: v1\nkind: Pot", "no kind Pot"),
             ("apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: []}", "metadata.name"),
@@ -196,7 +196,7 @@ def test_a_rejected_edit_shows_the_servers_message_and_loses_nothing(browser: An
         ):
             visit.write(text)
             visit.press("Create")
-            visit.page.wait_for_selector(f".message.bad:has-text('{told}')")
+            visit.page.wait_for_selector(f".message.bad:has-text('{report}')")
             assert visit.page.input_value(".object-panel textarea") == text
         # Refusals are complained of by the browser, not by the page.
         assert all("Failed to load resource" in complaint for complaint in visit.complaints)
@@ -337,9 +337,9 @@ def _scheduler(life: Life) -> Iterator[str]:
         assert process.stdout is not None
         url = ""
         for line in process.stdout:
-            told = json.loads(line)
-            url = told.get("url", url)
-            if told["msg"] == "watch caches are synced":
+            report = json.loads(line)
+            url = report.get("url", url)
+            if report["msg"] == "watch caches are synced":
                 yield url
                 break
         else:

@@ -14,7 +14,7 @@ from podium.app.serving.page.answering import AskingLimits
 from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.live_page import HEADERS, files
 from podium.server.http.settings import ServerSettings, Token
-from tests.app.serving.page.shows import OURS, told, with_page
+from tests.app.serving.page.shows import OURS, reported, with_page
 from tests.server.serving import Client, with_server
 from tests.store.objects import node, pod
 
@@ -119,13 +119,13 @@ def test_the_page_receives_the_forms_of_all_questions() -> None:
 
 def test_a_question_is_answered_about_the_cluster_as_it_is() -> None:
     async def check(client: Client) -> None:
-        lines = await told(client, "explain", target="a")
+        lines = await reported(client, "explain", target="a")
         assert all("progress" in line for line in lines[:-1])
         assert lines[-1]["answer"]["picture"]["decision"]["fits"]
 
         client.backend.store.delete("Node", "n1", now=0)
-        assert not (await told(client, "explain", target="a"))[-1]["answer"]["picture"]["decision"]["nodes"]
-        assert (await told(client, "explain", target="b"))[-1] == {
+        assert not (await reported(client, "explain", target="a"))[-1]["answer"]["picture"]["decision"]["nodes"]
+        assert (await reported(client, "explain", target="b"))[-1] == {
             "error": "pod default/b is not in the input; pending there: default/a"
         }
 
@@ -143,7 +143,7 @@ profiles:
 """
 
     async def check(client: Client) -> None:
-        lines = await told(client, "diff", after=profile)
+        lines = await reported(client, "diff", after=profile)
         assert "was not loaded at the start" in lines[-1]["error"], lines[-1]
 
     with_page(check, node("n1"), pod("a"))
@@ -169,7 +169,7 @@ def test_a_malformed_page_request_is_reported() -> None:
 
 def test_an_answer_that_takes_too_long_ends_and_so_does_the_work_at_it() -> None:
     async def check(client: Client) -> None:
-        [line] = await told(client, "explain", target="a")
+        [line] = await reported(client, "explain", target="a")
         assert line == {"error": "the answer takes longer than 0.01 s; podium plan has no such limit"}
 
     with_page(check, pod("a"), limits=AskingLimits(seconds=0.01))
@@ -259,10 +259,10 @@ def test_an_answer_whose_process_fails_is_an_error_and_the_next_question_is_answ
     async def check(client: Client) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(answering, "_WORKER", "podium.no.such.module")
-            [line] = await told(client, "explain", target="a")
+            [line] = await reported(client, "explain", target="a")
             assert line["error"].startswith("the answer failed, or exceeded its limits")
         # The process that was started for the next one may have failed as well.
-        lines = [(await told(client, "explain", target="a"))[-1] for _ in range(2)]
+        lines = [(await reported(client, "explain", target="a"))[-1] for _ in range(2)]
         assert "answer" in lines[-1]
 
     with_page(check, node("n1"), pod("a"))

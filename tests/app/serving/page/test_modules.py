@@ -94,7 +94,7 @@ def test_managed_fields_are_left_out_of_a_text_and_nothing_else_is(page: Any) ->
 
 
 def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
-    told = page.evaluate(
+    report = page.evaluate(
         f"""async () => {{
           {MODULES}
           const pod = {POD}, history = new History(1000);
@@ -111,11 +111,11 @@ def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
         }}"""
     )
     reasons = ["Created", "FailedScheduling", "Nominated", "Scheduled", "Started", "Evicted", "Killing", "Terminated"]
-    assert told == [reasons, [0, 1, 2, 3, 4, 5, 6, 7], [0], [3], [7]]
+    assert report == [reasons, [0, 1, 2, 3, 4, 5, 6, 7], [0], [3], [7]]
 
 
 def test_the_page_infers_the_preemptor_from_the_nomination(page: Any) -> None:
-    told = page.evaluate(
+    report = page.evaluate(
         f"""async () => {{
           {MODULES}
           const pod = {POD}, history = new History(0);
@@ -129,7 +129,7 @@ def test_the_page_infers_the_preemptor_from_the_nomination(page: Any) -> None:
           return [name(events.pod[place]), name(events.byPod[place])];
         }}"""
     )
-    assert told == ["default/low", "default/high"]
+    assert report == ["default/low", "default/high"]
 
 
 def test_old_page_events_are_dropped(page: Any) -> None:
