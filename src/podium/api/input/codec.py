@@ -116,6 +116,7 @@ class Reader:
             if progress is not None:
                 progress((before + share * size) / total)
 
+        report_part(0)
         for file, size in zip(files, sizes, strict=True):
             with opened(file) as stream:
                 self._read(stream, shown_name(file), report_part)
