@@ -14,6 +14,7 @@ from typing import get_args
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, ForReplacement, Wishes
 from podium.api.kinds import KINDS, group_of
+from podium.app.exporter.exporter import WATCHES as EXPORTER_WATCHES
 from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers import actions
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
@@ -66,6 +67,11 @@ def reader_rights() -> set[Right]:
     kinds = {right for right in watch_rights(kind.name for kind in KINDS.values()) if right.verb != "get"}
     # Only Events show the disruption of deleted pods.
     return kinds | {Right("", "events", verb) for verb in ("list", "watch")}
+
+
+def exporter_rights() -> set[Right]:
+    """Return the rights of the exporter, which writes nothing."""
+    return {right for right in watch_rights(EXPORTER_WATCHES) if right.verb != "get"}
 
 
 def preemption_rights() -> set[Right]:
@@ -198,6 +204,7 @@ def files() -> dict[Path, str]:
         DEPLOY / "avoid-lists" / "cluster-role.yaml": _HEADER
         + cluster_role("podium-scheduler-avoid-lists", avoid_list_rights()),
         **_rescheduler_files(),
+        **_exporter_files(),
         DEPLOY / "reader" / "cluster-role.yaml": _HEADER.replace("the scheduler watches and asks for", "is read")
         + cluster_role("podium-reader", reader_rights()),
     }
@@ -218,6 +225,18 @@ def _rescheduler_files() -> dict[Path, str]:
         f"{_RESCHEDULER_HEADER}{{{{- if .Values.rescheduler.enabled }}}}\n{chart}{{{{- end }}}}\n"
     )
     return made
+
+
+def _exporter_files() -> dict[Path, str]:
+    header, rights = _HEADER.replace("the scheduler watches and asks for", "the exporter watches"), exporter_rights()
+    chart = cluster_role("{{ .Release.Name }}-exporter", rights)
+    templates = DEPLOY / "helm" / "podium" / "templates"
+    return {
+        DEPLOY / "exporter" / "cluster-role.yaml": header + cluster_role("podium-exporter", rights),
+        templates / "exporter-cluster-role.yaml": (
+            f"{header}{{{{- if .Values.exporter.enabled }}}}\n{chart}{{{{- end }}}}\n"
+        ),
+    }
 
 
 def main(arguments: list[str]) -> int:

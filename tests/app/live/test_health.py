@@ -21,7 +21,7 @@ def play(
 ) -> None:
     async def run() -> None:
         problems: dict[str, str] = {}
-        health = Health(settings, lambda: b"metric 1\n", lambda: problems)
+        health = Health(settings, {"/metrics": lambda: (b"metric 1\n", "text/plain")}, lambda: problems)
         url = await health.start()
         try:
             async with aiohttp.ClientSession() as client:
@@ -105,13 +105,13 @@ def test_a_health_server_that_cannot_start_is_reported(tmp_path: Path) -> None:
         (HealthSettings(port=0, certificate_file=str(short)), "is not to be had as a certificate in PEM"),
     ):
         with pytest.raises(InputError, match=problem):
-            asyncio.run(Health(settings, bytes, dict).start())
+            asyncio.run(Health(settings, {}, dict).start())
 
 
 def test_a_port_in_use_is_reported() -> None:
     async def story(client: aiohttp.ClientSession, url: str, problems: dict[str, str]) -> None:
         port = int(url.rpartition(":")[2])
         with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1 port {port}"):
-            await Health(HealthSettings(port=port), bytes, dict).start()
+            await Health(HealthSettings(port=port), {}, dict).start()
 
     play(HealthSettings(port=0), story)

@@ -178,7 +178,7 @@ class LiveProgram(ABC):
                 from podium.app.serving.page.live_page import cluster_page
 
                 page = cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
-            health = Health(self._program.health, self._metrics.text, self._ready, page)
+            health = Health(self._program.health, self._metrics.documents, self._ready, page)
             self._metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)

@@ -29,6 +29,7 @@ from podium.server.http.settings import TLS, read_token
 
 _COUNTS = ("lists", "watches", "broken", "expired")
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Documents = Mapping[str, Callable[[], tuple[bytes, str]]]
 
 
 class ProgramMetrics:
@@ -60,6 +61,11 @@ class ProgramMetrics:
     def watch_cluster(self, cluster: LiveCluster, sent: TransportCounts | None) -> None:
         """Register metrics of the watch caches and the requests."""
         self.watch(partial(_of_cluster, self.prefix, cluster, sent))
+
+    @property
+    def documents(self) -> Documents:
+        """The contents and their types that the program serves to clients with the token, by path."""
+        return {"/metrics": lambda: (self.text(), _CONTENT_TYPE)}
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
@@ -193,7 +199,6 @@ class Metrics(ProgramMetrics):
         self.pod_attempts.observe(attempts)
 
 
-_PATHS = ("/healthz", "/livez", "/readyz")
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
 
@@ -244,13 +249,13 @@ class Health:
     def __init__(
         self,
         settings: HealthSettings,
-        metrics: Callable[[], bytes],
+        documents: Documents,
         ready: Callable[[], dict[str, str]],
         pages: Pages | None = None,
     ) -> None:
         self._settings = settings
         self._pages = pages
-        self._metrics = metrics
+        self._documents = documents
         self._ready = ready
         self._runner: web.AppRunner | None = None
         self._token = b""
@@ -264,8 +269,9 @@ class Health:
         if settings.token_file:
             self._token = read_token(settings.token_file, is_shared=True).encode()
         app = web.Application(client_max_size=1)
-        app.router.add_get("/metrics", self._get_metrics)
-        for path in _PATHS:
+        for path in self._documents:
+            app.router.add_get(path, self._get_document)
+        for path in ("/healthz", "/livez", "/readyz"):
             app.router.add_get(path, self._get_health)
         if self._pages is not None:
             from podium.app.serving.page.live_page import PageAside
@@ -299,12 +305,13 @@ class Health:
         text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, shows_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
 
-    async def _get_metrics(self, request: web.Request) -> web.Response:
+    async def _get_document(self, request: web.Request) -> web.Response:
         self._check_host(request)
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token and not hmac.compare_digest(given, b"Bearer " + self._token):
             return web.Response(text="Unauthorized\n", status=401, headers=_HEADERS)
-        return web.Response(body=self._metrics(), headers={"Content-Type": _CONTENT_TYPE})
+        body, content_type = self._documents[request.path]()
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     def _check_host(self, request: web.Request) -> None:
         """Refuse requests with a foreign host name, which protects against DNS rebinding."""

@@ -24,6 +24,12 @@ _ACCESS = (
 _HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
 _LEASE = ("elects", "namespace", "name", "duration_ns", "renew_deadline_ns", "retry_period_ns")
 _OWN = ("concurrency", "qps", "burst", "request_timeout", "ledger", "ledger_age_ns", "log_format", "verbosity")
+_LEDGER = (
+    click.option(
+        "--ledger", metavar="FILE", default="", help="Record disruptions in this file, for podium ledger -f FILE."
+    ),
+    ledger_age_option,
+)
 _OTHERS = (
     click.option(
         "--bind-address", "host", default="127.0.0.1", show_default=True, help="The address of health and metrics."
@@ -57,10 +63,7 @@ _OTHERS = (
     ),
     click.option("--request-timeout", type=Duration(), default="30s", show_default=True),
     click.option("--allow-exec-plugins", is_flag=True, help="Run the kubeconfig's credential plugins."),
-    click.option(
-        "--ledger", metavar="FILE", default="", help="Record disruptions in this file, for podium ledger -f FILE."
-    ),
-    ledger_age_option,
+    *_LEDGER,
     click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
     click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="The log verbosity."),
 )
@@ -97,20 +100,21 @@ class ProgramOptions:
                 burst=given["burst"] or connection.burst or 100,
             ),
             "request_timeout_s": given["request_timeout"] / _SECOND,
-            "ledger_kept_seconds": given["ledger_age_ns"] / _SECOND,
-            **{name: given[name] for name in ("ledger", "log_format", "verbosity")},
+            "ledger": given["ledger"] or "",
+            "ledger_kept_seconds": (given["ledger_age_ns"] or 0) / _SECOND,
+            **{name: given[name] for name in ("log_format", "verbosity")},
         }
 
 
-def program_options(lease_name: str) -> Decorator[Any]:
+def program_options(lease_name: str = "") -> Decorator[Any]:
     """Add the options of a program; the command gets them as ``program``.
 
-    ``lease_name`` is the default name of its Lease.
+    ``lease_name`` is the default name of its Lease. Without one, the program only reads.
     """
     names = {*_OWN, *_HEALTH, *(f"lease_{name}" for name in _LEASE)}
 
     def program_of(given: dict[str, Any]) -> ProgramOptions:
-        own = {name: given.pop(name) for name in names}
+        own = {name: given.pop(name, None) for name in names}
         named = (given.pop(name) for name in ("context", "kubeconfig", "allow_exec_plugins"))
         return ProgramOptions(ClusterSource(*named), own)
 
@@ -132,4 +136,6 @@ def program_options(lease_name: str) -> Decorator[Any]:
             for time, default in times.items()
         ),
     )
+    if not lease_name:
+        return adding("program", program_of, *_ACCESS, *(option for option in _OTHERS if option not in _LEDGER))
     return adding("program", program_of, *_ACCESS, *lease, *_OTHERS)

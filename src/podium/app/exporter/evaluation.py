@@ -1,0 +1,239 @@
+"""The evaluation of a cluster: failures, headroom, pending pods, drains and fragmentation at one instant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.api.errors import InputError
+from podium.api.pod import Pod
+from podium.app.cluster import Cluster
+from podium.app.console.cells import by_key
+from podium.app.exporter.failures import FITS, GROUPS, NODE, PAIR, POOL, FailureOutcome, FailureScope, failure_outcomes
+from podium.app.inputs import read_objects
+from podium.app.planning.deciding.capacity import capacity_of
+from podium.app.planning.deciding.causes import blocked_pods
+from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.handle import CycleState
+from podium.framework.plugin import Scope
+
+MAX_GROUPS = 100
+"""The most zones, pools and racks of each kind that are evaluated: those with the most nodes."""
+
+
+class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The node labels of zones, pools and racks, of which a node's first counts, and pods to find headroom for."""
+
+    zone_labels: tuple[str, ...] = ("topology.kubernetes.io/zone",)
+    pool_labels: tuple[str, ...] = (
+        "karpenter.sh/nodepool",
+        "eks.amazonaws.com/nodegroup",
+        "cloud.google.com/gke-nodepool",
+        "kubernetes.azure.com/agentpool",
+    )
+    rack_labels: tuple[str, ...] = ("topology.kubernetes.io/rack",)
+    shapes: tuple[Pod, ...] = ()
+
+
+class PoolTolerance(msgspec.Struct, frozen=True):
+    """The worst outcome if one node of a pool fails, and that of the two with the most pods, the ``pair``.
+
+    ``tolerated`` is the number of nodes that may fail without preemption: 0, 1 or 2.
+    """
+
+    pool: str
+    nodes: int
+    tolerated: int
+    one: str
+    worst: str
+    two: str
+    pair: tuple[str, ...]
+
+
+class Headroom(msgspec.Struct, frozen=True):
+    """The number of further pods of a shape that fit.
+
+    ``fragmentation`` is the share of the pods that the free capacity makes in sum, and that fit on no node.
+    """
+
+    shape: str
+    pods: int
+    fragmentation: float
+
+
+class PendingCause(msgspec.Struct, frozen=True):
+    """Pods that wait for the same kind of obstacle, `placed` if they fit now; ``why`` is the text for most of them."""
+
+    cause: str
+    pods: int
+    why: str
+
+
+class BudgetBlock(msgspec.Struct, frozen=True):
+    """A budget that allows no disruption now, and the nodes with ready pods that it covers.
+
+    ``lasts``: it allows none even if all its pods are healthy.
+    """
+
+    budget: str
+    lasts: bool
+    nodes: tuple[str, ...]
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """The answers about the cluster as it was at ``at_ns``. ``skipped`` counts groups beyond `MAX_GROUPS` by kind."""
+
+    failures: tuple[FailureOutcome, ...]
+    skipped: dict[str, int]
+    pools: tuple[PoolTolerance, ...] = ()
+    headroom: tuple[Headroom, ...] = ()
+    pending: tuple[PendingCause, ...] = ()
+    blocks: tuple[BudgetBlock, ...] = ()
+    nodes: int = 0
+    pods: int = 0
+    at_ns: int = 0
+    seconds: float = 0
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """The number of failures by kind and outcome."""
+        return Counter((each.scope, each.outcome) for each in self.failures)
+
+    @property
+    def undrainable(self) -> int:
+        """The number of nodes that cannot be drained now."""
+        return len({node for block in self.blocks for node in block.nodes})
+
+    def of_kind(self, kind: str) -> list[FailureOutcome]:
+        """Return the failures of a kind, the worst first."""
+        return sorted((each for each in self.failures if each.scope == kind), key=lambda each: each.order)
+
+    def joined(self, others: Sequence[Evaluation], at_ns: int, seconds: float) -> Evaluation:
+        """Return the evaluation of which this is the first share, and ``others`` are the rest."""
+        failures = (*self.failures, *(each for other in others for each in other.failures))
+        return replace(self, failures=failures, at_ns=at_ns, seconds=seconds)
+
+
+def evaluate(cluster: Cluster, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
+    """Return the share in that ``place`` of so many: in the first all but the groups, in the others some of these.
+
+    Raises InputError for objects that no API server accepts.
+    """
+    decisions = Decisions(cluster)
+    nodes = decisions.cluster.nodes
+    labels = {name: nodes.node(nodes.row_of[name]).metadata.labels for name in sorted(nodes.row_of)}
+    skipped: dict[str, int] = {}
+    groups: list[FailureScope] = []
+    for kind, keys in zip(GROUPS, (settings.zone_labels, settings.pool_labels, settings.rack_labels), strict=True):
+        found = sorted(_groups(labels, kind, keys), key=lambda scope: (-len(scope.nodes), scope.name))
+        groups += found[:MAX_GROUPS]
+        skipped[kind] = len(found[MAX_GROUPS:])
+    if place:
+        return Evaluation(tuple(failure_outcomes(decisions, groups[place - 1 :: number - 1])), skipped)
+    pods = Counter(pod.node_name for pod in decisions.cluster.placed.values())
+    pairs = {
+        pool: FailureScope(PAIR, pool.name, tuple(sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2]))
+        for pool in groups
+        if pool.kind == POOL
+    }
+    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs.values()]
+    outcomes = tuple(failure_outcomes(decisions, [*scopes, *(groups if number == 1 else ())]))
+    by_name = {(each.scope, each.name): each for each in outcomes}
+    return Evaluation(
+        outcomes,
+        skipped,
+        pools=tuple(_tolerance(pool, pair, by_name) for pool, pair in pairs.items()),
+        headroom=tuple(_headroom(decisions, shape) for shape in settings.shapes),
+        pending=tuple(_pending(decisions)),
+        blocks=tuple(_blocks(decisions)),
+        nodes=len(nodes),
+        pods=len(decisions.cluster.placed),
+    )
+
+
+def read_shapes(file: str) -> tuple[Pod, ...]:
+    """Return the pods in a file. Raises InputError for other objects."""
+    pods = []
+    for document in read_objects(file).documents:
+        if not isinstance(document.object, Pod):
+            kind = document.raw.get("kind")
+            raise InputError(f"is a {kind}; shapes are Pods", source=document.source, document=document.index)
+        pods.append(document.object)
+    return tuple(pods)
+
+
+def _groups(labels: Mapping[str, Mapping[str, str]], kind: str, keys: Sequence[str]) -> Iterator[FailureScope]:
+    """Yield the nodes that share the value of the first of the ``keys`` that they have; labels are by node."""
+    values = {name: next(filter(None, map(of_node.get, keys)), "") for name, of_node in labels.items()}
+    for value, names in by_key((value, name) for name, value in values.items() if value).items():
+        yield FailureScope(kind, value, tuple(names))
+
+
+def _tolerance(
+    pool: FailureScope, pair: FailureScope, outcomes: Mapping[tuple[str, str], FailureOutcome]
+) -> PoolTolerance:
+    worst = min((outcomes[NODE, name] for name in pool.nodes), key=lambda each: each.order)
+    one, two = worst.outcome, outcomes[PAIR, pool.name].outcome
+    tolerated = (one == FITS) + (one == two == FITS)
+    return PoolTolerance(pool.name, len(pool.nodes), tolerated, one, worst.name, two, pair.nodes)
+
+
+def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
+    with decisions.what_if():
+        pod = decisions.create(shape)
+        fitting, pooled = capacity_of(decisions, pod).total, _pooled(decisions, pod)
+        return Headroom(pod.name, fitting, round(max(0, 1 - fitting / pooled), 4) if pooled else 0)
+
+
+def _pooled(decisions: Decisions, pod: PodRecord) -> int:
+    """Return how many such pods the free capacity makes of the nodes that may take the pod at all."""
+    nodes, state = decisions.cluster.nodes, CycleState()
+    runner = decisions.runners.get(pod.scheduler_name)
+    if runner is None or not runner.pre_filter(state, pod).status.is_success:
+        return 0
+    view = View(decisions.cluster)
+    accepts = runner.filter_view(state, pod, view, Scope.NODE).refused == 0
+    rows = view.rows[np.flatnonzero(accepts & view.take(nodes.present))]
+    free = np.maximum(nodes.allocatable[:, rows] - nodes.requested[:, rows], 0).sum(axis=1)
+    return min((int(free[index]) // wanted for index, wanted in pod.pod_class.requests.items() if wanted), default=0)
+
+
+def _pending(decisions: Decisions) -> list[PendingCause]:
+    """Return the causes of pending pods, those of the most pods first."""
+    with decisions.what_if():
+        result = decisions.schedule(decisions.pending, preempts=True)
+        found = [PendingCause("placed", len(result.placed), "they fit now")] if result.placed else []
+        causes: dict[str, list[tuple[int, str]]] = {}
+        for blocked in blocked_pods(decisions, result):
+            # The obstacle before any node, or on most nodes; there are a few types.
+            obstacles = (
+                [blocked.before]
+                if blocked.before
+                else (each for group in blocked.nearest[:1] for each in group.obstacles)
+            )
+            causes.setdefault(min(each.type for each in obstacles), []).append((len(blocked.pods), blocked.text))
+        found += (PendingCause(cause, sum(n for n, _ in some), max(some)[1]) for cause, some in causes.items())
+    return sorted(found, key=lambda each: (-each.pods, each.cause))
+
+
+def _blocks(decisions: Decisions) -> list[BudgetBlock]:
+    """Return the budgets that keep nodes from being drained now, those of the most nodes first."""
+    covered = (
+        (budget.key, pod.node_name)
+        for pod in decisions.cluster.placed.values()
+        if pod.is_healthy and (pod.controller is None or pod.controller.kind not in (DAEMON_SET, "Node"))
+        for budget in decisions.cluster.budgets.over(pod.pod_class)
+        if budget.disruptions_allowed <= 0
+    )
+    found = []
+    for key, names in by_key(covered).items():
+        status = decisions.budgets[key].status
+        lasts = 0 < status.expected_pods <= status.desired_healthy
+        found.append(BudgetBlock(key, lasts, tuple(sorted(set(names)))))
+    return sorted(found, key=lambda block: (-len(block.nodes), block.budget))

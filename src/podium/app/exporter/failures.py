@@ -1,0 +1,272 @@
+"""What a failure of nodes leaves without a place: their pods are placed again on the other nodes, at once.
+
+An answer is that of the instant: nodes fail and do not come back, their pods are evicted together, controllers create
+replacements, and these are placed in queue order on nodes that are there. No autoscaler adds nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.api.node import Taint
+from podium.app.console.cells import by_key
+from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
+from podium.cluster.arrays import Int64s
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.cluster.view import tolerates
+from podium.framework.handle import CycleState
+from podium.framework.verdicts import PluginError
+
+NODE, ZONE, POOL, RACK, PAIR = "node", "zone", "pool", "rack", "pair"
+GROUPS = (ZONE, POOL, RACK)
+OUTCOMES = FITS, PREEMPTS, UNPLACED = "fits", "preempts", "unplaced"
+"""The outcomes of a failure: all pods fit, they fit if they preempt others, or some fit nowhere."""
+
+# Owners that create a replacement while the evicted pod terminates on a node that does not answer.
+_REPLACING = ("ReplicaSet", "ReplicationController", "Job")
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+_TAINTS = tuple(Taint(key=_UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
+# After all pods of the same priority that wait already.
+_LATER_NS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class FailureScope:
+    """Nodes that fail together: one node, or all with a value of a label."""
+
+    kind: str
+    name: str
+    nodes: tuple[str, ...]
+
+
+class FailureOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """The outcome of one failure, in numbers of pods.
+
+    ``replaced`` get replacements; ``held`` wait for their node, since a StatefulSet replaces no pod that still
+    terminates or since they tolerate the failure; ``unmanaged`` have no controller that replaces them. ``unplaced``
+    replacements and victims find no node, ``unplaced_without_preemption`` if none may preempt. ``first`` is the
+    workload of the most important pod without a place; ``unplaced_by`` counts these pods by workload.
+    """
+
+    scope: str
+    name: str
+    nodes: int
+    outcome: str
+    replaced: int
+    held: int
+    unmanaged: int
+    unplaced_without_preemption: int = 0
+    unplaced: int = 0
+    preempted: int = 0
+    first: str = ""
+    unplaced_by: dict[str, int] = {}
+
+    @property
+    def order(self) -> tuple[int, int, int, str]:
+        """A sort key: the worst failures first."""
+        return -self.unplaced, -self.unplaced_without_preemption, -self.replaced, self.name
+
+
+def failure_outcomes(decisions: Decisions, scopes: Sequence[FailureScope]) -> list[FailureOutcome]:
+    """Return the outcome of each failure, after the pending pods that fit now have been placed."""
+    with decisions.what_if():
+        trials = _Trials(decisions, decisions.schedule(decisions.pending), preempts=False)
+        found = [trials.outcome(scope) for scope in scopes]
+    with decisions.what_if():
+        base = decisions.schedule(decisions.pending, preempts=True, replaces=True)
+        trials = _Trials(decisions, base, preempts=True)
+        # If the pending pods preempt none, a failure without unplaced pods has the same outcome.
+        return [
+            _with_preemption(outcome, trials.outcome(scope)) if base.preemptors or outcome.unplaced else outcome
+            for scope, outcome in zip(scopes, found, strict=True)
+        ]
+
+
+def _with_preemption(without: FailureOutcome, found: FailureOutcome) -> FailureOutcome:
+    outcome = UNPLACED if found.unplaced else PREEMPTS if without.unplaced else FITS
+    return replace(found, unplaced_without_preemption=without.unplaced, outcome=outcome)
+
+
+def _fate(pod: PodRecord) -> str:
+    """Return what becomes of a pod of a node that fails: replaced, held, unmanaged, or "" for nothing."""
+    kind = "" if pod.controller is None else pod.controller.kind
+    if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
+        return ""
+    toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
+    if kind == "StatefulSet" or (toleration is not None and toleration.toleration_seconds is None):
+        return "held"
+    return "replaced" if kind in _REPLACING else "unmanaged"
+
+
+class _Trials:
+    """Failures tried one by one on a cluster whose pending pods have been placed, with or without preemption."""
+
+    def __init__(self, decisions: Decisions, base: QueueResult, *, preempts: bool) -> None:
+        self._decisions = decisions
+        self._preempts = preempts
+        self._room = _Room(decisions)
+        self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
+        # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
+        self._waiting = tuple(pod for pod in base.waiting if self._room.looks_beyond_nodes(pod))
+
+    def outcome(self, scope: FailureScope) -> FailureOutcome:
+        """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
+        decisions = self._decisions
+        pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
+        pods.pop("", None)
+        replaced = pods.get("replaced", [])
+        held, unmanaged = len(pods.get("held", ())), len(pods.get("unmanaged", ()))
+        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, len(replaced), held, unmanaged)
+        if not replaced:
+            return found
+        leaving = [pod for some in pods.values() for pod in some]
+        evicted = Counter(pod.pod_class for pod in leaving)
+        waiting = [pod for pod in self._waiting if self._room.is_concerned(pod, evicted)]
+        unplaced = None if waiting else self._certain(scope, replaced, evicted)
+        if unplaced is None:
+            with self._failed(scope, leaving):
+                pending = (*waiting, *map(_replacement, replaced))
+                result = decisions.schedule(pending, preempts=self._preempts, replaces=self._preempts)
+            known = {pod.uid for pod in waiting}
+            unplaced = [pod for pod in result.waiting if pod.uid not in known]
+            found = replace(found, preempted=len(result.preemptors))
+        workloads = [decisions.workloads.of(pod) for pod in decisions.in_order(unplaced)]
+        counts_by = dict(sorted(Counter(workloads).items()))
+        return replace(found, unplaced=len(unplaced), first=workloads[0] if workloads else "", unplaced_by=counts_by)
+
+    @contextmanager
+    def _failed(self, scope: FailureScope, leaving: Sequence[PodRecord]) -> Iterator[None]:
+        """Taint the nodes and let their pods terminate, without an end, inside the context."""
+        nodes = self._decisions.cluster.nodes
+        with self._decisions.what_if() as what_if:
+            for name in scope.nodes:
+                node = nodes.node(nodes.row_of[name])
+                taints = (*(each for each in node.spec.taints if each.key != _UNREACHABLE), *_TAINTS)
+                what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
+            for pod in leaving:
+                what_if.replace_pod(replace(pod, terminating=True))
+            yield
+
+    def _certain(
+        self, scope: FailureScope, replaced: Sequence[PodRecord], evicted: Mapping[PodClass, int]
+    ) -> list[PodRecord] | None:
+        """Return the pods that find no place wherever the others go; None if that is not certain.
+
+        Each pod placed takes room on one node. A pod fits if more nodes accept it than there are pods before it, and
+        without preemption it fits nowhere if none does.
+        """
+        row_of = self._decisions.cluster.nodes.row_of
+        failed = np.array([row_of[name] for name in scope.nodes], dtype=np.int64)
+        never = set()
+        for pod_class, pod in {pod.pod_class: pod for pod in replaced}.items():
+            rows = self._room.accepting(pod, evicted)
+            left = 0 if rows is None else len(rows) - int(np.isin(failed, rows).sum())
+            if rows is None or (left < len(replaced) and (left or self._preempts)):
+                return None
+            if not left:
+                never.add(pod_class)
+        return [_replacement(pod) for pod in replaced if pod.pod_class in never]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What the filters for a pod class count beyond a node: pod classes, by their ids.
+
+    ``live`` are those of which pods count until they terminate, in the domains of ``keys``.
+    """
+
+    classes: tuple[Mapping[int, None], ...] = ()
+    live: tuple[Mapping[int, None], ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+class _Room:
+    """The nodes that accept a pod after it was evicted, whatever others come and go.
+
+    Equal pods of nodes in the same topology domains share an answer.
+    """
+
+    def __init__(self, decisions: Decisions) -> None:
+        self._decisions = decisions
+        # None if a filter does more than count, or rejects the pod altogether.
+        self._counted: dict[PodClass, _Counted | None] = {}
+        self._nodes: dict[tuple[PodClass, tuple[str | None, ...]], Int64s] = {}
+
+    def looks_beyond_nodes(self, pod: PodRecord) -> bool:
+        """Return whether the answer about a waiting pod may depend on more than one node at a time."""
+        return self._counted_for(pod) != _Counted()
+
+    def is_concerned(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> bool:
+        """Return whether evictions may make room for a waiting pod, which counts the pods that do not terminate."""
+        counted = self._counted_for(pod)
+        return counted is None or any(other.id in ids for ids in counted.live for other in evicted)
+
+    def accepting(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> Int64s | None:
+        """Return the nodes that accept an evicted pod in any case; None if that depends on the others."""
+        decisions, pod_class = self._decisions, pod.pod_class
+        counted = self._counted_for(pod)
+        if counted is None:
+            return None
+        for ids in counted.classes:
+            if any(other.id in ids and (other is not pod_class or number > 1) for other, number in evicted.items()):
+                return None
+        labels = decisions.cluster.nodes.node(pod.row).metadata.labels
+        place = (pod_class, tuple(map(labels.get, counted.keys)))
+        if place not in self._nodes:
+            with decisions.what_if() as what_if:
+                if counted.keys:
+                    what_if.replace_pod(replace(pod, terminating=True))
+                self._nodes[place] = decisions.runners[pod.scheduler_name].feasible_rows(pod)
+        return self._nodes[place]
+
+    def _counted_for(self, pod: PodRecord) -> _Counted | None:
+        if pod.pod_class not in self._counted:
+            self._counted[pod.pod_class] = self._find_counted(pod)
+        return self._counted[pod.pod_class]
+
+    def _find_counted(self, pod: PodRecord) -> _Counted | None:
+        runner, state = self._decisions.runners.get(pod.scheduler_name), CycleState()
+        cluster, other = self._decisions.cluster, pod.without_node(name="", uid="")
+        spread = pod.spec.topology_spread_constraints
+        if (
+            runner is None
+            or self._decisions.is_of_gang(pod)
+            or any(each.node_taints_policy == "Honor" for each in spread)
+        ):
+            return None
+        try:
+            if not runner.pre_filter(state, other).status.is_success:
+                return None
+            if runner.is_row_local(state):
+                return _Counted()
+            parts, reaches = runner.filter_parts(state, other), runner.reaches(state, other)
+        except PluginError:
+            return None
+        if parts is None or not reaches.is_known:
+            return None
+        live = [reach for reach in reaches.found if reach.predicate.live_only]
+        return _Counted(
+            tuple(cluster.matcher(predicate).classes for predicate in parts.counted),
+            tuple(cluster.matcher(reach.predicate).classes for reach in live),
+            tuple(dict.fromkeys(reach.key for reach in live)),
+        )
+
+
+def _replacement(pod: PodRecord) -> PodRecord:
+    """Return the pod that the controller creates instead."""
+    return pod.without_node(
+        uid=f"{pod.uid}/again",
+        created_ns=_LATER_NS,
+        start_ns=NOT_STARTED_NS,
+        ready=False,
+        terminating=False,
+        preempted=False,
+    )

@@ -1,0 +1,144 @@
+"""Random clusters for the exporter's tests: nodes in zones and pools, and workloads that use most of their room."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+Raw = dict[str, Any]
+ZONE, POOL, HOST = "topology.kubernetes.io/zone", "eks.amazonaws.com/nodegroup", "kubernetes.io/hostname"
+_TRUE = {"status": "True"}
+_OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "")
+_CLASSES = {"low": 0, "middle": 100, "high": 1000, "daemon": 10_000}
+_TOLERATIONS = [
+    {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for name in ("not-ready", "unreachable")
+]
+
+
+def node(name: str, zone: str = "a", pool: str = "big", cpu: int = 4, **spec: Any) -> Raw:
+    amounts = {"cpu": str(cpu), "memory": "32Gi", "pods": "100"}
+    status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", **_TRUE}]}
+    labels = {HOST: name, ZONE: zone, POOL: pool}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+
+
+@dataclass
+class Workload:
+    """A controller ("" for none) with its pods; `nodes` has the node of each, "" for a pending one."""
+
+    name: str
+    nodes: list[str]
+    owner: str = "ReplicaSet"
+    milli: int = 1000
+    priority: str = "low"
+    spec: Raw = field(default_factory=dict)
+
+    @property
+    def selector(self) -> Raw:
+        return {"matchLabels": {"app": self.name}}
+
+    @property
+    def objects(self) -> list[Raw]:
+        labels, owned = {"app": self.name}, {"name": self.name, "uid": f"uid-{self.name}", "controller": True}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{self.milli}m"}}}
+        spec = {"priorityClassName": self.priority, "tolerations": _TOLERATIONS, "containers": [container], **self.spec}
+        found: list[Raw] = []
+        if self.owner:
+            template = {"metadata": {"labels": labels}, "spec": spec}
+            fields: Raw = {"selector": self.selector, "template": template}
+            if self.owner != "DaemonSet":
+                fields["replicas"] = len(self.nodes)
+            if self.owner == "StatefulSet":
+                fields |= {"serviceName": self.name, "podManagementPolicy": "Parallel"}
+            meta = {"name": self.name, "namespace": "default", "uid": f"uid-{self.name}"}
+            found.append({"apiVersion": "apps/v1", "kind": self.owner, "metadata": meta, "spec": fields})
+        for index, on in enumerate(self.nodes):
+            meta = {
+                "name": f"{self.name}-{index}",
+                "namespace": "default",
+                "labels": labels,
+                "uid": f"{self.name}-{index}",
+            }
+            meta["creationTimestamp"] = f"2026-01-01T00:00:{index:02}Z"
+            if self.owner:
+                meta["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": self.owner, **owned}]
+            made = {**spec, "priority": _CLASSES[self.priority], "schedulerName": "default-scheduler"}
+            pod: Raw = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": made}
+            if on:
+                made["nodeName"] = on
+                conditions = [{"type": "PodScheduled", **_TRUE}, {"type": "Ready", **_TRUE}]
+                pod["status"] = {"phase": "Running", "startTime": "2026-01-01T00:01:00Z", "conditions": conditions}
+            found.append(pod)
+        return found
+
+
+def cluster_of(nodes: list[Raw], *workloads: Workload) -> Raw:
+    """Return a List of the nodes, the workloads with their pods, and the priority classes."""
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in _CLASSES.items()
+    ]
+    return {"apiVersion": "v1", "kind": "List", "items": [*nodes, *classes, *(o for w in workloads for o in w.objects)]}
+
+
+def budget(name: str, allowed: int, expected: int = 3) -> Raw:
+    """Return a budget over a workload's pods, with a status that allows so many disruptions."""
+    status = {"disruptionsAllowed": allowed, "currentHealthy": expected, "desiredHealthy": expected - allowed}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default", "generation": 1},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "maxUnavailable": allowed},
+        "status": {**status, "expectedPods": expected, "observedGeneration": 1},
+    }
+
+
+def random_cluster(seed: int, nodes: int = 8) -> Raw:
+    """Return a random cluster of 3 nodes or more; its pods are on nodes with room for them, or pending."""
+    draw = random.Random(seed)
+    made = [_random_node(draw, f"n{index}") for index in range(draw.randint(3, nodes))]
+    free = {each["metadata"]["name"]: int(each["status"]["allocatable"]["cpu"]) * 1000 for each in made}
+    workloads = [Workload("agent", list(free), "DaemonSet", 250, "daemon", {"tolerations": [{"operator": "Exists"}]})]
+    free = {name: left - 250 for name, left in free.items()}
+    for index in range(draw.randint(2, nodes + 1)):
+        workloads.append(_random_workload(draw, f"w{index}", free, nodes))
+    return cluster_of(made, *workloads)
+
+
+def _random_node(draw: random.Random, name: str) -> Raw:
+    zone, spec = draw.choice("abc"), {}
+    if draw.random() < 0.1:
+        spec["unschedulable"] = True
+    if draw.random() < 0.1:
+        spec["taints"] = [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]
+    return node(name, zone, "big" if zone == "a" else "small", draw.choice((2, 4, 8)), **spec)
+
+
+def _random_workload(draw: random.Random, name: str, free: dict[str, int], most: int) -> Workload:
+    made = Workload(name, [], draw.choice(_OWNERS), draw.choice((250, 500, 1000, 1500)))
+    made.priority = draw.choice(("low", "low", "middle", "high"))
+    if draw.random() < 0.3:
+        made.spec["tolerations"] = [*_TOLERATIONS, {"key": "dedicated", "operator": "Exists"}]
+    kind = draw.random()
+    term = {"labelSelector": made.selector, "topologyKey": HOST}
+    if kind < 0.15:
+        made.spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    elif kind < 0.3:
+        spread = {"topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": made.selector}
+        made.spec["topologySpreadConstraints"] = [{"maxSkew": draw.randint(1, 2), **spread}]
+    elif kind < 0.4:
+        made.spec["nodeSelector"] = {POOL: draw.choice(("big", "small"))}
+    for _ in range(draw.randint(1, max(6, most // 2))):
+        allowed = [on for on in free if free[on] >= made.milli]
+        made.nodes.append(draw.choice(allowed) if allowed else "")
+        if allowed:
+            free[made.nodes[-1]] -= made.milli
+    return made

@@ -1,0 +1,156 @@
+"""Failures of nodes, zones and pools: what becomes of their pods, and that `podium plan fail` says the same."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+import podium
+from podium.app.exporter import failures
+from podium.app.exporter.evaluation import EvaluationSettings, evaluate
+from podium.app.exporter.failures import FailureOutcome
+from podium.app.planning.deciding.decisions import Decisions
+from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster
+
+SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
+RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "1000"))
+NO_PREEMPTION = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"schedulerName": "default-scheduler", "plugins": {"postFilter": {"disabled": [{"name": "*"}]}}},
+    ],
+}
+
+
+def outcomes(objects: Raw) -> dict[tuple[str, str], FailureOutcome]:
+    found = evaluate(podium.load(objects), EvaluationSettings()).failures
+    return {(each.scope, each.name): each for each in found}
+
+
+def test_a_failure_fits_if_the_other_nodes_take_its_pods() -> None:
+    found = outcomes(cluster_of([node("n1"), node("n2")], Workload("web", ["n1", "n2", "n2"])))
+    assert [found["node", name].outcome for name in ("n1", "n2")] == ["fits", "fits"]
+    assert found["node", "n2"].replaced == 2
+
+
+def test_a_failure_that_lacks_room_names_the_workload_that_breaks_first() -> None:
+    web = Workload("web", ["n1"] * 3, priority="high", spec={"preemptionPolicy": "Never"})
+    other = Workload("batch", ["n1", "n2", "n2", "n2"])
+    found = outcomes(cluster_of([node("n1"), node("n2")], web, other))["node", "n1"]
+    assert (found.outcome, found.unplaced, found.first) == ("unplaced", 3, "ReplicaSet default/web")
+    assert found.unplaced_by == {"ReplicaSet default/batch": 1, "ReplicaSet default/web": 2}
+
+
+def test_a_failure_that_needs_preemption_counts_the_victims() -> None:
+    web, batch = Workload("web", ["n1"] * 2, priority="high"), Workload("batch", ["n2"] * 3, owner="")
+    found = outcomes(cluster_of([node("n1"), node("n2")], web, batch))["node", "n1"]
+    assert (found.outcome, found.unplaced_without_preemption, found.preempted) == ("preempts", 1, 1)
+
+
+def test_pods_of_stateful_sets_are_held_and_pods_without_a_controller_are_unmanaged() -> None:
+    workloads = [Workload("db", ["n1", "n1"], "StatefulSet"), Workload("bare", ["n1"], "")]
+    found = outcomes(cluster_of([node("n1"), node("n2")], *workloads))["node", "n1"]
+    assert (found.outcome, found.replaced, found.held, found.unmanaged) == ("fits", 0, 2, 1)
+
+
+def test_pods_of_daemon_sets_need_no_place() -> None:
+    found = outcomes(cluster_of([node("n1"), node("n2", cpu=1)], Workload("agent", ["n1", "n2"], "DaemonSet", 900)))
+    assert {each.outcome for each in found.values() if each.scope == "node"} == {"fits"}
+
+
+def test_a_pod_that_tolerates_the_failure_for_good_is_held() -> None:
+    web = Workload("web", ["n1"], spec={"tolerations": [{"operator": "Exists"}]})
+    found = outcomes(cluster_of([node("n1"), node("n2")], web))["node", "n1"]
+    assert (found.replaced, found.held) == (0, 1)
+
+
+def test_anti_affinity_leaves_a_pod_without_a_place_although_there_is_room() -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOST}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    found = outcomes(cluster_of([node("n1"), node("n2")], Workload("web", ["n1", "n2"], spec=apart)))
+    assert found["node", "n1"].unplaced == 1
+
+
+def test_zones_and_pools_fail_with_all_their_nodes() -> None:
+    nodes = [node("n1", "a"), node("n2", "a"), node("n3", "b", "small")]
+    found = outcomes(cluster_of(nodes, Workload("web", ["n1", "n1", "n1", "n2", "n2", "n3"])))
+    assert found["zone", "a"].unplaced == found["pool", "big"].unplaced == 2
+    assert found["zone", "b"].outcome == found["node", "n1"].outcome == "fits"
+
+
+def test_a_pending_pod_that_fits_takes_its_place_before_the_failure() -> None:
+    found = outcomes(cluster_of([node("n1"), node("n2")], Workload("web", ["n1", "n2", "n2", "n2", ""])))
+    assert found["node", "n1"].replaced + found["node", "n2"].replaced == 5
+
+
+def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    clusters = [random_cluster(seed, nodes=20) for seed in range(SEED, SEED + 15)]
+    certain, found = Counter[bool](), []
+    decide = failures._Trials._certain
+
+    def counted(*arguments: object) -> object:
+        unplaced = decide(*arguments)  # type: ignore[arg-type]
+        certain[unplaced is not None] += 1
+        return unplaced
+
+    monkeypatch.setattr(failures._Trials, "_certain", counted)
+    found = [outcomes(cluster) for cluster in clusters]
+    monkeypatch.setattr(failures._Trials, "_certain", lambda *_: None)
+    assert [outcomes(cluster) for cluster in clusters] == found
+    assert certain[True] > certain.total() // 4
+
+
+def _settled(seeds: range) -> Iterator[tuple[int, Raw]]:
+    """Yield random clusters whose pending pods preempt nothing at the start."""
+    for seed in seeds:
+        objects = random_cluster(seed)
+        decisions = Decisions(podium.load(objects))
+        with decisions.what_if():
+            if not decisions.schedule(decisions.pending, preempts=True, replaces=True).preemptors:
+                yield seed, objects
+
+
+def _compare(seeds: range) -> Counter[str]:
+    """Count the failures of single nodes, zones and pools that `plan fail` answers in the same and in another way."""
+    counts: Counter[str] = Counter()
+    for seed, objects in _settled(seeds):
+        found = outcomes(objects)
+        labels = {
+            item["metadata"]["name"]: item["metadata"]["labels"] for item in objects["items"] if item["kind"] == "Node"
+        }
+        loaded, without = podium.load(objects), podium.load(objects, configuration=NO_PREEMPTION)
+        for (scope, name), outcome in found.items():
+            key = {"node": HOST, "zone": ZONE, "pool": POOL}.get(scope)
+            nodes = [each for each, of in labels.items() if key is not None and of[key] == name]
+            # If no node is left, or most of a zone fails, nothing is evicted (the node controller's disruption modes).
+            if not nodes or len(nodes) == len(labels):
+                continue
+            waiting = [
+                sum(impact.pending for impact in cluster.plan().fail(*nodes).impact) for cluster in (loaded, without)
+            ]
+            mine = [outcome.unplaced, outcome.unplaced_without_preemption]
+            counts[f"{scope}: all"] += 1
+            counts[f"{scope}: another verdict"] += list(map(bool, mine)) != list(map(bool, waiting))
+            counts[f"{scope}: another number without preemption"] += mine[1] != waiting[1]
+            counts[f"{scope}: another number"] += mine != waiting
+            if scope == "node" and mine[1] != waiting[1]:
+                raise AssertionError(f"seed {seed}, node {name}: {mine}, and plan fail says {waiting}")
+    return counts
+
+
+def test_node_failures_have_the_outcome_of_plan_fail() -> None:
+    counts = _compare(range(SEED, SEED + 5))
+    assert counts["node: all"] > 10
+    assert counts["node: another verdict"] == 0
+
+
+@pytest.mark.fuzz
+def test_random_failures_have_the_outcome_of_plan_fail() -> None:
+    counts = _compare(range(SEED, SEED + RUNS))
+    assert counts["node: another number without preemption"] == 0
+    for scope in ("node", "zone", "pool"):
+        assert counts[f"{scope}: another verdict"] * 100 <= counts[f"{scope}: all"]
