@@ -47,7 +47,8 @@ class Workload:
 
     @property
     def objects(self) -> list[Raw]:
-        labels, owned = {"app": self.name}, {"name": self.name, "uid": f"uid-{self.name}", "controller": True}
+        labels: Raw = {"app": self.name}
+        owned: Raw = {"name": self.name, "uid": f"uid-{self.name}", "controller": True}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{self.milli}m"}}}
         spec = {"priorityClassName": self.priority, "tolerations": _TOLERATIONS, "containers": [container], **self.spec}
         found: list[Raw] = []
@@ -58,7 +59,7 @@ class Workload:
                 fields["replicas"] = len(self.nodes)
             if self.owner == "StatefulSet":
                 fields |= {"serviceName": self.name, "podManagementPolicy": "Parallel"}
-            meta = {"name": self.name, "namespace": "default", "uid": f"uid-{self.name}"}
+            meta: Raw = {"name": self.name, "namespace": "default", "uid": f"uid-{self.name}"}
             found.append({"apiVersion": "apps/v1", "kind": self.owner, "metadata": meta, "spec": fields})
         for index, on in enumerate(self.nodes):
             meta = {
@@ -114,7 +115,8 @@ def random_cluster(seed: int, nodes: int = 8) -> Raw:
 
 
 def _random_node(draw: random.Random, name: str) -> Raw:
-    zone, spec = draw.choice("abc"), {}
+    zone = draw.choice("abc")
+    spec: Raw = {}
     if draw.random() < 0.1:
         spec["unschedulable"] = True
     if draw.random() < 0.1:

@@ -17,6 +17,7 @@ from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster
 
 SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
 RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "1000"))
+TIES = 12
 NO_PREEMPTION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -48,7 +49,7 @@ def test_a_failure_that_lacks_room_names_the_workload_that_breaks_first() -> Non
 def test_a_failure_that_needs_preemption_counts_the_victims() -> None:
     web, batch = Workload("web", ["n1"] * 2, priority="high"), Workload("batch", ["n2"] * 3, owner="")
     found = outcomes(cluster_of([node("n1"), node("n2")], web, batch))["node", "n1"]
-    assert (found.outcome, found.unplaced_without_preemption, found.preempted) == ("preempts", 1, 1)
+    assert (found.outcome, found.unplaced_alone, found.preempted) == ("preempts", 1, 1)
 
 
 def test_pods_of_stateful_sets_are_held_and_pods_without_a_controller_are_unmanaged() -> None:
@@ -114,43 +115,57 @@ def _settled(seeds: range) -> Iterator[tuple[int, Raw]]:
                 yield seed, objects
 
 
+def _waiting(cluster: podium.Cluster, nodes: list[str], seed: int = 0) -> int:
+    """Return how many more pods wait for a node at the end, as `plan fail` finds it with this seed."""
+    return sum(impact.pending for impact in cluster.plan(seed=seed).fail(*nodes).impact)
+
+
 def _compare(seeds: range) -> Counter[str]:
-    """Count the failures of single nodes, zones and pools that `plan fail` answers in the same and in another way."""
+    """Count the failures by what `plan fail` says about them.
+
+    Where it says something else, it may have broken ties in another way: other seeds are tried then. It evicts the pods
+    of several nodes one node after another, so that groups may differ in numbers.
+    """
     counts: Counter[str] = Counter()
     for seed, objects in _settled(seeds):
         found = outcomes(objects)
         labels = {
-            item["metadata"]["name"]: item["metadata"]["labels"] for item in objects["items"] if item["kind"] == "Node"
+            each["metadata"]["name"]: each["metadata"]["labels"] for each in objects["items"] if each["kind"] == "Node"
         }
         loaded, without = podium.load(objects), podium.load(objects, configuration=NO_PREEMPTION)
         for (scope, name), outcome in found.items():
             key = {"node": HOST, "zone": ZONE, "pool": POOL}.get(scope)
             nodes = [each for each, of in labels.items() if key is not None and of[key] == name]
-            # If no node is left, or most of a zone fails, nothing is evicted (the node controller's disruption modes).
+            # If no node is left, nothing is evicted (the node controller's full disruption).
             if not nodes or len(nodes) == len(labels):
                 continue
-            waiting = [
-                sum(impact.pending for impact in cluster.plan().fail(*nodes).impact) for cluster in (loaded, without)
-            ]
-            mine = [outcome.unplaced, outcome.unplaced_without_preemption]
-            counts[f"{scope}: all"] += 1
-            counts[f"{scope}: another verdict"] += list(map(bool, mine)) != list(map(bool, waiting))
-            counts[f"{scope}: another number without preemption"] += mine[1] != waiting[1]
-            counts[f"{scope}: another number"] += mine != waiting
-            if scope == "node" and mine[1] != waiting[1]:
-                raise AssertionError(f"seed {seed}, node {name}: {mine}, and plan fail says {waiting}")
+            counts[scope] += 1
+            for cluster, mine, how in (
+                (without, outcome.unplaced_alone, "alone"),
+                (loaded, outcome.unplaced, "preempting"),
+            ):
+                first = _waiting(cluster, nodes)
+                if mine == first:
+                    counts[f"{scope} {how}: equal"] += 1
+                elif scope == "node" and any(mine == _waiting(cluster, nodes, draw) for draw in range(1, TIES)):
+                    counts[f"{scope} {how}: equal with other ties"] += 1
+                elif bool(mine) == bool(first):
+                    counts[f"{scope} {how}: another number"] += 1
+                else:
+                    counts[f"{scope} {how}: another verdict (seed {seed}, {name})"] += 1
     return counts
 
 
 def test_node_failures_have_the_outcome_of_plan_fail() -> None:
-    counts = _compare(range(SEED, SEED + 5))
-    assert counts["node: all"] > 10
-    assert counts["node: another verdict"] == 0
+    counts = _compare(range(SEED, SEED + 3))
+    assert counts["node"] > 10
+    assert counts["node alone: equal"] == counts["node"]
+    assert not [key for key in counts if "another verdict" in key]
 
 
 @pytest.mark.fuzz
 def test_random_failures_have_the_outcome_of_plan_fail() -> None:
     counts = _compare(range(SEED, SEED + RUNS))
-    assert counts["node: another number without preemption"] == 0
-    for scope in ("node", "zone", "pool"):
-        assert counts[f"{scope}: another verdict"] * 100 <= counts[f"{scope}: all"]
+    others = {key: number for key, number in counts.items() if "another" in key}
+    assert sum(others.values()) * 50 <= counts["node"] + counts["zone"] + counts["pool"], counts
+    assert not [key for key in others if key.startswith("node alone")], counts

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
@@ -18,10 +17,6 @@ from podium.app.inputs import read_objects
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
-from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
-from podium.framework.handle import CycleState
-from podium.framework.plugin import Scope
 
 MAX_GROUPS = 100
 """The most zones, pools and racks of each kind that are evaluated: those with the most nodes."""
@@ -42,25 +37,20 @@ class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolTolerance(msgspec.Struct, frozen=True):
-    """The worst outcome if one node of a pool fails, and that of the two with the most pods, the ``pair``.
+    """The outcomes if the ``worst`` node of a pool fails, and the two with the most pods; and how many nodes may fail.
 
-    ``tolerated`` is the number of nodes that may fail without preemption: 0, 1 or 2.
+    ``tolerated`` counts failures without preemption: 0, 1 or 2.
     """
 
     pool: str
-    nodes: int
     tolerated: int
-    one: str
     worst: str
+    one: str
     two: str
-    pair: tuple[str, ...]
 
 
 class Headroom(msgspec.Struct, frozen=True):
-    """The number of further pods of a shape that fit.
-
-    ``fragmentation`` is the share of the pods that the free capacity makes in sum, and that fit on no node.
-    """
+    """The number of further pods of a shape that fit, and the share of those fitting in sum that fit on no node."""
 
     shape: str
     pods: int
@@ -95,8 +85,6 @@ class Evaluation(msgspec.Struct, frozen=True):
     headroom: tuple[Headroom, ...] = ()
     pending: tuple[PendingCause, ...] = ()
     blocks: tuple[BudgetBlock, ...] = ()
-    nodes: int = 0
-    pods: int = 0
     at_ns: int = 0
     seconds: float = 0
 
@@ -113,11 +101,6 @@ class Evaluation(msgspec.Struct, frozen=True):
     def of_kind(self, kind: str) -> list[FailureOutcome]:
         """Return the failures of a kind, the worst first."""
         return sorted((each for each in self.failures if each.scope == kind), key=lambda each: each.order)
-
-    def joined(self, others: Sequence[Evaluation], at_ns: int, seconds: float) -> Evaluation:
-        """Return the evaluation of which this is the first share, and ``others`` are the rest."""
-        failures = (*self.failures, *(each for other in others for each in other.failures))
-        return replace(self, failures=failures, at_ns=at_ns, seconds=seconds)
 
 
 def evaluate(cluster: Cluster, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
@@ -137,24 +120,23 @@ def evaluate(cluster: Cluster, settings: EvaluationSettings, place: int = 0, num
     if place:
         return Evaluation(tuple(failure_outcomes(decisions, groups[place - 1 :: number - 1])), skipped)
     pods = Counter(pod.node_name for pod in decisions.cluster.placed.values())
-    pairs = {
-        pool: FailureScope(PAIR, pool.name, tuple(sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2]))
-        for pool in groups
-        if pool.kind == POOL
-    }
-    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs.values()]
+    pools = [scope for scope in groups if scope.kind == POOL]
+    fullest = (sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2] for pool in pools)
+    scopes = [FailureScope(NODE, name, (name,)) for name in labels]
+    scopes += (FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True))
     outcomes = tuple(failure_outcomes(decisions, [*scopes, *(groups if number == 1 else ())]))
     by_name = {(each.scope, each.name): each for each in outcomes}
-    return Evaluation(
-        outcomes,
-        skipped,
-        pools=tuple(_tolerance(pool, pair, by_name) for pool, pair in pairs.items()),
-        headroom=tuple(_headroom(decisions, shape) for shape in settings.shapes),
-        pending=tuple(_pending(decisions)),
-        blocks=tuple(_blocks(decisions)),
-        nodes=len(nodes),
-        pods=len(decisions.cluster.placed),
-    )
+    tolerances = []
+    for pool in pools:
+        worst, two = (
+            min((by_name[NODE, name] for name in pool.nodes), key=lambda each: each.order),
+            by_name[PAIR, pool.name],
+        )
+        tolerated = (worst.outcome == FITS) + (worst.outcome == two.outcome == FITS)
+        tolerances.append(PoolTolerance(pool.name, tolerated, worst.name, worst.outcome, two.outcome))
+    headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
+    rest = tuple(_pending(decisions)), tuple(_blocks(decisions))
+    return Evaluation(outcomes, skipped, tuple(tolerances), headroom, *rest)
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:
@@ -175,33 +157,16 @@ def _groups(labels: Mapping[str, Mapping[str, str]], kind: str, keys: Sequence[s
         yield FailureScope(kind, value, tuple(names))
 
 
-def _tolerance(
-    pool: FailureScope, pair: FailureScope, outcomes: Mapping[tuple[str, str], FailureOutcome]
-) -> PoolTolerance:
-    worst = min((outcomes[NODE, name] for name in pool.nodes), key=lambda each: each.order)
-    one, two = worst.outcome, outcomes[PAIR, pool.name].outcome
-    tolerated = (one == FITS) + (one == two == FITS)
-    return PoolTolerance(pool.name, len(pool.nodes), tolerated, one, worst.name, two, pair.nodes)
-
-
 def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
+    """Return the headroom for a pod, and its fragmentation by the free capacity of all nodes."""
+    nodes = decisions.cluster.nodes
     with decisions.what_if():
         pod = decisions.create(shape)
-        fitting, pooled = capacity_of(decisions, pod).total, _pooled(decisions, pod)
-        return Headroom(pod.name, fitting, round(max(0, 1 - fitting / pooled), 4) if pooled else 0)
-
-
-def _pooled(decisions: Decisions, pod: PodRecord) -> int:
-    """Return how many such pods the free capacity makes of the nodes that may take the pod at all."""
-    nodes, state = decisions.cluster.nodes, CycleState()
-    runner = decisions.runners.get(pod.scheduler_name)
-    if runner is None or not runner.pre_filter(state, pod).status.is_success:
-        return 0
-    view = View(decisions.cluster)
-    accepts = runner.filter_view(state, pod, view, Scope.NODE).refused == 0
-    rows = view.rows[np.flatnonzero(accepts & view.take(nodes.present))]
+        fitting, requests = capacity_of(decisions, pod).total, pod.pod_class.requests
+    rows = np.array(sorted(nodes.row_of.values()), dtype=np.int64)
     free = np.maximum(nodes.allocatable[:, rows] - nodes.requested[:, rows], 0).sum(axis=1)
-    return min((int(free[index]) // wanted for index, wanted in pod.pod_class.requests.items() if wanted), default=0)
+    in_sum = min((int(free[index]) // wanted for index, wanted in requests.items() if wanted), default=0)
+    return Headroom(pod.name, fitting, round(max(0, 1 - fitting / in_sum), 4) if in_sum else 0)
 
 
 def _pending(decisions: Decisions) -> list[PendingCause]:

@@ -1,30 +1,38 @@
-"""The exporter: follows a cluster by watches, evaluates it again and again, and serves the last evaluation."""
+"""The exporter: follows a cluster by watches, evaluates it again and again, and serves the last evaluation.
+
+The number of series does not grow with the nodes: single nodes and budgets have series only if they are among the
+`MAX_NAMES` worst that fail the test.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import Any
+from operator import is_
 
+import msgspec
 from msgspec.structs import replace
+from prometheus_client.core import GaugeMetricFamily
 
 from podium.api.basis import Caveat
-from podium.api.collector import collector_paused
 from podium.api.errors import PodiumError
-from podium.api.input.codec import Input
-from podium.api.meta import Kubernetes
+from podium.api.input.codec import Document, Input
+from podium.api.times import format_exact_time
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.cluster import Cluster
-from podium.app.explaining.explainer import Explainer
+from podium.app.console.cells import counted
+from podium.app.console.page import Section
 from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
-from podium.app.exporter.metrics import ExporterMetrics
+from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
 from podium.app.inputs import DecisionSettings
 from podium.app.live.caveats import hidden_kinds, of_access
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings
 from podium.app.live.logs import Log
+from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
+from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import forked
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
@@ -32,10 +40,21 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
 from podium.runtime.component import Component
+from podium.store.stored import Stored
 
 WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds that the exporter watches."""
 
+MAX_NAMES = 50
+"""The most nodes and budgets with series of their own."""
+
+_KINDS = (NODE, *GROUPS)
+_CAVEATS = (
+    "the pods of each failure are evicted at once and placed in order of priority; no autoscaler adds nodes",
+    "pods of StatefulSets are held until their node is back or its Node object is deleted, and not placed again",
+    "two nodes of a pool that fail are the two with the most pods, not every pair",
+)
+Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
 _ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 _SECOND = 10**9
 _LEAST_PAUSE_S = 0.5
@@ -53,37 +72,98 @@ class ExporterSettings(ProgramSettings, frozen=True, kw_only=True):
     processes: int = 2
 
 
-class FollowedCluster(Cluster):
-    """A cluster whose columns follow objects as they are observed."""
+class ExporterMetrics(ProgramMetrics):
+    """The metrics and the report of the ``latest`` evaluation, None for none; ``now`` is the time in nanoseconds."""
 
-    def __init__(self, settings: DecisionSettings) -> None:
-        super().__init__(Input([]), settings)
-        self._known: dict[tuple[str, str], Kubernetes] = {}
-        self._followed: Explainer | None = None
+    prefix = "podium_exporter"
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        super().__init__()
+        self.evaluations = self.counter("podium_evaluations", "Number of completed evaluations.")
+        self.failures = self.counter("podium_evaluation_failures", "Number of evaluations that failed.")
+        self.latest: Evaluation | None = None
+        self._now = now
+        self.registry.register(MetricsCollector(self._collect))
 
     @property
-    def explainer(self) -> Explainer:
-        """The explainer of the objects that were observed last."""
-        if self._followed is None:
-            raise AssertionError("no objects have been observed")
-        return self._followed
+    def documents(self) -> Documents:
+        """The metrics, and the report as a page and as JSON."""
+        return {
+            **super().documents,
+            "/report": lambda: (report_of(self.latest).html().encode(), "text/html; charset=utf-8"),
+            "/report.json": lambda: (msgspec.json.encode(report_of(self.latest).to_dict()), "application/json"),
+        }
 
-    def observe(self, objects: Sequence[Kubernetes], now: int) -> bool:
-        """Follow the objects, which are all that exist; return whether anything has changed."""
-        known = {(item.kind, item.key): item for item in objects}
-        before, self._known = self._known, known
-        gone = [item for key, item in before.items() if known.get(key) is not item]
-        come = [item for key, item in known.items() if before.get(key) is not item]
-        found = self._followed
-        if found is not None and not gone and not come:
-            return False
-        if found is None or not found.can_change or any(isinstance(x, found.shaping_kinds) for x in (*gone, *come)):
-            with collector_paused(keeps_objects=True):
-                self._followed = Explainer(objects, self.settings.deciding(), self.release, now_ns=now)
-        else:
-            found.change(list(objects), gone, come)
-            found.cluster.pass_time(now)
-        return True
+    def _collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics; none before the first evaluation, so that alerts on absence work."""
+        if self.latest is not None:
+            age_s = max(0, self._now() - self.latest.at_ns) / _SECOND
+            for name, labels, samples, what in _metrics(self.latest, age_s):
+                family = GaugeMetricFamily(f"podium_{name}", what, labels=labels.split())
+                for values, number in samples:
+                    family.add_metric(values, number)
+                yield family
+
+
+def _metrics(found: Evaluation, age_s: float) -> Iterator[Metric]:
+    """Yield the name, the labels, the samples and the help text of each metric."""
+    failing = [each for each in found.of_kind(NODE) if each.outcome != FITS]
+    shown = [*failing[:MAX_NAMES], *(each for kind in GROUPS for each in found.of_kind(kind))]
+    unplaced = [(each, "without", each.unplaced_alone) for each in shown]
+    unplaced += [(each, "with", each.unplaced) for each in shown]
+    fates = [(each, fate, getattr(each, fate)) for each in shown for fate in FATES]
+    yield "evaluation_age_seconds", "", [((), age_s)], "Age of the cluster's state that was evaluated."
+    yield "evaluation_duration_seconds", "", [((), found.seconds)], "Duration of the last evaluation."
+    counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in OUTCOMES]
+    yield "failure_scopes", "scope outcome", counts, "Number of failures by outcome: fits, preempts or unplaced."
+    skipped = [((kind,), number) for kind, number in found.skipped.items()]
+    yield "failure_scopes_skipped", "scope", skipped, "Number of zones, pools and racks that are not evaluated."
+    for name, label, values, what in (
+        ("unplaced", "preemption", unplaced, "Number of pods that find no place; of nodes only for the worst."),
+        ("evicted", "fate", fates, "Number of pods that are replaced, held until their node is back, or unmanaged."),
+    ):
+        yield f"failure_{name}_pods", f"scope name {label}", (((e.scope, e.name, v), n) for e, v, n in values), what
+    pools = [((each.pool,), each.tolerated) for each in found.pools]
+    yield "pool_tolerated_node_failures", "pool", pools, "Number of nodes that may fail without preemption, 0 to 2."
+    headroom = [((each.shape,), each.pods) for each in found.headroom]
+    yield "headroom_pods", "shape", headroom, "Number of further pods of a shape that fit."
+    shares = [((each.shape,), each.fragmentation) for each in found.headroom]
+    yield "fragmentation_ratio", "shape", shares, "Share of the pods that fit in sum, and that fit on no node."
+    pending = [((each.cause,), each.pods) for each in found.pending]
+    yield "pending_pods", "cause", pending, "Number of pods without a node by the kind of obstacle."
+    yield "undrainable_nodes", "", [((), found.undrainable)], "Number of nodes that budgets keep from being drained."
+    blocks = [((*each.budget.split("/"),), len(each.nodes)) for each in found.blocks[:MAX_NAMES]]
+    yield "budget_blocked_nodes", "namespace poddisruptionbudget", blocks, "Number of nodes that a budget blocks."
+
+
+def report_of(found: Evaluation | None) -> PlanAnswer:
+    """Return the report of the last evaluation; None if there is none yet."""
+    if found is None:
+        return PlanAnswer("exporter", "the cluster has not been evaluated yet")
+    failures = {kind: found.of_kind(kind) for kind in _KINDS}
+    shown = {**failures, NODE: [each for each in failures[NODE] if each.outcome != FITS]}
+    fitting = {NODE: f"{len(failures[NODE]) - len(shown[NODE]):,} more fit"}
+    bad = (f"{found.counts[kind, UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
+    facts = {"at": format_exact_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
+    drains = f"{counted(found.undrainable, 'node')} cannot be drained now"
+    sections = (
+        _section("evaluated", "Evaluated", [facts]),
+        *(_section(f"failures/{kind}", f"If a {kind} fails", shown[kind], fitting.get(kind, "")) for kind in _KINDS),
+        _section("pools", "Node pools", found.pools, "if one node or two fail"),
+        _section("headroom", "Headroom", found.headroom, "further pods like these"),
+        _section("pending", "Pending pods", found.pending, "by the kind of obstacle"),
+        _section("budgets", "Budgets in the way of drains", found.blocks, drains),
+    )
+    caveats = tuple(Caveat("exporter", text, 0) for text in _CAVEATS)
+    headline = f"pods find no place if one of these fails: {', '.join(bad)}"
+    return PlanAnswer("exporter", headline, sections=sections, caveats=caveats)
+
+
+def _section(name: str, title: str, records: Sequence[object], rest: str = "") -> Section:
+    """Return a table of the records' texts and numbers, and the length of lists; the data has them in full."""
+    data = msgspec.to_builtins(records)
+    rows = tuple(tuple(f"{len(v) if isinstance(v, list | dict) else v}" for v in each.values()) for each in data)
+    return Section(name, title, rows, tuple(data[0]) if data else (), rest, data)
 
 
 class LiveExporter(LiveProgram):
@@ -93,13 +173,12 @@ class LiveExporter(LiveProgram):
     noun = "the exporter"
 
     def __init__(self, access: ClusterAccess, settings: ExporterSettings, log: Log) -> None:
-        self.latest: Evaluation | None = None
-        self.metrics = ExporterMetrics(SystemClock().now, lambda: self.latest)
+        self.metrics = ExporterMetrics(SystemClock().now)
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
 
     def watched(self) -> Watched:
-        return Watched(kinds=WATCHES, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL, seed=self._settings.seed)
+        return Watched(kinds=WATCHES, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
 
     def components(self, *, is_podium_server: bool) -> list[Component]:
         return []
@@ -107,8 +186,11 @@ class LiveExporter(LiveProgram):
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
         return [*of_access(self._access), *hidden_kinds(hidden)]
 
+    def _ready(self) -> dict[str, str]:
+        problem = {"evaluation": "the cluster has not been evaluated yet"} if self.metrics.latest is None else {}
+        return super()._ready() | problem
+
     def on_started(self) -> None:
-        self._problems["evaluation"] = "the cluster has not been evaluated yet"
         self._log.info("evaluating", version=str(self.release), interval_s=self._settings.interval_s)
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
@@ -117,48 +199,48 @@ class LiveExporter(LiveProgram):
 
     async def _evaluate_repeatedly(self, cluster: LiveCluster) -> None:
         await self.leads.wait()
-        settings = DecisionSettings(self._settings.configuration, ReleaseChoice.exactly(self.release))
-        followed = FollowedCluster(settings)
+        known: list[Stored] = []
         while True:
-            began_ns = self.now()
-            try:
-                await self._evaluate(cluster, followed, began_ns)
-                self._problems.pop("evaluation", None)
-            except PodiumError as error:
-                self.metrics.failures.inc()
-                self._log.error("the evaluation failed", problem=str(error))
-                followed = FollowedCluster(settings)
+            began_ns, before, latest = self.now(), known, self.metrics.latest
+            known = [stored for each in cluster.reflectors.values() for stored in each.machine.known.values()]
+            if latest is not None and len(known) == len(before) and all(map(is_, known, before)):
+                # The answers hold for the present state, too.
+                self.metrics.latest = replace(latest, at_ns=began_ns)
+            else:
+                try:
+                    await self._evaluate(known, began_ns)
+                except PodiumError as error:
+                    known = []
+                    self.metrics.failures.inc()
+                    self._log.error("the evaluation failed", problem=str(error))
             await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / _SECOND, _LEAST_PAUSE_S))
 
-    async def _evaluate(self, cluster: LiveCluster, followed: FollowedCluster, began_ns: int) -> None:
-        """Evaluate the cluster as it is now. Raises PodiumError if that fails."""
-        known = [stored.object for each in cluster.reflectors.values() for stored in each.machine.known.values()]
-        if not followed.observe(known, began_ns) and self.latest is not None:
-            # The answers hold for the present state, too.
-            self.latest = replace(self.latest, at_ns=began_ns)
-            return
-        shares = await _in_processes(partial(_share, followed, self._settings), self._settings.processes)
-        self.latest = shares[0].joined(shares[1:], began_ns, (self.now() - began_ns) / _SECOND)
+    async def _evaluate(self, known: Sequence[Stored], began_ns: int) -> None:
+        """Evaluate the objects in copies of this process. Raises PodiumError if that fails."""
+        settings, loop = self._settings, asyncio.get_running_loop()
+        deciding = DecisionSettings(settings.configuration, ReleaseChoice.exactly(self.release))
+        work = partial(_share, known, deciding, settings)
+        # All copies are forked before a thread exists, and end before the threads that wait for them.
+        with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
+            finish = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
+            tasks = [loop.run_in_executor(waiting, each, place, None) for place, each in enumerate(finish)]
+            shares = await asyncio.gather(*tasks)
+        for share in shares:
+            if not isinstance(share, Evaluation):
+                raise PodiumError(share or "a process ended")
+        failures = tuple(each for share in shares for each in share.failures)
+        seconds = (self.now() - began_ns) / _SECOND
+        self.metrics.latest = replace(shares[0], failures=failures, at_ns=began_ns, seconds=seconds)
         self.metrics.evaluations.inc()
 
 
-def _share(followed: FollowedCluster, settings: ExporterSettings, place: int, report: object) -> Evaluation | str:
+def _share(
+    known: Sequence[Stored], deciding: DecisionSettings, settings: ExporterSettings, place: int, report: object
+) -> Evaluation | str:
     """Return a share of the evaluation, or why there is none."""
     try:
-        return evaluate(followed, settings.evaluation, place, settings.processes)
+        # Nothing reads the raw form of pods, which would be made for this.
+        given = [Document("", 0, {} if each.kind == "Pod" else each.raw, each.object) for each in known]
+        return evaluate(Cluster(Input(given), deciding), settings.evaluation, place, settings.processes)
     except Exception as error:  # The parent reports it
         return f"{type(error).__name__}: {error}"
-
-
-async def _in_processes(work: Callable[[int, Any], Evaluation | str], number: int) -> list[Evaluation]:
-    """Return the shares that so many copies of this process work out. Raises PodiumError if one of them fails."""
-    loop = asyncio.get_running_loop()
-    with ExitStack() as copies, ThreadPoolExecutor(number) as waiting:
-        # All are forked before a thread exists.
-        finish = [copies.enter_context(forked(work)) for _ in range(number)]
-        tasks = [loop.run_in_executor(waiting, each, place, None) for place, each in enumerate(finish)]
-        found = await asyncio.gather(*tasks)
-    problems = [each or "its process ended" for each in found if not isinstance(each, Evaluation)]
-    if problems:
-        raise PodiumError(problems[0])
-    return found

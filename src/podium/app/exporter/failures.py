@@ -1,15 +1,15 @@
 """What a failure of nodes leaves without a place: their pods are placed again on the other nodes, at once.
 
 An answer is that of the instant: nodes fail and do not come back, their pods are evicted together, controllers create
-replacements, and these are placed in queue order on nodes that are there. No autoscaler adds nodes.
+replacements, and these are placed in queue order on the nodes that are there. No autoscaler adds nodes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,16 +30,16 @@ GROUPS = (ZONE, POOL, RACK)
 OUTCOMES = FITS, PREEMPTS, UNPLACED = "fits", "preempts", "unplaced"
 """The outcomes of a failure: all pods fit, they fit if they preempt others, or some fit nowhere."""
 
+FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 _TAINTS = tuple(Taint(key=_UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
-# After all pods of the same priority that wait already.
+# Replacements come after all pods of the same priority that wait already.
 _LATER_NS = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class FailureScope:
+class FailureScope(NamedTuple):
     """Nodes that fail together: one node, or all with a value of a label."""
 
     kind: str
@@ -47,13 +47,13 @@ class FailureScope:
     nodes: tuple[str, ...]
 
 
-class FailureOutcome(msgspec.Struct, frozen=True, rename="camel"):
+class FailureOutcome(msgspec.Struct, frozen=True):
     """The outcome of one failure, in numbers of pods.
 
     ``replaced`` get replacements; ``held`` wait for their node, since a StatefulSet replaces no pod that still
     terminates or since they tolerate the failure; ``unmanaged`` have no controller that replaces them. ``unplaced``
-    replacements and victims find no node, ``unplaced_without_preemption`` if none may preempt. ``first`` is the
-    workload of the most important pod without a place; ``unplaced_by`` counts these pods by workload.
+    replacements and victims find no node, ``unplaced_alone`` if none may preempt. ``first`` is the workload of the most
+    important pod without a place; ``unplaced_by`` counts these pods by workload.
     """
 
     scope: str
@@ -63,7 +63,7 @@ class FailureOutcome(msgspec.Struct, frozen=True, rename="camel"):
     replaced: int
     held: int
     unmanaged: int
-    unplaced_without_preemption: int = 0
+    unplaced_alone: int = 0
     unplaced: int = 0
     preempted: int = 0
     first: str = ""
@@ -72,38 +72,40 @@ class FailureOutcome(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def order(self) -> tuple[int, int, int, str]:
         """A sort key: the worst failures first."""
-        return -self.unplaced, -self.unplaced_without_preemption, -self.replaced, self.name
+        return -self.unplaced, -self.unplaced_alone, -self.replaced, self.name
 
 
 def failure_outcomes(decisions: Decisions, scopes: Sequence[FailureScope]) -> list[FailureOutcome]:
     """Return the outcome of each failure, after the pending pods that fit now have been placed."""
     with decisions.what_if():
         trials = _Trials(decisions, decisions.schedule(decisions.pending), preempts=False)
-        found = [trials.outcome(scope) for scope in scopes]
+        alone = [trials.outcome(scope) for scope in scopes]
     with decisions.what_if():
         base = decisions.schedule(decisions.pending, preempts=True, replaces=True)
-        trials = _Trials(decisions, base, preempts=True)
-        # If the pending pods preempt none, a failure without unplaced pods has the same outcome.
-        return [
-            _with_preemption(outcome, trials.outcome(scope)) if base.preemptors or outcome.unplaced else outcome
-            for scope, outcome in zip(scopes, found, strict=True)
-        ]
-
-
-def _with_preemption(without: FailureOutcome, found: FailureOutcome) -> FailureOutcome:
-    outcome = UNPLACED if found.unplaced else PREEMPTS if without.unplaced else FITS
-    return replace(found, unplaced_without_preemption=without.unplaced, outcome=outcome)
+        trials, found = _Trials(decisions, base, preempts=True), []
+        for scope, without in zip(scopes, alone, strict=True):
+            # If the pending pods preempt none, a failure without unplaced pods has the same outcome.
+            outcome = trials.outcome(scope) if base.preemptors or without.unplaced else without
+            verdict = UNPLACED if outcome.unplaced else PREEMPTS if without.unplaced else FITS
+            found.append(replace(outcome, unplaced_alone=without.unplaced, outcome=verdict))
+    return found
 
 
 def _fate(pod: PodRecord) -> str:
-    """Return what becomes of a pod of a node that fails: replaced, held, unmanaged, or "" for nothing."""
+    """Return what becomes of a pod of a node that fails, "" for nothing."""
     kind = "" if pod.controller is None else pod.controller.kind
     if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
         return ""
     toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
     if kind == "StatefulSet" or (toleration is not None and toleration.toleration_seconds is None):
-        return "held"
-    return "replaced" if kind in _REPLACING else "unmanaged"
+        return _HELD
+    return _REPLACED if kind in _REPLACING else _UNMANAGED
+
+
+def _replacement(pod: PodRecord) -> PodRecord:
+    """Return the pod that the controller creates instead."""
+    fields = {"created_ns": _LATER_NS, "start_ns": NOT_STARTED_NS, "ready": False, "preempted": False}
+    return pod.without_node(uid=f"{pod.uid}/again", **fields)
 
 
 class _Trials:
@@ -115,45 +117,34 @@ class _Trials:
         self._room = _Room(decisions)
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
         # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
-        self._waiting = tuple(pod for pod in base.waiting if self._room.looks_beyond_nodes(pod))
+        self._waiting = tuple(pod for pod in base.waiting if self._room.counted_for(pod) != _Counted())
 
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
         decisions = self._decisions
         pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
-        pods.pop("", None)
-        replaced = pods.get("replaced", [])
-        held, unmanaged = len(pods.get("held", ())), len(pods.get("unmanaged", ()))
-        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, len(replaced), held, unmanaged)
-        if not replaced:
-            return found
-        leaving = [pod for some in pods.values() for pod in some]
-        evicted = Counter(pod.pod_class for pod in leaving)
+        replaced, held, unmanaged = (pods.get(fate, []) for fate in FATES)
+        counts = len(replaced), len(held), len(unmanaged)
+        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
+        evicted = Counter(pod.pod_class for pod in (*replaced, *held, *unmanaged))
         waiting = [pod for pod in self._waiting if self._room.is_concerned(pod, evicted)]
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
-            with self._failed(scope, leaving):
+            with decisions.what_if() as what_if:
+                for name in scope.nodes:
+                    node = decisions.cluster.nodes.node(decisions.cluster.nodes.row_of[name])
+                    taints = (*(each for each in node.spec.taints if each.key != _UNREACHABLE), *_TAINTS)
+                    what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
+                for pod in (*replaced, *held, *unmanaged):
+                    what_if.replace_pod(replace(pod, terminating=True))
                 pending = (*waiting, *map(_replacement, replaced))
                 result = decisions.schedule(pending, preempts=self._preempts, replaces=self._preempts)
             known = {pod.uid for pod in waiting}
             unplaced = [pod for pod in result.waiting if pod.uid not in known]
             found = replace(found, preempted=len(result.preemptors))
         workloads = [decisions.workloads.of(pod) for pod in decisions.in_order(unplaced)]
-        counts_by = dict(sorted(Counter(workloads).items()))
-        return replace(found, unplaced=len(unplaced), first=workloads[0] if workloads else "", unplaced_by=counts_by)
-
-    @contextmanager
-    def _failed(self, scope: FailureScope, leaving: Sequence[PodRecord]) -> Iterator[None]:
-        """Taint the nodes and let their pods terminate, without an end, inside the context."""
-        nodes = self._decisions.cluster.nodes
-        with self._decisions.what_if() as what_if:
-            for name in scope.nodes:
-                node = nodes.node(nodes.row_of[name])
-                taints = (*(each for each in node.spec.taints if each.key != _UNREACHABLE), *_TAINTS)
-                what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
-            for pod in leaving:
-                what_if.replace_pod(replace(pod, terminating=True))
-            yield
+        by_workload = dict(sorted(Counter(workloads).items()))
+        return replace(found, unplaced=len(unplaced), first="".join(workloads[:1]), unplaced_by=by_workload)
 
     def _certain(
         self, scope: FailureScope, replaced: Sequence[PodRecord], evicted: Mapping[PodClass, int]
@@ -178,7 +169,7 @@ class _Trials:
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What the filters for a pod class count beyond a node: pod classes, by their ids.
+    """The pod classes, by their ids, that the filters for a class count beyond a node.
 
     ``live`` are those of which pods count until they terminate, in the domains of ``keys``.
     """
@@ -189,30 +180,21 @@ class _Counted:
 
 
 class _Room:
-    """The nodes that accept a pod after it was evicted, whatever others come and go.
-
-    Equal pods of nodes in the same topology domains share an answer.
-    """
+    """The nodes that accept a pod after it was evicted; equal pods of nodes in equal domains share an answer."""
 
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
-        # None if a filter does more than count, or rejects the pod altogether.
         self._counted: dict[PodClass, _Counted | None] = {}
-        self._nodes: dict[tuple[PodClass, tuple[str | None, ...]], Int64s] = {}
-
-    def looks_beyond_nodes(self, pod: PodRecord) -> bool:
-        """Return whether the answer about a waiting pod may depend on more than one node at a time."""
-        return self._counted_for(pod) != _Counted()
+        self._rows: dict[tuple[PodClass, tuple[str | None, ...]], Int64s] = {}
 
     def is_concerned(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> bool:
         """Return whether evictions may make room for a waiting pod, which counts the pods that do not terminate."""
-        counted = self._counted_for(pod)
+        counted = self.counted_for(pod)
         return counted is None or any(other.id in ids for ids in counted.live for other in evicted)
 
     def accepting(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> Int64s | None:
-        """Return the nodes that accept an evicted pod in any case; None if that depends on the others."""
-        decisions, pod_class = self._decisions, pod.pod_class
-        counted = self._counted_for(pod)
+        """Return the rows that accept an evicted pod in any case; None if that depends on the others."""
+        decisions, pod_class, counted = self._decisions, pod.pod_class, self.counted_for(pod)
         if counted is None:
             return None
         for ids in counted.classes:
@@ -220,27 +202,24 @@ class _Room:
                 return None
         labels = decisions.cluster.nodes.node(pod.row).metadata.labels
         place = (pod_class, tuple(map(labels.get, counted.keys)))
-        if place not in self._nodes:
+        if place not in self._rows:
             with decisions.what_if() as what_if:
                 if counted.keys:
                     what_if.replace_pod(replace(pod, terminating=True))
-                self._nodes[place] = decisions.runners[pod.scheduler_name].feasible_rows(pod)
-        return self._nodes[place]
+                self._rows[place] = decisions.runners[pod.scheduler_name].feasible_rows(pod)
+        return self._rows[place]
 
-    def _counted_for(self, pod: PodRecord) -> _Counted | None:
+    def counted_for(self, pod: PodRecord) -> _Counted | None:
+        """Return what counts for a pod; None if a filter does more than count, or rejects the pod altogether."""
         if pod.pod_class not in self._counted:
             self._counted[pod.pod_class] = self._find_counted(pod)
         return self._counted[pod.pod_class]
 
     def _find_counted(self, pod: PodRecord) -> _Counted | None:
         runner, state = self._decisions.runners.get(pod.scheduler_name), CycleState()
-        cluster, other = self._decisions.cluster, pod.without_node(name="", uid="")
-        spread = pod.spec.topology_spread_constraints
-        if (
-            runner is None
-            or self._decisions.is_of_gang(pod)
-            or any(each.node_taints_policy == "Honor" for each in spread)
-        ):
+        matcher, other = self._decisions.cluster.matcher, pod.without_node(name="", uid="")
+        honors = any(each.node_taints_policy == "Honor" for each in pod.spec.topology_spread_constraints)
+        if runner is None or honors or self._decisions.is_of_gang(pod):
             return None
         try:
             if not runner.pre_filter(state, other).status.is_success:
@@ -253,20 +232,6 @@ class _Room:
         if parts is None or not reaches.is_known:
             return None
         live = [reach for reach in reaches.found if reach.predicate.live_only]
-        return _Counted(
-            tuple(cluster.matcher(predicate).classes for predicate in parts.counted),
-            tuple(cluster.matcher(reach.predicate).classes for reach in live),
-            tuple(dict.fromkeys(reach.key for reach in live)),
-        )
-
-
-def _replacement(pod: PodRecord) -> PodRecord:
-    """Return the pod that the controller creates instead."""
-    return pod.without_node(
-        uid=f"{pod.uid}/again",
-        created_ns=_LATER_NS,
-        start_ns=NOT_STARTED_NS,
-        ready=False,
-        terminating=False,
-        preempted=False,
-    )
+        classes = tuple(matcher(predicate).classes for predicate in parts.counted)
+        keys = tuple(dict.fromkeys(reach.key for reach in live))
+        return _Counted(classes, tuple(matcher(reach.predicate).classes for reach in live), keys)

@@ -1,0 +1,133 @@
+"""The exporter's answers besides failures, its metrics and its report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client.parser import text_string_to_metric_families
+
+import podium
+from podium.api.errors import InputError
+from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate, read_shapes
+from podium.app.exporter.exporter import MAX_NAMES, ExporterMetrics, report_of
+from tests.app.exporter.clusters import Raw, Workload, budget, cluster_of, node
+
+SECOND = 10**9
+SHAPE = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: large, namespace: default}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "3"}}}]}
+"""
+
+
+def evaluation(objects: Raw, settings: EvaluationSettings = EvaluationSettings()) -> Evaluation:  # noqa: B008
+    return replace(evaluate(podium.load(objects), settings), at_ns=100 * SECOND, seconds=1.5)
+
+
+def samples(found: Evaluation | None) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return the values of each metric by the values of its labels, in the labels' order of names."""
+    metrics = ExporterMetrics(lambda: 160 * SECOND)
+    metrics.latest = found
+    text = metrics.text().decode()
+    by_name: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            by_name.setdefault(sample.name, {})[tuple(v for _, v in sorted(sample.labels.items()))] = sample.value
+    return by_name
+
+
+def test_a_pool_tolerates_the_failures_after_which_all_pods_fit() -> None:
+    nodes = [*(node(f"n{index}") for index in range(3)), node("m1", pool="small"), node("m2", pool="small")]
+    alone = {"nodeSelector": {"eks.amazonaws.com/nodegroup": "small"}}
+    web, tight = Workload("web", ["n0", "n1"]), Workload("tight", ["m1"] * 3 + ["m2"] * 3, spec=alone)
+    found = {pool.pool: pool for pool in evaluation(cluster_of(nodes, web, tight)).pools}
+    assert {name: pool.tolerated for name, pool in found.items()} == {"big": 2, "small": 0}
+    assert (found["small"].one, found["small"].two) == ("unplaced", "unplaced")
+
+
+def test_headroom_is_that_of_plan_fit_and_fragmentation_what_sums_promise_beyond_it(tmp_path: Path) -> None:
+    (tmp_path / "shapes.yaml").write_text(SHAPE)
+    shapes = read_shapes(str(tmp_path / "shapes.yaml"))
+    objects = cluster_of([node(f"n{index}") for index in range(4)], Workload("web", ["n0", "n1", "n2"], milli=2000))
+    (found,) = evaluation(objects, EvaluationSettings(shapes=shapes)).headroom
+    assert (found.shape, found.pods, found.fragmentation) == ("large", 1, round(1 - 1 / 3, 4))
+    assert podium.load(objects).plan().fit(tmp_path / "shapes.yaml").to_dict()["fit"]["fits"] == found.pods
+
+
+def test_shapes_are_pods(tmp_path: Path) -> None:
+    (tmp_path / "shapes.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
+    with pytest.raises(InputError, match="is a Namespace; shapes are Pods"):
+        read_shapes(str(tmp_path / "shapes.yaml"))
+
+
+def test_pending_pods_are_counted_by_the_kind_of_obstacle() -> None:
+    workloads = [
+        Workload("huge", ["", ""], milli=9000),
+        Workload("fits", [""]),
+        Workload("lost", [""], spec={"nodeSelector": {"a": "b"}}),
+    ]
+    found = evaluation(cluster_of([node("n1"), node("n2")], *workloads)).pending
+    assert {each.cause: each.pods for each in found} == {"too-large": 2, "placed": 1, "selection": 1}
+
+
+def test_nodes_with_ready_pods_of_a_budget_that_allows_nothing_cannot_be_drained() -> None:
+    objects = cluster_of([node("n1"), node("n2"), node("n3")], Workload("web", ["n1", "n2"]), Workload("free", ["n3"]))
+    objects["items"] += [budget("web", 0), budget("free", 1)]
+    found = evaluation(objects)
+    (block,) = found.blocks
+    assert (block.budget, block.nodes, block.lasts, found.undrainable) == ("default/web", ("n1", "n2"), True, 2)
+
+
+def test_metrics_count_failures_and_name_only_nodes_that_fail_the_test() -> None:
+    number = MAX_NAMES + 10
+    nodes = [node(f"n{index:03}", cpu=1) for index in range(number)]
+    web = Workload("web", [f"n{index:03}" for index in range(number)])
+    found = samples(evaluation(cluster_of([*nodes, node("free", cpu=1, unschedulable=True)], web)))
+    assert found["podium_failure_scopes"]["unplaced", "node"] == number
+    named = [key for key in found["podium_failure_unplaced_pods"] if "node" in key]
+    assert len(named) == 2 * MAX_NAMES
+    assert found["podium_evaluation_age_seconds"] == {(): 60.0}
+    assert found["podium_evaluation_duration_seconds"] == {(): 1.5}
+
+
+def test_metrics_have_no_answers_before_the_first_evaluation() -> None:
+    assert not [name for name in samples(None) if name.startswith("podium_failure")]
+
+
+def test_names_of_metrics_follow_the_conventions() -> None:
+    objects = cluster_of([node("n1"), node("n2")], Workload("web", ["n1"]))
+    metrics = ExporterMetrics(lambda: 0)
+    metrics.latest = evaluation(objects)
+    text = metrics.text().decode()
+    for name, kind in re.findall(r"^# TYPE (podium_\S+) (\S+)$", text, re.MULTILINE):
+        assert name.endswith("_total") is (kind == "counter") or name.endswith("_created")
+
+
+def test_the_report_names_what_breaks_first() -> None:
+    web = Workload("web", ["n1"] * 3 + ["n2"] * 3)
+    answer = report_of(evaluation(cluster_of([node("n1"), node("n2")], web)))
+    assert answer.headline.startswith("pods find no place if one of these fails: 2 of 2 nodes, 1 of 1 zone")
+    data = answer.to_dict()
+    assert [each["first"] for each in data["failures/node"]] == ["ReplicaSet default/web"] * 2
+    assert "ReplicaSet default/web" in answer.text
+    assert "<html" in answer.html()
+
+
+def test_the_report_says_that_there_is_none_yet() -> None:
+    assert report_of(None).headline == "the cluster has not been evaluated yet"
+
+
+def test_shares_are_parts_of_the_same_evaluation() -> None:
+    objects = cluster_of([node("n1"), node("n2", "b")], Workload("web", ["n1"] * 3 + ["n2"] * 3))
+    whole = evaluation(objects)
+    loaded = podium.load(objects)
+    first, *others = (evaluate(loaded, EvaluationSettings(), place, 3) for place in range(3))
+    failures = [*first.failures, *(each for other in others for each in other.failures)]
+    assert sorted(failures, key=lambda each: (each.scope, each.name)) == sorted(
+        whole.failures, key=lambda each: (each.scope, each.name)
+    )
+    assert (first.pools, first.pending, first.blocks) == (whole.pools, whole.pending, whole.blocks)

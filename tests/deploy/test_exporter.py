@@ -1,0 +1,194 @@
+"""The exporter's manifests, alerts and dashboard, and that Prometheus takes what the exporter serves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import podium
+from podium.app.exporter.command import exporter
+from podium.app.exporter.evaluation import EvaluationSettings, evaluate
+from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, LiveExporter
+from podium.app.live.logs import Log
+from podium.app.live.metrics import HealthSettings
+from podium.client.credentials import ClusterAccess
+from podium.framework.settings.configuration import default_configuration
+from tests.app.exporter.clusters import Raw, Workload, cluster_of, node
+from tests.client.api_server import NOW, APIServer
+from tests.deploy.manifests import DEPLOY, base, chart, documents, of_kind
+from tests.deploy.test_rbac import NEVER, granted
+from tests.store.objects import node as stored_node
+from tests.store.objects import running
+from tests.waiting import until
+from tools import rbac
+
+MIXIN = DEPLOY / "mixin"
+PROMTOOL, PROMETHEUS, JSONNET = map(shutil.which, ("promtool", "prometheus", "jsonnet"))
+DOCUMENT = DEPLOY.parent / "docs" / "exporter.md"
+SETTINGS = ExporterSettings(
+    configuration=default_configuration(), dry_run=True, health=HealthSettings(port=0), interval_s=0.1
+)
+
+
+def exporter_of_chart() -> list[Raw]:
+    objects = chart(exporter={"enabled": True, "interval": 30, "secret": "podium-exporter"})
+    return [raw for raw in objects if raw["metadata"]["name"] == "test-exporter"]
+
+
+def rules() -> list[dict[str, Any]]:
+    (found,) = documents((MIXIN / "alerts.yaml").read_text())
+    return [rule for group in found["groups"] for rule in group["rules"]]
+
+
+def metric_text() -> str:
+    nodes, web = [node("n1"), node("n2")], Workload("web", ["n1"] * 3 + ["n2"] * 3)
+    metrics = ExporterMetrics(lambda: NOW)
+    metrics.latest = evaluate(podium.load(cluster_of(nodes, web)), EvaluationSettings())
+    return metrics.text().decode()
+
+
+@pytest.mark.parametrize("objects", [base("exporter"), exporter_of_chart()], ids=["kustomize", "helm"])
+def test_the_role_reads_what_the_exporter_watches_and_nothing_else(objects: list[Raw]) -> None:
+    rights = granted(objects, "-exporter")
+    assert rights == rbac.exporter_rights()
+    assert {right.verb for right in rights} == {"list", "watch"}
+    assert not {(right.group, right.resource) for right in rights} & NEVER
+
+
+@pytest.mark.parametrize("objects", [base("exporter"), exporter_of_chart()], ids=["kustomize", "helm"])
+def test_the_pod_is_restricted_and_its_options_exist(objects: list[Raw]) -> None:
+    (deployment,) = of_kind(objects, "Deployment")
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    command, *options = container["args"]
+    assert command == "exporter"
+    known = {name for parameter in exporter.params for name in parameter.opts}
+    assert {option.partition("=")[0] for option in options} <= known
+
+
+def test_the_rule_of_the_operator_has_the_alerts_of_the_mixin() -> None:
+    (rule,) = of_kind(base("exporter-monitoring"), "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load((MIXIN / "alerts.yaml").read_text())
+
+
+def test_every_alert_has_a_runbook() -> None:
+    headings = {heading.lower() for heading in re.findall(r"^### (\w+)$", DOCUMENT.read_text(), re.MULTILINE)}
+    for rule in rules():
+        assert rule["annotations"]["runbook_url"] == f"docs/exporter.md#{rule['alert'].lower()}"
+        assert rule["alert"].lower() in headings
+
+
+def test_alerts_and_dashboard_ask_for_metrics_that_exist() -> None:
+    known = set(re.findall(r"^# TYPE (podium_\w+) ", metric_text(), re.MULTILINE))
+    dashboard = json.loads((MIXIN / "dashboard.json").read_text())
+    queries = [rule["expr"] for rule in rules()]
+    queries += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    for query in queries:
+        assert set(re.findall(r"podium_\w+", query)) <= known, query
+
+
+def test_the_document_lists_every_metric_of_the_exporter() -> None:
+    own = set(re.findall(r"^# TYPE (podium_\w+) (?:gauge|counter)$", metric_text(), re.MULTILINE))
+    text = DOCUMENT.read_text()
+    assert not [name for name in own if not name.endswith("_created") and f"`{name}`" not in text]
+
+
+@pytest.mark.skipif(JSONNET is None, reason="needs jsonnet")
+def test_the_mixin_has_alerts_and_dashboard() -> None:
+    query = f"local m = import '{MIXIN}/mixin.libsonnet'; [m.prometheusAlerts, std.objectFields(m.grafanaDashboards)]"
+    alerts, dashboards = json.loads(
+        subprocess.run([JSONNET or "", "-e", query], capture_output=True, check=True).stdout
+    )
+    assert alerts == yaml.safe_load((MIXIN / "alerts.yaml").read_text())
+    assert dashboards == ["podium-exporter.json"]
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="needs promtool")
+def test_promtool_takes_the_metrics_and_the_alerts() -> None:
+    promtool = PROMTOOL or ""
+    subprocess.run([promtool, "check", "rules", str(MIXIN / "alerts.yaml")], check=True, capture_output=True)
+    found = subprocess.run(
+        [promtool, "check", "metrics"], input=metric_text().encode(), capture_output=True, check=False
+    )
+    assert (found.returncode, found.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="needs promtool")
+def test_alerts_fire_when_they_should() -> None:
+    file = Path(__file__).parent / "exporter_alerts_test.yaml"
+    found = subprocess.run([PROMTOOL or "", "test", "rules", str(file)], capture_output=True, check=False, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def _read(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=10) as response:
+        return json.loads(response.read())
+
+
+def test_the_exporter_follows_the_cluster() -> None:
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(stored_node("n1", cpu=4), stored_node("n2", cpu=4), running("a", node="n1", cpu=2))
+            program = LiveExporter(ClusterAccess(name="test", server=server.url), SETTINGS, Log(lambda: NOW, "text"))
+            task = asyncio.ensure_future(program.run())
+            await until(lambda: program.metrics.latest is not None)
+            report = await asyncio.to_thread(_read, f"{program.url}/report.json")
+            assert report["failures/node"] == []
+            server.add(stored_node("n3", cpu=4))
+            await until(lambda: program.metrics.latest.counts["node", "fits"] == 3)  # type: ignore[union-attr]
+            program.stop()
+            assert await task == 0
+            assert {request.verb for request in server.sent} <= {"get", "list", "watch"}
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(PROMETHEUS is None, reason="needs prometheus")
+def test_prometheus_scrapes_the_exporter(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(stored_node("n1"), stored_node("n2"))
+            program = LiveExporter(ClusterAccess(name="test", server=server.url), SETTINGS, Log(lambda: NOW, "text"))
+            task = asyncio.ensure_future(program.run())
+            await until(lambda: program.metrics.latest is not None)
+            target = {"targets": [program.url.removeprefix("http://")]}
+            job = {"job_name": "podium-exporter", "scrape_interval": "1s", "static_configs": [target]}
+            (tmp_path / "prometheus.yml").write_text(yaml.safe_dump({"scrape_configs": [job]}))
+            options = [
+                "--config.file=prometheus.yml",
+                "--storage.tsdb.path=data",
+                "--web.listen-address=127.0.0.1:19190",
+            ]
+            scraper = await asyncio.create_subprocess_exec(
+                PROMETHEUS or "", *options, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL
+            )
+            query = "http://127.0.0.1:19190/api/v1/query?query=podium_failure_scopes%7Bscope%3D%22node%22%7D"
+            values: dict[str, str] = {}
+            for _ in range(60):
+                await asyncio.sleep(0.5)
+                try:
+                    found = await asyncio.to_thread(_read, query)
+                except OSError:
+                    continue
+                values = {each["metric"]["outcome"]: each["value"][1] for each in found["data"]["result"]}
+                if values:
+                    break
+            scraper.terminate()
+            await scraper.wait()
+            program.stop()
+            await task
+            assert values == {"fits": "2", "preempts": "0", "unplaced": "0"}
+
+    asyncio.run(story())
