@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import config_option, release_options
 from podium.app.live.options import ProgramOptions, program_options
-
-if TYPE_CHECKING:
-    from podium.api.versions.choice import ReleaseChoice
 
 _EPILOG = """
 \b
@@ -35,7 +32,7 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.option("--pool-label", "pool_labels", multiple=True, help="A node label of node pools; the first one counts.")
 @click.option("--rack-label", "rack_labels", multiple=True, help="A node label of racks; the first one counts.")
 @program_options()
-def exporter(*, config: str | None, release: ReleaseChoice, program: ProgramOptions, shapes: str, **given: Any) -> None:
+def exporter(*, config: str | None, program: ProgramOptions, shapes: str, **given: Any) -> None:
     """Serve metrics and a report on which failures a cluster can take.
 
     For each node, zone, node pool and rack: if it fails now, does every pod find a place, and which workload breaks
@@ -51,7 +48,7 @@ def exporter(*, config: str | None, release: ReleaseChoice, program: ProgramOpti
     labels = {name: given[name] for name in ("zone_labels", "pool_labels", "rack_labels") if given[name]}
     settings = ExporterSettings(
         configuration=configuration,
-        release=release,
+        release=given["release"],
         evaluation=EvaluationSettings(**labels, shapes=read_shapes(shapes) if shapes else ()),
         interval_s=given["interval"],
         processes=given["processes"],

@@ -37,10 +37,7 @@ class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolTolerance(msgspec.Struct, frozen=True):
-    """The outcomes if the ``worst`` node of a pool fails, and the two with the most pods; and how many nodes may fail.
-
-    ``tolerated`` counts failures without preemption: 0, 1 or 2.
-    """
+    """The outcomes if ``one`` node of a pool fails, the ``worst``, or ``two``; 0 to 2 are tolerated without preemption."""
 
     pool: str
     tolerated: int
@@ -57,34 +54,18 @@ class Headroom(msgspec.Struct, frozen=True):
     fragmentation: float
 
 
-class PendingCause(msgspec.Struct, frozen=True):
-    """Pods that wait for the same kind of obstacle, `placed` if they fit now; ``why`` is the text for most of them."""
-
-    cause: str
-    pods: int
-    why: str
-
-
-class BudgetBlock(msgspec.Struct, frozen=True):
-    """A budget that allows no disruption now, and the nodes with ready pods that it covers.
-
-    ``lasts``: it allows none even if all its pods are healthy.
-    """
-
-    budget: str
-    lasts: bool
-    nodes: tuple[str, ...]
-
-
 class Evaluation(msgspec.Struct, frozen=True):
-    """The answers about the cluster as it was at ``at_ns``. ``skipped`` counts groups beyond `MAX_GROUPS` by kind."""
+    """The answers about the cluster as it was at ``at_ns``.
+
+    ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause; ``blocks`` has nodes by budget.
+    """
 
     failures: tuple[FailureOutcome, ...]
     skipped: dict[str, int]
     pools: tuple[PoolTolerance, ...] = ()
     headroom: tuple[Headroom, ...] = ()
-    pending: tuple[PendingCause, ...] = ()
-    blocks: tuple[BudgetBlock, ...] = ()
+    pending: dict[str, int] = {}
+    blocks: dict[str, tuple[str, ...]] = {}
     at_ns: int = 0
     seconds: float = 0
 
@@ -96,7 +77,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     @property
     def undrainable(self) -> int:
         """The number of nodes that cannot be drained now."""
-        return len({node for block in self.blocks for node in block.nodes})
+        return len(set().union(*self.blocks.values()))
 
     def of_kind(self, kind: str) -> list[FailureOutcome]:
         """Return the failures of a kind, the worst first."""
@@ -128,15 +109,12 @@ def evaluate(cluster: Cluster, settings: EvaluationSettings, place: int = 0, num
     by_name = {(each.scope, each.name): each for each in outcomes}
     tolerances = []
     for pool in pools:
-        worst, two = (
-            min((by_name[NODE, name] for name in pool.nodes), key=lambda each: each.order),
-            by_name[PAIR, pool.name],
-        )
-        tolerated = (worst.outcome == FITS) + (worst.outcome == two.outcome == FITS)
-        tolerances.append(PoolTolerance(pool.name, tolerated, worst.name, worst.outcome, two.outcome))
+        worst = min((by_name[NODE, name] for name in pool.nodes), key=lambda each: each.order)
+        one, two = worst.outcome, by_name[PAIR, pool.name].outcome
+        tolerated = (one == FITS) + (one == two == FITS)
+        tolerances.append(PoolTolerance(pool.name, tolerated, worst.name, one, two))
     headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
-    rest = tuple(_pending(decisions)), tuple(_blocks(decisions))
-    return Evaluation(outcomes, skipped, tuple(tolerances), headroom, *rest)
+    return Evaluation(outcomes, skipped, tuple(tolerances), headroom, _pending(decisions), _blocks(decisions))
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:
@@ -169,36 +147,27 @@ def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
     return Headroom(pod.name, fitting, round(max(0, 1 - fitting / in_sum), 4) if in_sum else 0)
 
 
-def _pending(decisions: Decisions) -> list[PendingCause]:
-    """Return the causes of pending pods, those of the most pods first."""
+def _pending(decisions: Decisions) -> dict[str, int]:
+    """Return the number of pending pods by the type of obstacle on most nodes; `placed` if they fit now."""
+    found: Counter[str] = Counter()
     with decisions.what_if():
         result = decisions.schedule(decisions.pending, preempts=True)
-        found = [PendingCause("placed", len(result.placed), "they fit now")] if result.placed else []
-        causes: dict[str, list[tuple[int, str]]] = {}
+        found["placed"] += len(result.placed)
         for blocked in blocked_pods(decisions, result):
-            # The obstacle before any node, or on most nodes; there are a few types.
-            obstacles = (
-                [blocked.before]
-                if blocked.before
-                else (each for group in blocked.nearest[:1] for each in group.obstacles)
-            )
-            causes.setdefault(min(each.type for each in obstacles), []).append((len(blocked.pods), blocked.text))
-        found += (PendingCause(cause, sum(n for n, _ in some), max(some)[1]) for cause, some in causes.items())
-    return sorted(found, key=lambda each: (-each.pods, each.cause))
+            nearest = next((group.obstacles for group in blocked.nearest), frozenset())
+            cause = blocked.before or min(nearest, key=lambda each: each.order)
+            found[cause.type] += len(blocked.pods)
+    return {cause: number for cause, number in found.most_common() if number}
 
 
-def _blocks(decisions: Decisions) -> list[BudgetBlock]:
-    """Return the budgets that keep nodes from being drained now, those of the most nodes first."""
-    covered = (
+def _blocks(decisions: Decisions) -> dict[str, tuple[str, ...]]:
+    """Return the nodes with ready pods of each budget that allows no disruption now, most nodes first."""
+    covered = by_key(
         (budget.key, pod.node_name)
         for pod in decisions.cluster.placed.values()
         if pod.is_healthy and (pod.controller is None or pod.controller.kind not in (DAEMON_SET, "Node"))
         for budget in decisions.cluster.budgets.over(pod.pod_class)
         if budget.disruptions_allowed <= 0
     )
-    found = []
-    for key, names in by_key(covered).items():
-        status = decisions.budgets[key].status
-        lasts = 0 < status.expected_pods <= status.desired_healthy
-        found.append(BudgetBlock(key, lasts, tuple(sorted(set(names)))))
-    return sorted(found, key=lambda block: (-len(block.nodes), block.budget))
+    found = {key: tuple(sorted(set(names))) for key, names in covered.items()}
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))

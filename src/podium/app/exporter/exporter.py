@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from operator import is_
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -40,14 +40,11 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
 from podium.runtime.component import Component
-from podium.store.stored import Stored
 
 WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds that the exporter watches."""
 
 MAX_NAMES = 50
-"""The most nodes and budgets with series of their own."""
-
 _KINDS = (NODE, *GROUPS)
 _CAVEATS = (
     "the pods of each failure are evicted at once and placed in order of priority; no autoscaler adds nodes",
@@ -109,30 +106,28 @@ def _metrics(found: Evaluation, age_s: float) -> Iterator[Metric]:
     """Yield the name, the labels, the samples and the help text of each metric."""
     failing = [each for each in found.of_kind(NODE) if each.outcome != FITS]
     shown = [*failing[:MAX_NAMES], *(each for kind in GROUPS for each in found.of_kind(kind))]
-    unplaced = [(each, "without", each.unplaced_alone) for each in shown]
-    unplaced += [(each, "with", each.unplaced) for each in shown]
-    fates = [(each, fate, getattr(each, fate)) for each in shown for fate in FATES]
+    unplaced = [((each.scope, each.name, "without"), each.unplaced_alone) for each in shown]
+    unplaced += [((each.scope, each.name, "with"), each.unplaced) for each in shown]
+    fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in FATES]
     yield "evaluation_age_seconds", "", [((), age_s)], "Age of the cluster's state that was evaluated."
     yield "evaluation_duration_seconds", "", [((), found.seconds)], "Duration of the last evaluation."
     counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in OUTCOMES]
     yield "failure_scopes", "scope outcome", counts, "Number of failures by outcome: fits, preempts or unplaced."
     skipped = [((kind,), number) for kind, number in found.skipped.items()]
     yield "failure_scopes_skipped", "scope", skipped, "Number of zones, pools and racks that are not evaluated."
-    for name, label, values, what in (
-        ("unplaced", "preemption", unplaced, "Number of pods that find no place; of nodes only for the worst."),
-        ("evicted", "fate", fates, "Number of pods that are replaced, held until their node is back, or unmanaged."),
-    ):
-        yield f"failure_{name}_pods", f"scope name {label}", (((e.scope, e.name, v), n) for e, v, n in values), what
+    what = "Number of pods that find no place after a failure; of nodes only for the worst."
+    yield "failure_unplaced_pods", "scope name preemption", unplaced, what
+    yield "failure_evicted_pods", "scope name fate", fates, "Number of pods of a failure by what becomes of them."
     pools = [((each.pool,), each.tolerated) for each in found.pools]
     yield "pool_tolerated_node_failures", "pool", pools, "Number of nodes that may fail without preemption, 0 to 2."
     headroom = [((each.shape,), each.pods) for each in found.headroom]
     yield "headroom_pods", "shape", headroom, "Number of further pods of a shape that fit."
     shares = [((each.shape,), each.fragmentation) for each in found.headroom]
     yield "fragmentation_ratio", "shape", shares, "Share of the pods that fit in sum, and that fit on no node."
-    pending = [((each.cause,), each.pods) for each in found.pending]
+    pending = [((cause,), number) for cause, number in found.pending.items()]
     yield "pending_pods", "cause", pending, "Number of pods without a node by the kind of obstacle."
     yield "undrainable_nodes", "", [((), found.undrainable)], "Number of nodes that budgets keep from being drained."
-    blocks = [((*each.budget.split("/"),), len(each.nodes)) for each in found.blocks[:MAX_NAMES]]
+    blocks = [((*budget.split("/"),), len(nodes)) for budget, nodes in islice(found.blocks.items(), MAX_NAMES)]
     yield "budget_blocked_nodes", "namespace poddisruptionbudget", blocks, "Number of nodes that a budget blocks."
 
 
@@ -145,14 +140,15 @@ def report_of(found: Evaluation | None) -> PlanAnswer:
     fitting = {NODE: f"{len(failures[NODE]) - len(shown[NODE]):,} more fit"}
     bad = (f"{found.counts[kind, UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
     facts = {"at": format_exact_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
+    blocks = [{"budget": budget, "nodes": nodes} for budget, nodes in found.blocks.items()]
     drains = f"{counted(found.undrainable, 'node')} cannot be drained now"
     sections = (
         _section("evaluated", "Evaluated", [facts]),
         *(_section(f"failures/{kind}", f"If a {kind} fails", shown[kind], fitting.get(kind, "")) for kind in _KINDS),
         _section("pools", "Node pools", found.pools, "if one node or two fail"),
         _section("headroom", "Headroom", found.headroom, "further pods like these"),
-        _section("pending", "Pending pods", found.pending, "by the kind of obstacle"),
-        _section("budgets", "Budgets in the way of drains", found.blocks, drains),
+        _section("pending", "Pending pods", [found.pending] if found.pending else [], "by the kind of obstacle"),
+        _section("budgets", "Budgets in the way of drains", blocks, drains),
     )
     caveats = tuple(Caveat("exporter", text, 0) for text in _CAVEATS)
     headline = f"pods find no place if one of these fails: {', '.join(bad)}"
@@ -199,27 +195,23 @@ class LiveExporter(LiveProgram):
 
     async def _evaluate_repeatedly(self, cluster: LiveCluster) -> None:
         await self.leads.wait()
-        known: list[Stored] = []
         while True:
-            began_ns, before, latest = self.now(), known, self.metrics.latest
-            known = [stored for each in cluster.reflectors.values() for stored in each.machine.known.values()]
-            if latest is not None and len(known) == len(before) and all(map(is_, known, before)):
-                # The answers hold for the present state, too.
-                self.metrics.latest = replace(latest, at_ns=began_ns)
-            else:
-                try:
-                    await self._evaluate(known, began_ns)
-                except PodiumError as error:
-                    known = []
-                    self.metrics.failures.inc()
-                    self._log.error("the evaluation failed", problem=str(error))
+            began_ns = self.now()
+            try:
+                await self._evaluate(cluster, began_ns)
+            except PodiumError as error:
+                self.metrics.failures.inc()
+                self._log.error("the evaluation failed", problem=str(error))
             await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / _SECOND, _LEAST_PAUSE_S))
 
-    async def _evaluate(self, known: Sequence[Stored], began_ns: int) -> None:
-        """Evaluate the objects in copies of this process. Raises PodiumError if that fails."""
+    async def _evaluate(self, cluster: LiveCluster, began_ns: int) -> None:
+        """Evaluate the cluster as it is now in copies of this process. Raises PodiumError if that fails."""
         settings, loop = self._settings, asyncio.get_running_loop()
+        known = (stored for each in cluster.reflectors.values() for stored in each.machine.known.values())
+        # Nothing reads the raw form of pods, which would be made for this.
+        given = [Document("", 0, {} if each.kind == "Pod" else each.raw, each.object) for each in known]
         deciding = DecisionSettings(settings.configuration, ReleaseChoice.exactly(self.release))
-        work = partial(_share, known, deciding, settings)
+        work = partial(_share, Cluster(Input(given), deciding), settings)
         # All copies are forked before a thread exists, and end before the threads that wait for them.
         with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
             finish = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
@@ -234,13 +226,9 @@ class LiveExporter(LiveProgram):
         self.metrics.evaluations.inc()
 
 
-def _share(
-    known: Sequence[Stored], deciding: DecisionSettings, settings: ExporterSettings, place: int, report: object
-) -> Evaluation | str:
+def _share(cluster: Cluster, settings: ExporterSettings, place: int, report: object) -> Evaluation | str:
     """Return a share of the evaluation, or why there is none."""
     try:
-        # Nothing reads the raw form of pods, which would be made for this.
-        given = [Document("", 0, {} if each.kind == "Pod" else each.raw, each.object) for each in known]
-        return evaluate(Cluster(Input(given), deciding), settings.evaluation, place, settings.processes)
+        return evaluate(cluster, settings.evaluation, place, settings.processes)
     except Exception as error:  # The parent reports it
         return f"{type(error).__name__}: {error}"

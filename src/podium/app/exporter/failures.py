@@ -1,8 +1,4 @@
-"""What a failure of nodes leaves without a place: their pods are placed again on the other nodes, at once.
-
-An answer is that of the instant: nodes fail and do not come back, their pods are evicted together, controllers create
-replacements, and these are placed in queue order on the nodes that are there. No autoscaler adds nodes.
-"""
+"""Failures of nodes: their pods are evicted at once, and replacements placed on the other nodes in queue order."""
 
 from __future__ import annotations
 
@@ -28,8 +24,6 @@ from podium.framework.verdicts import PluginError
 NODE, ZONE, POOL, RACK, PAIR = "node", "zone", "pool", "rack", "pair"
 GROUPS = (ZONE, POOL, RACK)
 OUTCOMES = FITS, PREEMPTS, UNPLACED = "fits", "preempts", "unplaced"
-"""The outcomes of a failure: all pods fit, they fit if they preempt others, or some fit nowhere."""
-
 FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
@@ -127,6 +121,7 @@ class _Trials:
         counts = len(replaced), len(held), len(unmanaged)
         found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         evicted = Counter(pod.pod_class for pod in (*replaced, *held, *unmanaged))
+        # Evictions may make room for those that count the pods that do not terminate.
         waiting = [pod for pod in self._waiting if self._room.is_concerned(pod, evicted)]
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
@@ -188,7 +183,6 @@ class _Room:
         self._rows: dict[tuple[PodClass, tuple[str | None, ...]], Int64s] = {}
 
     def is_concerned(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> bool:
-        """Return whether evictions may make room for a waiting pod, which counts the pods that do not terminate."""
         counted = self.counted_for(pod)
         return counted is None or any(other.id in ids for ids in counted.live for other in evicted)
 
@@ -222,14 +216,13 @@ class _Room:
         if runner is None or honors or self._decisions.is_of_gang(pod):
             return None
         try:
-            if not runner.pre_filter(state, other).status.is_success:
-                return None
-            if runner.is_row_local(state):
+            passes = runner.pre_filter(state, other).status.is_success
+            if passes and runner.is_row_local(state):
                 return _Counted()
             parts, reaches = runner.filter_parts(state, other), runner.reaches(state, other)
         except PluginError:
             return None
-        if parts is None or not reaches.is_known:
+        if not passes or parts is None or not reaches.is_known:
             return None
         live = [reach for reach in reaches.found if reach.predicate.live_only]
         classes = tuple(matcher(predicate).classes for predicate in parts.counted)
