@@ -56,6 +56,6 @@ def exporter(*, config: str | None, program: ProgramOptions, shapes: str, **give
         **program.of_program(configuration, "", elects=False),
     )
     settings.health.check()
-    kubeconfig = program.kubeconfig or configuration.client_connection.kubeconfig
-    access = find_access(os.environ, kubeconfig, program.context)
+    kubeconfig = program.cluster.kubeconfig or configuration.client_connection.kubeconfig
+    access = find_access(os.environ, kubeconfig, program.cluster.context)
     sys.exit(run_program(settings, lambda log: LiveExporter(access, settings, log)))

@@ -37,7 +37,7 @@ class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolTolerance(msgspec.Struct, frozen=True):
-    """The outcomes if ``one`` node of a pool fails, the ``worst``, or ``two``; 0 to 2 are tolerated without preemption."""
+    """The outcomes if ``one`` node of a pool fails, the ``worst``, or ``two``; without preemption 0 to 2 may fail."""
 
     pool: str
     tolerated: int

@@ -28,8 +28,7 @@ from podium.app.console.page import Section
 from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
 from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
 from podium.app.inputs import DecisionSettings
-from podium.app.live.caveats import hidden_kinds, of_access
-from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings
+from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, hidden_kinds, of_access
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
@@ -39,7 +38,7 @@ from podium.client.live_cluster import LiveCluster, Watched
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
-from podium.runtime.component import Component
+from podium.runtime.runtime import Component
 
 WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds that the exporter watches."""
