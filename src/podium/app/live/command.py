@@ -30,17 +30,10 @@ Exit codes: 0 after SIGINT or SIGTERM, 1 after it lost its lease.
 @release_options
 @click.option("--dry-run", is_flag=True, help="Log decisions and write nothing; needs only get, list and watch.")
 @click.option(
-    "--pause-preemption-file",
-    "pause_file",
-    metavar="FILE",
-    default="",
-    help="Preempt no pods while this file exists.",
+    "--pause-preemption-file", "pause_file", metavar="FILE", default="", help="Preempt no pods while this file exists."
 )
 @click.option(
-    "--trim-avoid-lists",
-    "trims_avoid_lists",
-    is_flag=True,
-    help="When leading, remove expired entries of avoid lists.",
+    "--trim-avoid-lists", "trims_avoid_lists", is_flag=True, help="When leading, remove expired entries of avoid lists."
 )
 @click.option("--decisions", metavar="FILE", default="", help="Append each decision to this file, as a line of JSON.")
 @click.option(

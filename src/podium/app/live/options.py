@@ -41,13 +41,7 @@ _OTHERS = (
         type=click.IntRange(0, 65535),
         help="The port of health and metrics; 0: any free port. Default: none.",
     ),
-    click.option(
-        "--tls-cert-file",
-        "certificate_file",
-        metavar="FILE",
-        default="",
-        help="The certificate for HTTPS.",
-    ),
+    click.option("--tls-cert-file", "certificate_file", metavar="FILE", default="", help="The certificate for HTTPS."),
     click.option("--tls-private-key-file", "key_file", metavar="FILE", default="", help="The key of the certificate."),
     click.option(
         "--metrics-token-file", "token_file", metavar="FILE", default="", help="The token that /metrics requires."
