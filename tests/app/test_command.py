@@ -244,7 +244,7 @@ def test_subcommands_and_their_options_are_completed() -> None:
     names = run(_PODIUM_COMPLETE="bash_complete", COMP_WORDS="podium ex", COMP_CWORD="1")
     options = run(_PODIUM_COMPLETE="bash_complete", COMP_WORDS="podium explain --sch", COMP_CWORD="2")
 
-    assert names.stdout.split() == ["plain,explain", "plain,examples"]
+    assert names.stdout.split() == ["plain,explain", "plain,exporter", "plain,examples"]
     assert options.stdout.split() == ["plain,--scheduler"]
 
 
