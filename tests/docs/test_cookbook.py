@@ -78,7 +78,8 @@ def test_a_picture_in_a_page_shows_the_command_before_it(name: str) -> None:
 def test_no_picture_and_no_example_is_left_over() -> None:
     report = "".join(document.read_text() for document in DOCUMENTS)
 
-    assert {file.stem for file in pictures.FOLDER.iterdir()} == set(SHOWN)
+    assert {file.stem for file in pictures.FOLDER.glob("*.png")} == set(SHOWN)
+    assert [file.name for file in pictures.FOLDER.iterdir() if f"pictures/{file.name}" not in report] == []
     assert [file.name for file in EXAMPLES.iterdir() if f"examples/cookbook/{file.name}" not in report] == []
 
 

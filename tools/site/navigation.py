@@ -81,6 +81,7 @@ CHAPTERS = (
             "docs/rescheduler.md",
             "docs/rescheduling-policies.md",
             "docs/deploy.md",
+            "docs/exporter.md",
             "docs/security.md",
         ),
     ),

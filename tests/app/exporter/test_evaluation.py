@@ -116,6 +116,15 @@ def test_the_report_names_what_breaks_first() -> None:
     assert "<html" in answer.html()
 
 
+def test_the_report_counts_the_nodes_of_a_budget_and_names_them_in_json() -> None:
+    web = Workload("web", ["n1"] * 3 + ["n2"] * 3)
+    answer = report_of(evaluation(cluster_of([node("n1"), node("n2"), budget("web", 0, 6)], web)))
+    (section,) = [section for section in answer.sections if section.name == "budgets"]
+
+    assert section.rows == (("default/web", "2"),)
+    assert answer.to_dict()["budgets"] == [{"budget": "default/web", "nodes": ["n1", "n2"]}]
+
+
 def test_the_report_says_that_there_is_none_yet() -> None:
     assert report_of(None).headline == "the cluster has not been evaluated yet"
 

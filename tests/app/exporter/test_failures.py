@@ -157,7 +157,7 @@ def _compare(seeds: range) -> Counter[str]:
 
 
 def test_node_failures_have_the_outcome_of_plan_fail() -> None:
-    counts = _compare(range(SEED, SEED + 3))
+    counts = _compare(range(SEED, SEED + 6))
     assert counts["node"] > 10
     assert counts["node alone: equal"] == counts["node"]
     assert not [key for key in counts if "another verdict" in key]

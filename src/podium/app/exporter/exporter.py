@@ -157,7 +157,9 @@ def report_of(found: Evaluation | None) -> PlanAnswer:
 def _section(name: str, title: str, records: Sequence[object], rest: str = "") -> Section:
     """Return a table of the records' texts and numbers, and the length of lists; the data has them in full."""
     data = msgspec.to_builtins(records)
-    rows = tuple(tuple(f"{len(v) if isinstance(v, list | dict) else v}" for v in each.values()) for each in data)
+    rows = tuple(
+        tuple(f"{len(v) if isinstance(v, list | tuple | dict) else v}" for v in each.values()) for each in data
+    )
     return Section(name, title, rows, tuple(data[0]) if data else (), rest, data)
 
 
