@@ -173,8 +173,8 @@ def follow(shell: Shell, line: str) -> None:
         case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments}:
             # There is no such cluster and no such recording; the command line is right.
             parse(arguments)
-        case ["openssl", "req" | "rand", *_]:
-            # It writes the files that the next commands name.
+        case ["openssl", "req" | "rand", *_] | ["kubectl", "create", "namespace" | "secret", *_]:
+            # They make what the next commands name.
             pass
         case ["podium", "mcp", *arguments]:
             # It serves until its client ends it; the tests of podium mcp run it.
@@ -203,9 +203,6 @@ def check_tool(words: list[str]) -> None:
             assert not maintenance_problem({name: text})
         case ["kubectl", "krew", "install", manifest]:
             assert (ROOT / manifest.partition("=")[2]).is_file()
-        case ["kubectl", "create", "namespace" | "secret", *names]:
-            # The manifests that follow name them.
-            assert names
         case ["helm", "install", _, chart, *options]:
             values = yaml.safe_load((ROOT / chart / "values.yaml").read_text())
             settings = [each for option, each in itertools.pairwise(options) if option == "--set"]

@@ -122,7 +122,7 @@ def test_the_report_counts_the_nodes_of_a_budget_and_names_them_in_json() -> Non
     (section,) = [section for section in answer.sections if section.name == "budgets"]
 
     assert section.rows == (("default/web", "2"),)
-    assert answer.to_dict()["budgets"] == [{"budget": "default/web", "nodes": ["n1", "n2"]}]
+    assert answer.to_dict()["budgets"] == [{"budget": "default/web", "nodes": ("n1", "n2")}]
 
 
 def test_the_report_says_that_there_is_none_yet() -> None:
