@@ -95,8 +95,8 @@ def test_a_constructor_with_a_parameter_is_given_the_context(module: Write, para
 
 @pytest.mark.parametrize("parameters", ["self", "self, *more", "self, *, limit=3", "self, **more"])
 def test_a_constructor_without_a_place_for_the_context_is_called_without(module: Write, parameters: str) -> None:
-    name = module(f"class Own:\n    def __init__({parameters}): self.told = [*locals()]\n{FILTER}\n")
-    assert "context" not in made(f"{name}:Own").log
+    name = module(f"class Own:\n    def __init__({parameters}): self.received = [*locals()]\n{FILTER}\n")
+    assert "context" not in made(f"{name}:Own").received
 
 
 @pytest.mark.parametrize("parameters", ["self, context, limit", "self, *, limit"])

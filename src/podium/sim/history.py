@@ -79,6 +79,8 @@ class EventHistory:
         # Below this number of events there cannot be too many, whatever waits.
         self._few = most_events - _MOST_EVENTS_WAIT
         self._on_many: Callable[[], None] | None = None
+        self.refused: set[str] = set()
+        """The keys of objects that quotas or bounds did not let a step create or change."""
         # By pod key, or workload whose pods could not be created, the index of its last event if that is a failure.
         self._failed: dict[str, int] = {}
         # Since the first failure, the number of relevant writes; and that number at each subject's last failure.

@@ -68,8 +68,6 @@ class Player:
         self._is_lenient = is_lenient
         # In order of start; of a finished drain only the report is kept.
         self._drains: list[BegunDrain | DrainReport] = []
-        # The keys of objects that quotas or bounds refused.
-        self._not_created: set[str] = set()
         # By node, the drains that wait for its drain.
         self._waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = {}
 
@@ -260,7 +258,7 @@ class Player:
         """Skip a step that quotas or bounds forbid, since these may change; raise other errors."""
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)
-        self._not_created.add(key)
+        self._history.refused.add(key)
         self._skip(key, message, now)
 
     def _find(self, step: steps.ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
@@ -269,7 +267,7 @@ class Player:
         if stored is not None:
             return stored
         was_created = self._history.has_seen(kind, key)
-        if not was_created and key not in self._not_created:
+        if not was_created and key not in self._history.refused:
             raise step.error(f"there is no {kind} {key}")
         self._skip(key, "it is gone" if was_created else "it was never created", now)
         return None
