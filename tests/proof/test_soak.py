@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from podium.api import resource_requests
 from podium.api.meta import Kubernetes
 from podium.app.bench.scheduling import BenchDriver
 from podium.cluster import matchers, nodes, pod_classes, replacements
@@ -89,6 +90,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "MOST_OPEN", 2)
     monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 2)
     monkeypatch.setattr(pod_classes, "KEPT_CONTAINERS", 2)
+    monkeypatch.setattr(resource_requests, "_KEPT", 2)
     monkeypatch.setattr(replacements, "_FEW", 2)
     monkeypatch.setattr(rescheduler_view, "DISRUPTION_MEMORY_NS", ROUND_S * 10**9)
 
