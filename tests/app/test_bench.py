@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from podium.api.input.codec import load_files
 from podium.api.versions.choice import CLUSTER_RELEASE
-from podium.app.bench import command
+from podium.app.bench import command, scheduling
 from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.bench.eks_cluster import EKSCluster
@@ -82,6 +82,18 @@ def test_every_pod_of_preemption_needs_victims() -> None:
     counts = measure_scheduling("preemption", 10, 4, RELEASE).counts
 
     assert counts == {"bound": 4, "preempted": 4 * 3, "attempts": 8}
+
+
+def test_counted_attempts_are_not_among_the_timed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[int] = []
+
+    def note(*_: object, times_ns: tuple[int, ...], counts: dict[str, int], **__: object) -> None:
+        timed.extend((len(times_ns), counts["attempts"]))
+
+    monkeypatch.setattr(scheduling, "measured", note)
+    measure_scheduling("basic", 5, 5, RELEASE)
+
+    assert timed == [5, 5]
 
 
 def test_a_third_of_explained_pods_fit_and_a_third_preempt() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -143,8 +144,7 @@ class RunningPreemptions:
             if going:
                 self._pending[uid] = going
                 actions.append(DeleteObject("Pod", action.key, uid, action.cause))
-                is_whole = len(going) == len(waiting)
-                waiting = [] if is_whole else [preemption for preemption in waiting if preemption.failure is not None]
+                waiting = [preemption for preemption in waiting if preemption.failure is not None]
         ended: list[RunningPreemption] = []
         for preemption in waiting:
             preemption.outstanding.discard(uid)
@@ -184,9 +184,6 @@ class RunningPreemptions:
         """Mark or evict victims; wait for those that are marked, deleted or evicted for another preemptor already."""
         preemptor, rationale = preemption.preemptor, preemption.rationale
         cause, outstanding = preemptor.key, preemption.outstanding
-        # By whether a victim has a lower priority.
-        preemptors = ("a pod of equal priority whose owner has less", "a higher priority pod")
-        messages = [f"{preemptor.scheduler_name}: preempting to accommodate {each}" for each in preemptors]
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
@@ -201,10 +198,17 @@ class RunningPreemptions:
             elif victim.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
-                message = messages[victim.priority < preemptor.priority]
-                mark = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
-                actions.append(ReportStatus("Pod", victim.key, uid, cause, (mark,), rationale=rationale))
+                mark = _mark(preemptor.scheduler_name, is_lower=victim.priority < preemptor.priority)
+                actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, rationale=rationale))
         return actions
+
+
+@lru_cache(maxsize=16)
+def _mark(scheduler_name: str, *, is_lower: bool) -> tuple[PodCondition]:
+    """Return the condition of a victim, which has a lower priority than the preemptor or an equal one."""
+    preemptor = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
+    message = f"{scheduler_name}: preempting to accommodate {preemptor}"
+    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
 
 
 def _preempted(preemption: RunningPreemption, action: DeleteObject | Evict) -> Record:

@@ -171,8 +171,11 @@ class Trials:
         if drawn is None:
             return BestTrial(None, tally=tuple(order.tally(decoders)))
         best, equals = drawn
-        trial = own_trial if own_trial is not None and best == own else cached.trial(best)
-        return BestTrial(best, trial.victims, trial.key[0], candidates=order.numbers[0], equals=equals)
+        if own_trial is not None and best == own:
+            victims, violations = own_trial.victims, own_trial.key[0]
+        else:
+            victims, violations = cached.victims_on[best], cached.criteria.item(0, best)
+        return BestTrial(best, victims, violations, candidates=order.numbers[0], equals=equals)
 
     def _try_own(self, preemptor: Preemptor, row: int, decoders: Decoders) -> tuple[RowTrial, Decoders]:
         """Return the trial on the row that a pod is nominated to, without that nomination, and the decoders for it."""
