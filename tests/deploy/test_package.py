@@ -103,7 +103,7 @@ def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current
 @pytest.mark.parametrize(
     ("words", "offered", "directive"),
     [
-        (["ex"], {"examples", "explain"}, ":4"),
+        (["ex"], {"examples", "explain", "exporter"}, ":4"),
         (["simulate", "--sp"], {"--speed"}, ":4"),
         (["explain", "web", "-f", ""], set(), ":0"),
     ],
