@@ -47,9 +47,7 @@ def _fails_when_it_hangs() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _leaves_the_collector_as_it_was() -> Iterator[None]:
-    """Provide a program that a test runs configures the garbage collector of the process, which all later tests
-    share.
-    """
+    """Restore the settings of the garbage collector, which all tests share, after a test that runs a program."""
     threshold = gc.get_threshold()
     yield
     gc.unfreeze()
@@ -59,7 +57,7 @@ def _leaves_the_collector_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _leaves_what_is_shared_as_it_was() -> Iterator[None]:
-    """Provide a test that changed an object that other tests are given would have them fail or pass by their order."""
+    """Fail a test that changed an object of other tests, which would then depend on their order."""
     before = _shared()
     yield
     after = _shared()

@@ -81,9 +81,7 @@ def assert_bounded(play: Callable[[int], Counter[str]], rounds: int) -> None:
 
 @pytest.fixture(autouse=True)
 def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provide what is dropped after some time without a question is dropped soon, so that short runs reach their
-    limits.
-    """
+    """Lower the limits of caches, so that short runs reach them."""
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)

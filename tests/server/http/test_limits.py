@@ -19,7 +19,7 @@ HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/js
 
 @pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
 def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provide the rules hold on Python's own loop, and on the one that is used where it is installed."""
+    """Run each test on Python's own event loop, and on uvloop where it is installed."""
     monkeypatch.setattr(serving, "RUN", request.param)
 
 

@@ -287,5 +287,5 @@ def _within(value: Any, step: str, path: str) -> Any:
 
 def _size_of(value: Any) -> str:
     if isinstance(value, list | dict):
-        return counted(len(value), "entry" if isinstance(value, list) else "field")
+        return counted(len(value), "item" if isinstance(value, list) else "field")
     return shown(value)

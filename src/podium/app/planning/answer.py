@@ -136,12 +136,22 @@ class PlanAnswer(Shown):
 
     @property
     def summary(self) -> str:
-        """The impact as sums in one line; "" for questions that are not played."""
+        """The impact as sums in one line, without what happens anyway; "" for questions that are not played."""
         if self.result is None:
             return ""
-        from podium.app.planning.impact import sums_text
+        from podium.app.planning.impact import PREEMPTION, counts_of
 
-        return sums_text(self.impact, self.anyway)
+        impact, causes = self.impact, counts_of(self.impact)
+        placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
+        evicted, preempted = causes.total() - causes[PREEMPTION], causes[PREEMPTION]
+        missing = sum(max(found.missing, found.stuck, 0) for found in impact)
+        too = f" ({self.anyway['preempted']:,} happen anyway)" if self.anyway.get("preempted") else ""
+        sums = f"{placed:,} placed, {evicted:,} evicted, {preempted:,} preempted{too}, {missing:,} missing at the end"
+        short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
+        if short:
+            longest = max(short, key=lambda found: found.short_seconds)
+            sums += f"; {counted(len(short), 'workload')} short, longest {lasting_text(longest)}"
+        return f"Plan: {sums}"
 
     @property
     def otherwise(self) -> str:
@@ -253,11 +263,16 @@ def _impact_row(workload: WorkloadImpact) -> list[Part]:
         "" if workload.is_new else workload.lowest_ready,
         workload.ready_after,
         workload.wanted,
-        _duration_text(workload.short_seconds) + (" and on" if workload.short_lasts else ""),
+        lasting_text(workload),
         _duration_text(workload.pending_seconds),
         ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items()),
         "; ".join(f"held by budget {held.budget} for {_duration_text(held.seconds) or '0s'}" for held in workload.held),
     ]
+
+
+def lasting_text(impact: WorkloadImpact) -> str:
+    """Return how long a workload is short of ready pods; "" if that does not differ."""
+    return _duration_text(impact.short_seconds) + (" and on" if impact.short_lasts else "")
 
 
 def _duration_text(seconds: float) -> str:

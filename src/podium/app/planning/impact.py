@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from podium.api.times import format_duration
 from podium.app.console.cells import agreeing, by_key, counted, listed
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
@@ -168,27 +167,6 @@ def impact_text(impact: Sequence[WorkloadImpact]) -> str:
     if impact and not missing and not stuck:
         parts.append("no further pod is missing at the end")
     return "; ".join(parts) or "no workload is affected"
-
-
-def sums_text(impact: Sequence[WorkloadImpact], anyway: Mapping[str, int]) -> str:
-    """Return the impact as sums; only what differs from the run without the plan counts."""
-    preempted = sum(found.disruptions.get(PREEMPTION, 0) for found in impact)
-    evicted = sum(number for found in impact for number in found.disruptions.values()) - preempted
-    placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
-    missing = sum(max(found.missing, found.stuck, 0) for found in impact)
-    too = f" ({anyway['preempted']:,} happen anyway)" if anyway.get("preempted") else ""
-    sums = f"Plan: {placed:,} placed, {evicted:,} evicted, {preempted:,} preempted{too}, {missing:,} missing at the end"
-    short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
-    if not short:
-        return sums
-    longest = max(short, key=lambda found: found.short_seconds)
-    return f"{sums}; {counted(len(short), 'workload')} short, longest {lasting_text(longest)}"
-
-
-def lasting_text(impact: WorkloadImpact) -> str:
-    """Return how long a workload is short of ready pods."""
-    lasted = format_duration(round(impact.short_seconds * 10**9))
-    return f"{lasted} and on" if impact.short_lasts else lasted
 
 
 def anyway_of(result: Result, baseline: Result) -> dict[str, int]:

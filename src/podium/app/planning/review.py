@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from podium.api.input.codec import Document
 from podium.app.console.cells import counted
-from podium.app.planning.answer import PlanAnswer, anyway_text
-from podium.app.planning.impact import WorkloadImpact, lasting_text
+from podium.app.planning.answer import PlanAnswer, anyway_text, lasting_text
+from podium.app.planning.impact import WorkloadImpact
+from podium.controllers.workloads.owned_pods import label_of
 
 MOST_CHARACTERS = 60_000
 """The longest Markdown; GitHub refuses comments beyond 65,536 characters."""
@@ -44,7 +45,7 @@ def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: s
 
     A finding about other objects is on ``file``, "" for none.
     """
-    sources = {_label(document): document.source for document in documents}
+    sources = {label_of(found.object): found.source for found in documents if found.object is not None}
     yield f"::notice title=podium plan {_property(answer.question)}::{_data(answer.summary or answer.headline)}"
     for finding in answer.findings:
         level = "warning" if finding.code in _WARNINGS else "error"
@@ -71,12 +72,6 @@ def _diff_line(impact: WorkloadImpact) -> str:
     is_hit = (impact.disruptions or impact.short_seconds > 0) and not impact.is_new
     sign = "-" if impact.missing > 0 or impact.stuck else "!" if is_hit else "+"
     return f"{sign} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
-
-
-def _label(document: Document) -> str:
-    metadata = document.raw.get("metadata", {})
-    key = "/".join(filter(None, (metadata.get("namespace", "default"), metadata.get("name", ""))))
-    return f"{document.raw.get('kind')} {key}"
 
 
 def _escaped(text: str) -> str:
