@@ -28,6 +28,43 @@ AT_LEAST = 16
 class NodeColumns:
     """All nodes, and the sums of the pods on them."""
 
+    # CPython reads attributes of objects that have more than 30, and no slots, more slowly.
+    __slots__ = (
+        "_all_rows",
+        "_free",
+        "_labels",
+        "_name_order",
+        "_resources",
+        "_taints",
+        "_tree",
+        "_tree_order",
+        "_until_sweep",
+        "allocatable",
+        "allowed_pods",
+        "capacity",
+        "changes",
+        "count",
+        "entries",
+        "images",
+        "name_hash",
+        "named",
+        "names",
+        "node_changes",
+        "nodes",
+        "nonzero_requested",
+        "placement_changes",
+        "pod_count",
+        "present",
+        "requested",
+        "resource_index",
+        "resources",
+        "row_of",
+        "search_start",
+        "taint_group",
+        "taint_groups",
+        "unschedulable",
+    )
+
     def __init__(self, capacity: int = 64) -> None:
         self.capacity = capacity
         self.count = 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.cluster.cluster import Cluster
@@ -36,8 +37,7 @@ OnAttempt = Callable[[QueuedPod, Runner], None]
 """Receives a pod and its profile's runner before an attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedAttempt:
+class _FailedAttempt(msgspec.Struct, frozen=True, eq=False):
     """An attempt at a pod that fits nowhere, and the answer of PostFilter.
 
     If it ``is_synchronous``, the pod is not nominated before its victims are deleted.
@@ -237,14 +237,15 @@ class SchedulingAttempts:
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
     ) -> tuple[list[PodRecord], list[Action]]:
         """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
-        left: list[PodRecord] = []
+        left = [victim for victim in victims if self.preemptions.asks_again or not victim.terminating]
         actions: list[Action] = []
+        if not self.bindings:
+            return left, actions
         for victim in victims:
             recalled = self.bindings.recall(victim.uid, preemptor)
             if recalled is not None:
                 actions += self.requeue_failed_binding(recalled, now)
-            elif not victim.terminating or self.preemptions.asks_again:
-                left.append(victim)
+                left = [other for other in left if other is not victim]
         return left, actions
 
 
@@ -258,8 +259,11 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"
-    rule = choice.criterion or ", ".join(criterion.words for criterion in plan.criteria)
-    rule = "the only candidate" if choice.candidates == 1 else rule or "kube-scheduler's order of candidates"
+    if choice.candidates == 1:
+        rule = "the only candidate"
+    else:
+        rule = choice.criterion or ", ".join([criterion.words for criterion in plan.criteria])
+        rule = rule or "kube-scheduler's order of candidates"
     if plan.is_exchange:
         rule = f"fairer shares among equals: {rule}"
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)

@@ -102,7 +102,8 @@ class RunningPreemptions:
         Victims that were deleted already are left alone, unless the scheduler asks again; if no other is left, there is
         nothing to wait for.
         """
-        left = [victim for victim in victims if self.asks_again or not self._cluster.is_ending(victim)]
+        is_ending = self._cluster.is_ending
+        left = victims if self.asks_again else [victim for victim in victims if not is_ending(victim)]
         if not left:
             return []
         self.forget(preemptor.uid)
@@ -140,21 +141,27 @@ class RunningPreemptions:
             if waiting and problem is None:
                 actions.append(_preempted(waiting[0], action))
         elif problem is None:
-            going = [preemption for preemption in waiting if self._to_go(preemption, uid) is not None]
-            if going:
-                self._pending[uid] = going
-                actions.append(DeleteObject("Pod", action.key, uid, action.cause))
-                waiting = [preemption for preemption in waiting if preemption.failure is not None]
+            waiting = self._delete_marked(action, waiting, actions)
         ended: list[RunningPreemption] = []
         for preemption in waiting:
             preemption.outstanding.discard(uid)
-            actions += self._go_on(preemption, ended)
+            if not preemption.outstanding:
+                actions += self._go_on(preemption, ended)
         return actions, ended
+
+    def _delete_marked(
+        self, action: ReportStatus, waiting: list[RunningPreemption], actions: list[Action]
+    ) -> list[RunningPreemption]:
+        """Delete a marked victim unless its preemptions have failed; return those that wait for it no longer."""
+        going = [preemption for preemption in waiting if preemption.failure is None]
+        if not going or self._to_go(action.uid) is None:
+            return waiting
+        self._pending[action.uid] = going
+        actions.append(DeleteObject("Pod", action.key, action.uid, action.cause))
+        return [preemption for preemption in waiting if preemption.failure is not None]
 
     def _go_on(self, preemption: RunningPreemption, ended: list[RunningPreemption]) -> list[Action]:
         """Delete the last victim once all others have their answers; note the preemption's end after that."""
-        if preemption.outstanding:
-            return []
         actions = [] if preemption.is_at_last else self._begin_last(preemption)
         if not preemption.outstanding:
             del self._by_preemptor[preemption.preemptor.uid]
@@ -168,16 +175,15 @@ class RunningPreemptions:
             for victim in preemption.outstanding:
                 self._pending[victim].remove(preemption)
 
-    def _to_go(self, preemption: RunningPreemption, uid: str) -> PodRecord | None:
-        """Return a victim that is to be deleted; None after a failure, and for a victim that terminates or is gone."""
+    def _to_go(self, uid: str) -> PodRecord | None:
+        """Return a victim that is to be deleted; None if it terminates or is gone."""
         victim = self._cluster.placed.get(uid)
-        if preemption.failure is not None or victim is None:
-            return None
-        return victim if self.asks_again or not self._cluster.is_ending(victim) else None
+        return None if victim is None or (not self.asks_again and self._cluster.is_ending(victim)) else victim
 
     def _begin_last(self, preemption: RunningPreemption) -> list[Action]:
+        """Delete the last victim once all others have their answers, unless a request has failed."""
         preemption.is_at_last = True
-        last = self._to_go(preemption, preemption.last)
+        last = self._to_go(preemption.last) if preemption.failure is None else None
         return [] if last is None else self._begin(preemption, [last])
 
     def _begin(self, preemption: RunningPreemption, victims: Iterable[PodRecord]) -> list[Action]:

@@ -173,16 +173,17 @@ class Scheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
         # The most frequent types come first; `isinstance` is slow for a Struct of another type.
-        if type(observation) is Answered:
+        kind = type(observation)
+        if kind is Answered:
             answered = self._on_answers.get(type(observation.action))
             actions = NO_CHANGE if answered is None else answered(observation.action, observation, now)
-        elif type(observation) is Changed:
+        elif kind is Changed:
             shown = observation.object
             actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
-        elif type(observation) is Gone:
+        elif kind is Gone:
             gone = observation.object
             actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
-        elif type(observation) is Tick:
+        elif kind is Tick:
             actions = self._tick(now)
         else:
             actions = []
