@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -105,13 +104,7 @@ class Scope(Enum):
 
 def is_own(plugin: object) -> bool:
     """Return whether a plugin is one of Podium's. Answers of others are checked, so they are called in fewer ways."""
-    return _is_own_type(type(plugin))
-
-
-@lru_cache(maxsize=256)
-def _is_own_type(plugin_type: type) -> bool:
-    """Return the same for a type. Attempts ask about the same few types again and again."""
-    return plugin_type.__module__.startswith("podium.")
+    return type(plugin).__module__.startswith("podium.")
 
 
 class Plugin(Protocol):

@@ -173,17 +173,16 @@ class Scheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
         # The most frequent types come first; `isinstance` is slow for a Struct of another type.
-        kind = type(observation)
-        if kind is Answered:
+        if type(observation) is Answered:
             answered = self._on_answers.get(type(observation.action))
             actions = NO_CHANGE if answered is None else answered(observation.action, observation, now)
-        elif kind is Changed:
+        elif type(observation) is Changed:
             shown = observation.object
             actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
-        elif kind is Gone:
+        elif type(observation) is Gone:
             gone = observation.object
             actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
-        elif kind is Tick:
+        elif type(observation) is Tick:
             actions = self._tick(now)
         else:
             actions = []
