@@ -119,10 +119,11 @@ class _AvoidLists:
         if controller is None:
             return _NO_ENTRIES
         log = self._nodes.node_changes
-        changed = log.since(self._position) if self._position >= 0 else None
-        self._position = log.position
-        for row in range(self._nodes.count) if changed is None else changed.tolist():
-            self._read(row)
+        if self._position != log.position:
+            changed = log.since(self._position) if self._position >= 0 else None
+            self._position = log.position
+            for row in range(self._nodes.count) if changed is None else changed.tolist():
+                self._read(row)
         return self._entries.get(_key_of(controller), _NO_ENTRIES)
 
     def _read(self, row: int) -> None:

@@ -153,12 +153,12 @@ class RunningPreemptions:
         self, action: ReportStatus, waiting: list[RunningPreemption], actions: list[Action]
     ) -> list[RunningPreemption]:
         """Delete a marked victim unless its preemptions have failed; return those that wait for it no longer."""
-        going = [preemption for preemption in waiting if preemption.failure is None]
-        if not going or self._to_go(action.uid) is None:
+        failed = [preemption for preemption in waiting if preemption.failure is not None]
+        if len(failed) == len(waiting) or self._to_go(action.uid) is None:
             return waiting
-        self._pending[action.uid] = going
+        self._pending[action.uid] = [each for each in waiting if each.failure is None] if failed else waiting
         actions.append(DeleteObject("Pod", action.key, action.uid, action.cause))
-        return [preemption for preemption in waiting if preemption.failure is not None]
+        return failed
 
     def _go_on(self, preemption: RunningPreemption, ended: list[RunningPreemption]) -> list[Action]:
         """Delete the last victim once all others have their answers; note the preemption's end after that."""
