@@ -127,7 +127,7 @@ def test_a_change_keeps_what_was_written_beside_it(tmp_path: Path) -> None:
     tainted["status"]["nodeInfo"] = {"kubeletVersion": "v1.36.0"}
     saved = tmp_path / "saved.yaml"
 
-    ask("pending", "-f", written(tmp_path, tainted, pod("web")), "--save", str(saved))
+    ask("pending", "-f", written(tmp_path, tainted, pod("web")), "--scenario", str(saved))
 
     (changed,) = yaml.safe_load_all((tmp_path / "saved-change.yaml").read_text())
     del tainted["spec"]["taints"]
@@ -139,9 +139,10 @@ def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, questi
     cluster = written(tmp_path, node("a"), pod("old", "3", on="a"), pod("web", "3", priority=5), pod("ssd", "2"))
     saved = tmp_path / "asked.yaml"
 
-    answer = reported(*question, "-f", cluster, "--save", str(saved), "--feature-gates", "NonPreemptingPriority=false")
-
     gate = "--feature-gates NonPreemptingPriority=false"
+
+    answer = reported(*question, "-f", cluster, "--scenario", str(saved), *gate.split())
+
     assert saved.read_text().splitlines()[:3] == [
         f"# podium simulate -f asked.yaml {gate}",
         f"#   {answer['headline']}",
@@ -154,7 +155,7 @@ def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, questi
 def test_without_a_change_that_helps_there_is_no_file_of_one(tmp_path: Path) -> None:
     saved = tmp_path / "asked.yaml"
 
-    ask("pending", "-f", written(tmp_path, node("a"), pod("web")), "--save", str(saved))
+    ask("pending", "-f", written(tmp_path, node("a"), pod("web")), "--scenario", str(saved))
 
     assert saved.exists()
     assert not (tmp_path / "asked-change.yaml").exists()
@@ -170,7 +171,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
     saved = tmp_path / "asked.yaml"
     wanted = written(tmp_path, pod("small", priority=5), name="small.json")
 
-    answer = reported("-f", cluster, "fit", "-f", wanted, "--save", str(saved), *options)
+    answer = reported("-f", cluster, "fit", "-f", wanted, "--scenario", str(saved), *options)
 
     assert answer["fit"]["withPreemption" if "--preempt" in options else "fits"] == nodes
     pods = podium.simulate(saved).to_dict()["pods"]
@@ -181,9 +182,9 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
 @pytest.mark.parametrize(
     ("asked", "told_instead"),
     [
-        (("pending", "--timeline"), "--save FILE"),
+        (("pending", "--timeline"), "--scenario FILE"),
         (("pending", "--nodes"), "podium explain POD --all-nodes"),
-        (("survive", "web", "--timeline"), "--save FILE"),
+        (("survive", "web", "--timeline"), "--scenario FILE"),
         (("fit", "-f", "pod.yaml", "--pods"), "--nodes shows them"),
     ],
 )

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.api.errors import InputError, shown
 from podium.app.console.command import Command, Group
-from podium.app.console.options import Duration, Source, namespace_option, optional_source_options, override_option
+from podium.app.console.options import (
+    Duration,
+    Source,
+    namespace_option,
+    optional_source_options,
+    output_option,
+    override_option,
+)
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
+    CHECKED,
     DecisionInputs,
+    Question,
     RunInputs,
     change_options,
     deciding_options,
+    joined,
     node_arguments,
     playing_options,
 )
 
+if TYPE_CHECKING:
+    from podium.app.planning.saved import SavedAnswer
 
-@click.command(cls=Command)
+
+@click.command(cls=Question)
 @optional_source_options
 @click.option("-n", "--namespace", default="", help="Answer for the pods of this namespace; all are decided about.")
 @deciding_options("pods")
@@ -37,7 +52,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     inputs.show("deciding", lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
-@click.command(cls=Command)
+@click.command(cls=Question)
 @change_options("The pod or its workload, and what it needs, such as its priority class.")
 @click.option(
     "--replicas",
@@ -62,7 +77,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
     inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
-@click.command(cls=Command)
+@click.command(cls=Question)
 @click.argument("target")
 @optional_source_options
 @namespace_option
@@ -105,7 +120,7 @@ def plan(ctx: click.Context, source: Source) -> None:
     ctx.obj = source
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @node_arguments
 @optional_source_options
 @click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
@@ -133,7 +148,7 @@ def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: 
     inputs.answer(drain, nodes, selector, DrainOptions(**options))
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @node_arguments
 @optional_source_options
 @click.option("--for", "for_ns", type=Duration(), help="Let them come back after this time; the default is never.")
@@ -149,7 +164,7 @@ def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int 
     inputs.answer(fail, nodes, selector, for_ns)
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @change_options("The manifests to deploy: Pods, Deployments, Jobs, and what they need.")
 @playing_options
 def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
@@ -162,7 +177,7 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     inputs.answer(deploy, inputs.documents(manifests), separately=True)
 
 
-@plan.command("set", cls=Command)
+@plan.command("set", cls=Question)
 @click.argument("target", metavar="KIND/NAME")
 @click.argument("assignments", nargs=-1, metavar="FIELD=VALUE...")
 @click.option("-n", "--namespace", default="", help="The object's namespace; it may also precede its name.")
@@ -179,7 +194,7 @@ def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], na
     inputs.answer(set_fields, target, assignments, namespace)
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @change_options("Strategic merge patches, each with the kind and name of its object.")
 @playing_options
 def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
@@ -193,7 +208,7 @@ def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     inputs.answer(patch, inputs.patches(manifests), separately=True)
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @click.option(
     "--add",
     type=click.IntRange(min=1, max=MAX_ADDED_NODES),
@@ -216,7 +231,7 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
     inputs.answer(change_nodes, inputs.documents(manifests), separately=True, **wanted)
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @optional_source_options
 @click.option(
     "--rescheduler",
@@ -233,7 +248,7 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @optional_source_options
 @click.option(
     "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
@@ -258,7 +273,7 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
     inputs.answer(diff, *settings, doing="preparing", **options)
 
 
-@plan.command(cls=Command)
+@plan.command(cls=Question)
 @optional_source_options
 @click.option("--to", required=True, metavar="VERSION", help="The Kubernetes version of the control plane, like 1.36.")
 @playing_options
@@ -272,6 +287,51 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
     from podium.app.planning.questions.upgrade import upgrade
 
     inputs.answer(upgrade, to, doing="preparing")
+
+
+@plan.command(cls=Command)
+@click.argument("file")
+@optional_source_options
+@override_option
+@click.option(
+    "--plugin",
+    "plugins",
+    metavar="MODULE:CLASS",
+    multiple=True,
+    help="Load this plugin if the saved configuration names it; no other one is loaded. May be repeated.",
+)
+@output_option
+@click.pass_context
+def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[str], form: str) -> None:
+    """Check a plan that --save has written: whether cluster and answer are still the same.
+
+    The saved question is asked again about the cluster as it is now. The answer lists the objects that were added,
+    removed or changed since, and the lines of the answer that differ. Nothing in FILE is run or loaded, and FILE
+    chooses neither the cluster nor a file. Exit codes: 0 the same answer, 2 another one, 1 an error.
+    """
+    from tempfile import TemporaryDirectory
+
+    from podium.app.console.output import show_answer
+    from podium.app.planning.saved import PlanCheck, read_plan
+    from podium.framework.settings.registry import loading_no_more
+
+    saved, cluster = read_plan(file), joined(ctx.obj, source).needed()
+    question = plan.commands.get(saved.question)
+    if not isinstance(question, Question):
+        raise InputError(f"{shown(saved.question)} is no question of podium plan", source=file, path=".question")
+    checked: list[SavedAnswer] = []
+    ctx.meta[CHECKED] = checked
+    with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):
+        try:
+            with question.make_context(saved.question, saved.words(question, Path(folder)), parent=ctx) as asked:
+                asked.obj = cluster
+                question.invoke(asked)
+        except click.UsageError as error:
+            raise InputError(error.message, source=file, path=".arguments") from None
+    answer = PlanCheck(file, saved, checked[0])
+    show_answer(answer, form)
+    if not answer.is_same:
+        ctx.exit(2)
 
 
 for _command in (pending, fit, survive):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.api.collector import collector_paused
+from podium.app.console.command import Command
 from podium.app.console.options import (
     HTML,
     ClusterSource,
@@ -32,22 +33,28 @@ from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
     from podium.api.meta import Raw
+    from podium.api.versions.choice import ReleaseChoice
     from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.questions.diff import Setting
+    from podium.app.planning.saved import SavedAnswer
     from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
 
+CHECKED = "podium.plan.checked"
+"""In the context's meta: a list that gets the answer, as it is saved, in place of its being shown."""
+
+_WORDS = "podium.plan.words"
 _ANY = "any"
 # The part of the answer that each option adds; questions name their nodes with `nodes`.
 _PARTS = {"timeline": "timeline", "pods": "pods", "all_nodes": "nodes"}
 # What to use instead if a question has no such part.
 _INSTEAD = {
-    "timeline": "decides about one moment and plays nothing; --save FILE keeps what podium simulate -f FILE plays",
+    "timeline": "decides about one moment and plays nothing; --scenario FILE writes what podium simulate -f FILE plays",
     "pods": "counts pods on nodes; --nodes shows them",
     "nodes": "is about pods; --pods shows them, and podium explain POD --all-nodes every node's verdict on one",
 }
@@ -114,21 +121,36 @@ def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any
     )
 
 
-@dataclass(frozen=True, slots=True)
+class Question(Command):
+    """A command that asks a question; it keeps its words, so that the question can be saved."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanInputs:
     """The inputs of every question: the cluster's source, and how the answer is shown and saved.
 
     The methods that commands call are also those of the inputs on a page, which have texts in place of files.
-    ``samples`` is the number of runs with different tie-breaks, 0 for none.
+    ``samples`` is the number of runs with different tie-breaks, 0 for none. ``found`` holds the cluster that was read.
     """
 
     source: Source
     validation: Validation | None
     form: str
     save: str
+    scenario_file: str
     fail_on: tuple[str, ...]
     parts: tuple[str, ...]
     samples: int
+    found: list[Input] = field(default_factory=list)
+
+    @property
+    def release(self) -> ReleaseChoice:
+        """The version that decides."""
+        raise NotImplementedError
 
     def read(self, *, separately: bool = False) -> Input:
         """Return the cluster, showing progress; ``separately`` if the question's own -f names something else.
@@ -143,7 +165,8 @@ class PlanInputs:
                 f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
                 f"as in podium plan -f CLUSTER {name} -f FILE, or with --cluster FILE or --context NAME."
             )
-        return read_shown(self.source.needed(), self.validation)
+        self.found.append(read_shown(self.source.needed(), self.validation))
+        return self.found[0]
 
     def documents(self, files: Sequence[str]) -> list[Document]:
         """Return the objects that the question is about."""
@@ -171,9 +194,9 @@ class PlanInputs:
         return read_setting(" and ".join(names) or UNCHANGED, self.documents(files))
 
     def show(self, doing: str, ask: Callable[[Progress], PlanAnswer]) -> None:
-        """Ask a question, showing progress, and print the answer.
+        """Ask a question, showing progress, and print the answer; for a check of a saved plan, only keep it.
 
-        Save its scenario with --save, and exit with 2 for findings of --fail-on.
+        Save the plan with --save, its scenario with --scenario, and exit with 2 for findings of --fail-on.
         """
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
@@ -182,8 +205,16 @@ class PlanInputs:
 
         with ProgressBar(doing) as bar:
             answer = ask(lambda share, what: bar.update(share, lambda: what))
+        context = click.get_current_context()
+        if CHECKED in context.meta:
+            context.meta[CHECKED].append(self._kept(answer))
+            return
         if self.save:
-            save_answer(self.save, answer)
+            from podium.app.planning.saved import write_plan
+
+            write_plan(self.save, context, context.meta[_WORDS], self.source.overrides, self._kept(answer))
+        if self.scenario_file:
+            save_answer(self.scenario_file, answer)
         if self.form == "csv":
             click.echo(plan_csv(answer), nl=False)
         elif self.form == "markdown":
@@ -195,7 +226,13 @@ class PlanInputs:
         else:
             show_answer(answer, self.form, lambda page: write_answer(page, answer, self.parts))
         if any(code in self.fail_on for code in answer.codes):
-            click.get_current_context().exit(2)
+            context.exit(2)
+
+    def _kept(self, answer: PlanAnswer) -> SavedAnswer:
+        from podium.app.planning.saved import SavedAnswer
+
+        (read,) = self.found
+        return SavedAnswer.of(answer, read, str(self.release.for_documents(read.documents)[0]))
 
     def _annotate(self, answer: PlanAnswer) -> None:
         """Print GitHub's annotations on the question's own files; add Markdown to the summary of the job, if any."""
@@ -212,11 +249,15 @@ class PlanInputs:
                 file.write(plan_markdown(answer))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunInputs(PlanInputs):
     """The inputs of a question that is played."""
 
     options: RunOptions
+
+    @property
+    def release(self) -> ReleaseChoice:
+        return self.options.release
 
     def answer(
         self,
@@ -237,11 +278,15 @@ class RunInputs(PlanInputs):
         self.show(doing, ask)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionInputs(PlanInputs):
     """The inputs of a question that is decided without a run."""
 
     settings: DecisionSettings
+
+    @property
+    def release(self) -> ReleaseChoice:
+        return self.settings.release
 
     def load(self, *, separately: bool = False) -> Cluster:
         """Return the cluster; ``separately`` if the question's own -f names something else."""
@@ -261,7 +306,14 @@ _OPTIONS = (
         "--save",
         metavar="FILE",
         default="",
-        help="Save a file for podium simulate -f FILE, which gives the same result.",
+        help="Save the question, its answer and a fingerprint of the cluster for podium plan check FILE.",
+    ),
+    click.option(
+        "--scenario",
+        "scenario_file",
+        metavar="FILE",
+        default="",
+        help="Write the cluster and the change for podium simulate -f FILE, which gives the same result.",
     ),
     click.option(
         "--fail-on",
@@ -322,11 +374,11 @@ def _with_inputs(
         for part in given["parts"]:
             if part not in known:
                 raise click.UsageError(f"--{part}: plan {click.get_current_context().info_name} {_INSTEAD[part]}")
-        given["source"] = _joined(group or Source(), given["source"])
+        given["source"] = joined(group or Source(), given["source"])
         given["samples"] *= given.pop("outcomes")
         if "options" in given and given["form"] == HTML:
             given["options"] = replace(given["options"], records_placements=True)
-        own = {name: given.pop(name) for name in kind.__dataclass_fields__}
+        own = {name: given.pop(name) for name in kind.__dataclass_fields__ if name in given}
         # One pause from reading to the answer: at each end of a pause the collector visits all objects.
         with collector_paused():
             return command(inputs=kind(**own), **given)
@@ -337,7 +389,7 @@ def _with_inputs(
     return decorated
 
 
-def _joined(group: Source, own: Source) -> Source:
+def joined(group: Source, own: Source) -> Source:
     """Return the files of both sources, and the cluster of the question's own, or else of the group's."""
     cluster = own.cluster if own.cluster is not None else group.cluster
     allows = own.allows_exec_plugins or group.allows_exec_plugins

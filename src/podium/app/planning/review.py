@@ -26,7 +26,7 @@ def plan_markdown(answer: PlanAnswer) -> str:
         lines += [_escaped(answer.headline), ""]
     if answer.impact:
         shown = list(answer.impact[:_MOST_WORKLOADS])
-        lines += ["```diff", *map(_diff_line, shown)]
+        lines += ["```diff", *map(diff_line, shown)]
         left = len(answer.impact) - len(shown)
         lines += [f"  and {counted(left, 'more workload')}"] * bool(left) + ["```", ""]
     if anyway_text(answer):
@@ -54,7 +54,7 @@ def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: s
         yield f"::{level} {where}title=podium {_property(finding.code)}::{_data(finding.message)}"
 
 
-def _diff_line(impact: WorkloadImpact) -> str:
+def diff_line(impact: WorkloadImpact) -> str:
     """Return a line that a diff colors: + for more ready pods, - for fewer at the end, ! for disruptions between."""
     what = []
     gain = impact.ready_after - impact.ready_without_plan

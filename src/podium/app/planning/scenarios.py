@@ -136,7 +136,7 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
     """
     read, scenario, options = answer.read, answer.scenario, answer.options
     if read is None or scenario is None or options is None:
-        raise InputError(f"--save: {answer.question} has played nothing here")
+        raise InputError(f"--scenario: {answer.question} has played nothing here")
     play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
     comments = [play]
     if answer.result is not None:

@@ -195,7 +195,7 @@ def loaded_places() -> frozenset[str]:
 def loading_no_more(places: frozenset[str] | None = None) -> Iterator[None]:
     """Refuse classes at other places than these, or than those loaded so far.
 
-    Configurations that come over the network must not import modules.
+    Configurations that come over the network, and those in saved plans, must not import modules.
     """
     global _accepted  # noqa: PLW0603 - a rule for the whole process
     before, _accepted = _accepted, loaded_places() if places is None else places
@@ -208,7 +208,8 @@ def loading_no_more(places: frozenset[str] | None = None) -> Iterator[None]:
 def _class_at(place: str) -> type[Any]:
     """Return the class at ``package.module:Class``."""
     if _accepted is not None and place not in _accepted:
-        raise PluginError(f"{shown(place)} was not loaded at the start, and what comes over the network loads no code")
+        problem = "was not loaded at the start, and neither what comes over the network nor a saved plan loads code"
+        raise PluginError(f"{shown(place)} {problem}")
     module_name, _, class_name = place.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
         raise PluginError(f"{shown(place)} is no place of a class; write it as in package.module:Class")

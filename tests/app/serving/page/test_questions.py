@@ -131,7 +131,7 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("drain", {"timeout": "soon"}, "Timeout: "),
         ("drain", {"timeout": "-1s"}, "is negative"),
         ("drain", {"grace-period": "9" * 5_000}, "Grace period: "),
-        ("drain", {"--save": "/tmp/file"}, 'drain has no field "--save"'),
+        ("drain", {"--scenario": "/tmp/file"}, 'drain has no field "--scenario"'),
         ("deploy", {}, "deploy needs to know: Manifests"),
         ("deploy", {"manifests": "a: ["}, "the manifests, document 1"),
         ("deploy", {"manifests": "!!python/object/apply:os.system [ls]"}, "the manifests"),
